@@ -1,0 +1,19 @@
+export const GROUPINGS = ["workspace", "project", "user", "api_key"] as const;
+export type GroupBy = (typeof GROUPINGS)[number];
+
+/** Null, absent and empty ids are one value: this one in the store, `(none)` in every view. */
+export const NO_ID = "";
+
+/** One record of an answer, after its schema held: ids and names normalised, bucket still to be proved on the grid. */
+export interface UsageRecord {
+  /** Epoch milliseconds of the bucket's start; null where the platform gave none. */
+  readonly bucketStart: number | null;
+  /** Workspace id (lower-case) where the answer names one, else null. */
+  readonly workspaceId: string | null;
+  /** Id of the grouping's own dimension; `NO_ID` for null, absent or empty. The short key for `api_key`. */
+  readonly dimensionId: string;
+  /** Name or e-mail address beside the id; null where there is none. */
+  readonly dimensionName: string | null;
+  /** A whole number of traces, at least 0 and a safe integer. */
+  readonly traces: number;
+}
