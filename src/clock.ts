@@ -1,0 +1,14 @@
+/** Timers that a test replaces. What is due or settled is decided by Postgres's clock, never by this one. */
+export interface Clock {
+  /** Epoch milliseconds. */
+  now(): number;
+  /** Resolves after that many milliseconds, or rejects with the signal's reason. */
+  wait(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: Date.now,
+  wait: (ms, signal) => setTimeout(ms, undefined, signal === undefined ? {} : { signal }),
+};
+
+import { setTimeout } from "node:timers/promises";

@@ -1,0 +1,319 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { DateTime, Duration } from "luxon";
+import { z } from "zod";
+import { UsageError } from "./errors.ts";
+import { nearest } from "./spelling.ts";
+
+/** A value that no log, error or page shows. */
+export class Secret {
+  readonly #value: string;
+  constructor(value: string) {
+    this.#value = value;
+  }
+  reveal(): string {
+    return this.#value;
+  }
+  toJSON(): string {
+    return "[redacted]";
+  }
+  toString(): string {
+    return "[redacted]";
+  }
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return "[redacted]";
+  }
+}
+
+/** `keep` stores user e-mail addresses, `hash` a digest of them, `drop` none. */
+export type EmailPolicy = "keep" | "hash" | "drop";
+
+export interface SourceConfig {
+  readonly slug: string;
+  readonly baseUrl: string;
+  readonly apiKey: Secret;
+  readonly organizationId: string | undefined;
+  /** Lower-case; empty: listed from the platform. */
+  readonly workspaceIds: readonly string[];
+  /** UTC day, `YYYY-MM-DD`. */
+  readonly dataStart: string;
+  /** Requests per 10 s. */
+  readonly rateLimit: number;
+}
+
+export interface Config {
+  readonly databaseUrl: Secret | undefined;
+  readonly redisUrl: Secret | undefined;
+  readonly sources: readonly SourceConfig[];
+  readonly settleAfterMs: number;
+  readonly hourlyForMs: number;
+  readonly reconcileForMs: number;
+  readonly userEmail: EmailPolicy;
+  readonly logLevel: string;
+}
+
+const duration = z.string().transform((text, context) => {
+  const value = Duration.fromISO(text);
+  if (value.isValid && value.toMillis() >= 0) return value.toMillis();
+  context.issues.push({
+    code: "custom",
+    input: text,
+    message: "is not an ISO 8601 duration such as P3D or PT15M",
+  });
+  return z.NEVER;
+});
+const day = z
+  .string()
+  .refine((text) => DateTime.fromFormat(text, "yyyy-MM-dd").isValid, "is not a day such as 2026-01-05");
+const httpUrl = z.url({ protocol: /^https?$/, error: "is not an http or https URL" });
+const workspaceId = z
+  .uuid({ error: (issue) => `has ${JSON.stringify(issue.input)}, which is not a UUID` })
+  .transform((id) => id.toLowerCase());
+const rateLimit = z.coerce
+  .number({ error: "is not a number" })
+  .int("is not a whole number")
+  .min(1, "must be at least 1");
+
+/** Every environment variable that is read: its schema with default, and one sentence with its unit. */
+const SETTINGS = {
+  DATABASE_URL: {
+    schema: z.string().optional(),
+    about: "Postgres that the records are kept in.",
+    secret: true,
+  },
+  REDIS_URL: {
+    schema: z.string().optional(),
+    about: "Redis of the queue; --inline does without.",
+    secret: true,
+  },
+  USAGE_BASE_URL: {
+    schema: httpUrl.optional(),
+    about: "Billing host of the platform, with its path prefix.",
+    secret: false,
+  },
+  USAGE_API_KEY: { schema: z.string().min(1).optional(), about: "Key with organization:read.", secret: true },
+  USAGE_WORKSPACE_IDS: {
+    schema: z
+      .string()
+      .default("")
+      .transform((text) =>
+        text
+          .split(",")
+          .map((id) => id.trim())
+          .filter((id) => id !== ""),
+      )
+      .pipe(z.array(workspaceId)),
+    about: "Workspaces to read, comma-separated; empty: listed from the platform.",
+    secret: false,
+  },
+  USAGE_ORGANIZATION_ID: {
+    schema: z.string().optional(),
+    about: "Sent as X-Organization-Id where set.",
+    secret: false,
+  },
+  USAGE_DATA_START: {
+    schema: day.default("2026-01-05"),
+    about: "First UTC day with usage; nothing before is asked for.",
+    secret: false,
+  },
+  USAGE_SETTLE_AFTER: {
+    schema: duration.prefault("P3D"),
+    about: "Age of a bucket's end at which a fetch settles it.",
+    secret: false,
+  },
+  USAGE_HOURLY_FOR: {
+    schema: duration.prefault("P31D"),
+    about: "How far back hours are kept up to date.",
+    secret: false,
+  },
+  USAGE_RECONCILE_FOR: {
+    schema: duration.prefault("P45D"),
+    about: "How far back reconcile looks where no --from is given.",
+    secret: false,
+  },
+  USAGE_RATE_LIMIT: { schema: rateLimit.default(200), about: "Requests per 10 s and source.", secret: false },
+  USAGE_USER_EMAIL: {
+    schema: z.enum(["keep", "hash", "drop"], { error: "must be keep, hash or drop" }).default("keep"),
+    about: "What is stored of user e-mail addresses.",
+    secret: false,
+  },
+  USAGE_SOURCES_FILE: {
+    schema: z.string().optional(),
+    about: "JSON file with several sources, in place of USAGE_BASE_URL and its like.",
+    secret: false,
+  },
+  USAGE_LOG_LEVEL: {
+    schema: z.enum(["silent", "error", "warn", "info", "debug"]).default("warn"),
+    about: "Level of the log on stderr.",
+    secret: false,
+  },
+} as const;
+
+type SettingName = keyof typeof SETTINGS;
+
+const sourceSchema = z.strictObject({
+  slug: z
+    .string()
+    .regex(/^[a-z][a-z0-9_-]{0,62}$/, "must be lower-case letters, digits, - and _, beginning with a letter"),
+  baseUrl: httpUrl,
+  apiKey: z.string().min(1).optional(),
+  apiKeyFile: z.string().min(1).optional(),
+  organizationId: z.string().optional(),
+  workspaceIds: z.array(workspaceId).default([]),
+  dataStart: day.default("2026-01-05"),
+  rateLimit: rateLimit.default(200),
+});
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads all configuration once. Every error is reported together, in one `UsageError` (`configuration_invalid`).
+ *
+ * Each secret may come from a file instead (`NAME_FILE`); an unknown `USAGE_` variable is refused.
+ */
+export function readConfig(environment: Environment): Config {
+  const problems: string[] = [];
+  refuseUnknown(environment, problems);
+  const values: Partial<Record<SettingName, unknown>> = {};
+  for (const [name, setting] of Object.entries(SETTINGS) as [SettingName, (typeof SETTINGS)[SettingName]][]) {
+    const parsed = setting.schema.safeParse(readVariable(environment, name, problems));
+    if (parsed.success) values[name] = parsed.data;
+    else problems.push(...parsed.error.issues.map((issue) => `${name} ${issue.message}`));
+  }
+  const read = <T>(name: SettingName) => values[name] as T;
+  const sources = readSources(read, problems);
+  if (problems.length > 0) {
+    throw new UsageError({
+      code: "configuration_invalid",
+      message: `The configuration has ${problems.length} problem${problems.length > 1 ? "s" : ""}:\n  ${problems.join("\n  ")}`,
+      next: "Set them right; `usage-etl config` shows what is read.",
+    });
+  }
+  const secret = (value: string | undefined) => (value === undefined ? undefined : new Secret(value));
+  return Object.freeze({
+    databaseUrl: secret(read<string | undefined>("DATABASE_URL")),
+    redisUrl: secret(read<string | undefined>("REDIS_URL")),
+    sources,
+    settleAfterMs: read<number>("USAGE_SETTLE_AFTER"),
+    hourlyForMs: read<number>("USAGE_HOURLY_FOR"),
+    reconcileForMs: read<number>("USAGE_RECONCILE_FOR"),
+    userEmail: read<EmailPolicy>("USAGE_USER_EMAIL"),
+    logLevel: read<string>("USAGE_LOG_LEVEL"),
+  });
+}
+
+function refuseUnknown(environment: Environment, problems: string[]): void {
+  const known = Object.keys(SETTINGS).flatMap((name) => [name, `${name}_FILE`]);
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith("USAGE_") || known.includes(name)) continue;
+    const close = nearest(name, known);
+    problems.push(`${name} is not a setting${close === undefined ? "" : `; did you mean ${close}?`}`);
+  }
+}
+
+/** The value of a variable, or for a secret the content of its `NAME_FILE`. An empty value counts as unset. */
+function readVariable(environment: Environment, name: SettingName, problems: string[]): string | undefined {
+  const value = environment[name] || undefined;
+  const file = SETTINGS[name].secret ? environment[`${name}_FILE`] || undefined : undefined;
+  if (file === undefined) return value;
+  if (value !== undefined) problems.push(`${name} and ${name}_FILE are both set; keep one`);
+  return readSecretFile(file, `${name}_FILE`, problems);
+}
+
+function readSecretFile(file: string, where: string, problems: string[]): string | undefined {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (error) {
+    problems.push(`${where} ${file} cannot be read: ${(error as Error).message}`);
+    return undefined;
+  }
+}
+
+function readSources(read: <T>(name: SettingName) => T, problems: string[]): SourceConfig[] {
+  const file = read<string | undefined>("USAGE_SOURCES_FILE");
+  const baseUrl = read<string | undefined>("USAGE_BASE_URL");
+  const apiKey = read<string | undefined>("USAGE_API_KEY");
+  if (file !== undefined) {
+    if (baseUrl !== undefined || apiKey !== undefined) {
+      problems.push("USAGE_SOURCES_FILE stands in place of USAGE_BASE_URL and USAGE_API_KEY; keep one way");
+    }
+    return readSourcesFile(file, problems);
+  }
+  if (baseUrl === undefined || apiKey === undefined) return [];
+  return [
+    {
+      slug: "default",
+      baseUrl,
+      apiKey: new Secret(apiKey),
+      organizationId: read<string | undefined>("USAGE_ORGANIZATION_ID"),
+      workspaceIds: read<string[] | undefined>("USAGE_WORKSPACE_IDS") ?? [],
+      dataStart: read<string>("USAGE_DATA_START"),
+      rateLimit: read<number>("USAGE_RATE_LIMIT"),
+    },
+  ];
+}
+
+function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
+  const text = readSecretFile(file, "USAGE_SOURCES_FILE", problems);
+  if (text === undefined) return [];
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    problems.push(`USAGE_SOURCES_FILE ${file} is not JSON`);
+    return [];
+  }
+  const parsed = z.array(sourceSchema).min(1, "holds no source").safeParse(json);
+  if (!parsed.success) {
+    problems.push(...parsed.error.issues.map((issue) => `${file}: ${issue.path.join(".")} ${issue.message}`));
+    return [];
+  }
+  const slugs = parsed.data.map((source) => source.slug);
+  for (const slug of new Set(slugs.filter((slug, i) => slugs.indexOf(slug) !== i))) {
+    problems.push(`${file}: slug ${slug} stands twice`);
+  }
+  return parsed.data.flatMap(({ apiKey, apiKeyFile, ...source }) => {
+    if ((apiKey === undefined) === (apiKeyFile === undefined)) {
+      problems.push(`${file}: source ${source.slug} needs apiKey or apiKeyFile, one of them`);
+      return [];
+    }
+    const key =
+      apiKey ?? readSecretFile(apiKeyFile as string, `${file}: apiKeyFile of ${source.slug}`, problems);
+    return key === undefined
+      ? []
+      : [{ ...source, organizationId: source.organizationId, apiKey: new Secret(key) }];
+  });
+}
+
+/** The sources, or a `UsageError` that names what to set. */
+export function requireSources(config: Config): readonly SourceConfig[] {
+  if (config.sources.length > 0) return config.sources;
+  throw new UsageError({
+    code: "source_missing",
+    message: "No source is configured: USAGE_BASE_URL and USAGE_API_KEY are both needed.",
+    next: "Set both (the key needs organization:read), or USAGE_SOURCES_FILE; `usage-etl demo` needs neither.",
+  });
+}
+
+export function requireDatabaseUrl(config: Config): string {
+  if (config.databaseUrl !== undefined) return config.databaseUrl.reveal();
+  throw new UsageError({
+    code: "database_missing",
+    message: "DATABASE_URL is not set.",
+    next: "Set it to a Postgres 15 or later, such as postgres://user:password@host:5432/usage; `usage-etl demo` needs none.",
+  });
+}
+
+/** Digest of what, once changed, makes kept failures worth asking again. The key goes in, and cannot be read out. */
+export function configurationDigest(source: SourceConfig): string {
+  const { baseUrl, organizationId, workspaceIds, dataStart } = source;
+  return createHash("sha256")
+    .update(JSON.stringify([baseUrl, organizationId, workspaceIds, dataStart, source.apiKey.reveal()]))
+    .digest("hex")
+    .slice(0, 32);
+}
+
+/** Name, unit and meaning of every setting, for `usage-etl config`. */
+export function describeSettings(): { name: string; about: string; secret: boolean }[] {
+  return Object.entries(SETTINGS).map(([name, { about, secret }]) => ({ name, about, secret }));
+}

@@ -1,0 +1,45 @@
+import { DAY_MS, floorToGrid, STRIDE_MS } from "./stride.ts";
+import type { Interval, Window } from "./window.ts";
+
+/** A part of time that one fetch loaded for a scope. Fragments of a scope never overlap. */
+export interface Fragment extends Interval {
+  readonly settled: boolean;
+  readonly fetchNumber: number;
+  /** Epoch milliseconds, by Postgres's clock. */
+  readonly fetchedAt: number;
+}
+
+/** What one fetch says about a window: its number and time, drawn together before the request. */
+export interface FetchStamp {
+  readonly fetchNumber: number;
+  readonly fetchedAt: number;
+}
+
+/**
+ * The instant up to which a fetch settles: whole UTC days, so that the cut moves once a day and coverage stays in few
+ * fragments. A bucket is settled when it ends at or before it.
+ */
+export function settledUntil(fetchedAt: number, settleAfterMs: number): number {
+  return floorToGrid(fetchedAt - settleAfterMs, DAY_MS);
+}
+
+/** The fragments with which a loaded window covers its scope: a settled one, a provisional one, or both. */
+export function fragmentsOf(window: Window, stamp: FetchStamp, settleAfterMs: number): Fragment[] {
+  const settled = floorToGrid(settledUntil(stamp.fetchedAt, settleAfterMs), STRIDE_MS[window.stride]);
+  const cut = Math.min(Math.max(settled, window.start), window.end);
+  const { fetchNumber, fetchedAt } = stamp;
+  return [
+    { start: window.start, end: cut, settled: true, fetchNumber, fetchedAt },
+    { start: cut, end: window.end, settled: false, fetchNumber, fetchedAt },
+  ].filter((fragment) => fragment.start < fragment.end);
+}
+
+/** What is left of intervals once `hole` is cut out of them, everything else about them kept. */
+export function cutOut<T extends Interval>(items: readonly T[], hole: Interval): T[] {
+  return items.flatMap((item) =>
+    [
+      { ...item, end: Math.min(item.end, hole.start) },
+      { ...item, start: Math.max(item.start, hole.end) },
+    ].filter((part) => part.start < part.end),
+  );
+}

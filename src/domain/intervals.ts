@@ -1,0 +1,54 @@
+import type { Interval } from "./window.ts";
+
+/**
+ * Sets of instants as lists of half-open intervals. Every function takes any list (unsorted, overlapping, windows
+ * too) and returns the normal form: sorted, disjoint, non-touching, none empty, and `start` and `end` alone.
+ */
+
+/** The normal form. Intervals that hold no instant (`start >= end`) vanish. */
+export function normalize(intervals: readonly Interval[]): Interval[] {
+  const sorted = intervals.filter(({ start, end }) => start < end).sort((a, b) => a.start - b.start);
+  const merged: Interval[] = [];
+  for (const { start, end } of sorted) {
+    const last = merged.at(-1);
+    if (last === undefined || last.end < start) merged.push({ start, end });
+    else if (last.end < end) merged[merged.length - 1] = { start: last.start, end };
+  }
+  return merged;
+}
+
+/** The instants in `a`, in `b` or in both. */
+export function union(a: readonly Interval[], b: readonly Interval[]): Interval[] {
+  return normalize([...a, ...b]);
+}
+
+/** The instants in `a` that are not in `b`. */
+export function subtract(a: readonly Interval[], b: readonly Interval[]): Interval[] {
+  const holes = normalize(b);
+  const starts = [Number.NEGATIVE_INFINITY, ...holes.map((hole) => hole.end)];
+  const outside = starts.map((start, i) => ({ start, end: holes[i]?.start ?? Number.POSITIVE_INFINITY }));
+  return intersect(a, outside);
+}
+
+/** The instants in both `a` and `b`. */
+export function intersect(a: readonly Interval[], b: readonly Interval[]): Interval[] {
+  const left = normalize(a);
+  const right = normalize(b);
+  const shared: Interval[] = [];
+  for (let i = 0, j = 0; ; ) {
+    const x = left[i];
+    const y = right[j];
+    if (x === undefined || y === undefined) return shared;
+    const start = Math.max(x.start, y.start);
+    const end = Math.min(x.end, y.end);
+    if (start < end) shared.push({ start, end });
+    // The one that ends first meets nothing further on the other side.
+    if (x.end < y.end) i++;
+    else j++;
+  }
+}
+
+/** Length of the set in milliseconds; an instant in several intervals counts once. */
+export function totalMs(a: readonly Interval[]): number {
+  return normalize(a).reduce((sum, { start, end }) => sum + (end - start), 0);
+}

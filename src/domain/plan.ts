@@ -1,0 +1,70 @@
+import { subtract } from "./intervals.ts";
+import {
+  ceilToGrid,
+  DAY_MS,
+  finerStride,
+  floorToGrid,
+  HOUR_MS,
+  STRIDE_MS,
+  type Stride,
+  TIER_BUCKETS,
+} from "./stride.ts";
+import type { Interval, Window } from "./window.ts";
+
+/**
+ * Widens a range outwards to the grid on which a plan for `stride` can be cut: the hour for `hour`, the UTC day for
+ * every other. What lies before `notBefore` (epoch milliseconds, floored to its UTC day) is left out.
+ * Returns undefined when nothing is left; an empty range stays empty.
+ */
+export function alignRange(range: Interval, stride: Stride, notBefore?: number): Interval | undefined {
+  if (range.start >= range.end) return undefined;
+  const grid = stride === "hour" ? HOUR_MS : DAY_MS;
+  const floor = notBefore === undefined ? Number.NEGATIVE_INFINITY : floorToGrid(notBefore, DAY_MS);
+  const start = Math.max(floorToGrid(range.start, grid), floor);
+  const end = ceilToGrid(range.end, grid);
+  return start < end ? { start, end } : undefined;
+}
+
+/**
+ * Tiles a range that `alignRange` gave exactly, oldest window first: least time not at `stride`, then least not at
+ * that or the next finer one, and so on, then fewest windows, then earliest cuts.
+ *
+ * Taking all that each stride can hold, coarsest first, is that optimum: a stride covers either all whole buckets of
+ * a gap or none, and gaps are planned apart. A stride coarser than `stride` is never used.
+ *
+ * @throws RangeError when an end is off the hour or `end` lies before `start`
+ */
+export function planWindows(range: Interval, stride: Stride): Window[] {
+  const { start, end } = range;
+  const onHour = Number.isInteger(start / HOUR_MS) && Number.isInteger(end / HOUR_MS);
+  if (!onHour || end < start) {
+    throw new RangeError(`No plan tiles [${start}, ${end}): align the range to the hour first (alignRange)`);
+  }
+  let windows: Window[] = [];
+  let gaps: Interval[] = [range];
+  for (let at: Stride | undefined = stride; at !== undefined; at = finerStride(at)) {
+    const level: Stride = at;
+    const found = gaps.flatMap((gap) => windowsInside(gap, level));
+    windows = windows.concat(found);
+    gaps = subtract(gaps, found);
+  }
+  return windows.sort((a, b) => a.start - b.start);
+}
+
+/**
+ * All whole buckets of `stride` in a gap, in the fewest windows of its tier, each cut as early as the tier lets it;
+ * none when they are too few for the tier. `2 * min <= max + 1` holds in every tier, so that as many windows as
+ * `max` asks for can always have `min` buckets each.
+ */
+function windowsInside(gap: Interval, stride: Stride): Window[] {
+  const size = STRIDE_MS[stride];
+  const first = ceilToGrid(gap.start, size);
+  const buckets = (floorToGrid(gap.end, size) - first) / size;
+  const { min } = TIER_BUCKETS[stride];
+  if (buckets < min) return [];
+  const max = Math.min(TIER_BUCKETS[stride].max, buckets);
+  const count = Math.ceil(buckets / max);
+  // Late enough that the windows after it can hold the remaining buckets, else as early as those before it allow.
+  const cut = (i: number) => first + size * Math.max(min * i, buckets - (count - i) * max);
+  return Array.from({ length: count }, (_, i) => ({ start: cut(i), end: cut(i + 1), stride }));
+}

@@ -1,0 +1,128 @@
+import PQueue from "p-queue";
+import type { GroupBy } from "../domain/record.ts";
+import type { Slice } from "../domain/slice.ts";
+import { UnreachableError } from "../errors.ts";
+import { extractSlice, NO_ROWS, type RowCounts, type SliceResult } from "./extract.ts";
+import type { OpenSource } from "./source.ts";
+
+/** Slices fetched at once: enough to keep the network and Postgres busy on two cores. */
+const CONCURRENCY = 4;
+/** Slices in a row that failed after every attempt: then the platform is down, and asking on only makes it worse. */
+const GIVE_UP_AFTER = 3;
+
+/** What a run did for one grouping. */
+export interface GroupingCounts {
+  readonly rows: RowCounts;
+  /** Slices, requests, and slices by how they ended where that was not a load. */
+  readonly planned: number;
+  readonly requests: number;
+  readonly failed: number;
+  readonly notAvailable: number;
+  readonly discarded: number;
+}
+
+export interface RunResult {
+  readonly groupings: Partial<Record<GroupBy, GroupingCounts>>;
+  readonly failures: readonly { slice: Slice; code: string; message: string }[];
+}
+
+/** Runs slices in this process, with the slices that take the place of those that were split. */
+export async function runInline(
+  source: OpenSource,
+  slices: readonly Slice[],
+  onProgress: (progress: { done: number; total: number }) => void = () => {},
+): Promise<RunResult> {
+  const groupings: Partial<Record<GroupBy, GroupingCounts>> = {};
+  const failures: { slice: Slice; code: string; message: string }[] = [];
+  const queue = new PQueue({ concurrency: CONCURRENCY });
+  let done = 0;
+  let total = slices.length;
+  let usable = 0;
+  let refused = 0;
+  let gaveUpInARow = 0;
+  let stop: unknown;
+
+  const note = (slice: Slice, result: SliceResult) => {
+    groupings[slice.groupBy] = withResult(groupings[slice.groupBy] ?? NOTHING, result);
+    if (result.outcome === "failed") {
+      failures.push({ slice, code: result.code ?? "", message: result.message ?? "" });
+    }
+    if (result.outcome === "failed" || result.outcome === "split") refused++;
+    else usable++;
+    gaveUpInARow = result.gaveUp === undefined ? 0 : gaveUpInARow + 1;
+    if (gaveUpInARow < GIVE_UP_AFTER) return;
+    throw new UnreachableError({
+      code: "platform_unreachable",
+      message: `${GIVE_UP_AFTER} slices in a row failed after every attempt, the last with: ${result.gaveUp?.message}`,
+      next: "See whether the platform is up; what was loaded stays, and the next round goes on from there.",
+      retryable: true,
+      cause: result.gaveUp,
+    });
+  };
+  const run = async (slice: Slice): Promise<void> => {
+    if (stop !== undefined) return;
+    try {
+      // A server that refuses everything must not be asked for every bucket by itself.
+      const maySplit = refused < 40 + 10 * usable;
+      const isProbe = source.probes.delete(`no_${slice.window.stride}`);
+      if (source.facts.has(`no_${slice.window.stride}`) && !isProbe) {
+        note(slice, notAvailable(slice));
+      } else {
+        const result = await extractSlice(source, slice, maySplit);
+        note(slice, result);
+        total += result.followUps.length;
+        for (const followUp of result.followUps) enqueue(followUp, 1);
+      }
+    } catch (error) {
+      stop ??= error;
+    }
+    done++;
+    onProgress({ done, total });
+  };
+  const enqueue = (slice: Slice, priority: number) => void queue.add(() => run(slice), { priority });
+
+  for (const slice of slices) {
+    const counts = groupings[slice.groupBy] ?? NOTHING;
+    groupings[slice.groupBy] = { ...counts, planned: counts.planned + 1 };
+    enqueue(slice, 0);
+  }
+  await queue.onIdle();
+  if (stop !== undefined) throw stop;
+  return { groupings, failures };
+}
+
+function notAvailable(slice: Slice): SliceResult {
+  return {
+    outcome: "not_available",
+    requests: 0,
+    rows: NO_ROWS,
+    followUps: [],
+    code: "stride_not_available",
+    message: `the server does not answer in ${slice.window.stride} buckets`,
+  };
+}
+
+const NOTHING: GroupingCounts = {
+  rows: NO_ROWS,
+  planned: 0,
+  requests: 0,
+  failed: 0,
+  notAvailable: 0,
+  discarded: 0,
+};
+
+function withResult(counts: GroupingCounts, { outcome, requests, rows }: SliceResult): GroupingCounts {
+  return {
+    rows: addRows(counts.rows, rows),
+    planned: counts.planned,
+    requests: counts.requests + requests,
+    failed: counts.failed + (outcome === "failed" ? 1 : 0),
+    notAvailable: counts.notAvailable + (outcome === "not_available" ? 1 : 0),
+    discarded: counts.discarded + (outcome === "discarded" ? 1 : 0),
+  };
+}
+
+export function addRows(a: RowCounts, b: RowCounts): RowCounts {
+  const names = Object.keys(NO_ROWS) as (keyof RowCounts)[];
+  return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as unknown as RowCounts;
+}

@@ -1,0 +1,75 @@
+import { intersect, normalize } from "../domain/intervals.ts";
+import { GROUPINGS, type GroupBy } from "../domain/record.ts";
+import { type KnownScope, planSlices, type Slice } from "../domain/slice.ts";
+import { ceilToGrid, DAY_MS, floorToGrid, HOUR_MS, STRIDES, type Stride } from "../domain/stride.ts";
+import type { Interval } from "../domain/window.ts";
+import { ensureScopes, type ScopeState, scopeStates } from "../store/scopes.ts";
+import type { OpenSource } from "./source.ts";
+
+export interface PlanRequest {
+  readonly wanted: readonly { readonly stride: Stride; readonly range: Interval }[];
+  readonly groupings?: readonly GroupBy[];
+  /** Platform ids; default: all workspaces of the source. */
+  readonly workspaceIds?: readonly string[];
+  /** `missing` leaves out settled time; `all` asks for everything again. */
+  readonly reprocess: "missing" | "all";
+}
+
+/** The slices to fetch: required, minus settled coverage, minus failures whose time has not come. */
+export async function planSource(source: OpenSource, request: PlanRequest): Promise<Slice[]> {
+  const groupings = request.groupings ?? GROUPINGS;
+  const strides = withFiner(request.wanted.map((want) => want.stride));
+  const { sourceId, store, dataStart } = source;
+  await ensureScopes(store.db, { sourceId, groupings, strides });
+  const states = await scopeStates(store.db, { sourceId, groupings, strides });
+  const workspaceIds = request.workspaceIds ?? source.workspaces.map((w) => w.workspaceId);
+  const scopes: KnownScope[] = states
+    .filter((state) => workspaceIds.includes(state.workspaceId))
+    .map((state) => ({ ...state, done: request.reprocess === "all" ? [] : doneParts(state) }));
+  return planSlices({ scopes, wanted: request.wanted, dataStart });
+}
+
+/** The strides themselves and every finer one, in which the rest of a plan is cut. */
+function withFiner(strides: readonly Stride[]): Stride[] {
+  const coarsest = Math.max(...strides.map((stride) => STRIDES.indexOf(stride)));
+  return STRIDES.slice(0, coarsest + 1).filter((stride) => strides.includes(stride) || stride !== "hour");
+}
+
+function doneParts(state: ScopeState): Interval[] {
+  return normalize([
+    ...state.coverage.filter((fragment) => fragment.settled),
+    ...state.failures.filter((failure) => !failure.due),
+  ]);
+}
+
+/**
+ * What a round keeps: `day` for all time, `hour` for the last `USAGE_HOURLY_FOR`. Where the server refuses an end in
+ * the future, both end with their last whole bucket, and the day under way is known by its hours.
+ */
+export function routineDemand(source: OpenSource, now: number): PlanRequest["wanted"] {
+  const future = !source.facts.has("no_future_end");
+  const endOn = (gridMs: number) => (future ? ceilToGrid(now, gridMs) : floorToGrid(now, gridMs));
+  const hoursFrom = floorToGrid(now - source.settings.hourlyForMs, DAY_MS);
+  const demand: { stride: Stride; range: Interval }[] = [
+    { stride: "day", range: { start: source.dataStart, end: endOn(DAY_MS) } },
+    { stride: "hour", range: { start: hoursFrom, end: endOn(HOUR_MS) } },
+  ];
+  return available(source, demand).filter(({ range }) => range.start < range.end);
+}
+
+/** Without the strides that the server does not answer in; one whose daily probe is due asks for its newest bucket. */
+export function available(source: OpenSource, wanted: PlanRequest["wanted"]): PlanRequest["wanted"] {
+  return wanted.filter(({ stride }) => !source.facts.has(`no_${stride}`));
+}
+
+/** Parts of a demand that a person asked for and the data start or the future leaves out. */
+export function clipToFuture(
+  source: OpenSource,
+  range: Interval,
+  stride: Stride,
+  now: number,
+): Interval | undefined {
+  if (!source.facts.has("no_future_end")) return range;
+  const grid = stride === "hour" ? HOUR_MS : DAY_MS;
+  return intersect([range], [{ start: range.start, end: floorToGrid(now, grid) }])[0];
+}

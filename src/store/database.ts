@@ -1,0 +1,131 @@
+import { Kysely, PostgresDialect, sql } from "kysely";
+import pg from "pg";
+import { UnreachableError } from "../errors.ts";
+import type { DB } from "./tables.ts";
+
+export type Database = Kysely<DB>;
+
+/** One connection inside one transaction: the typed builder, and the client beneath it for COPY. */
+export interface Transaction {
+  readonly db: Database;
+  readonly client: pg.PoolClient;
+}
+
+export interface Store {
+  readonly db: Database;
+  /** Runs `work` in one READ COMMITTED transaction; the whole of it again where Postgres or the network asks for that. */
+  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** What the driver hands out: bigint as a safe number, date as its text (a Date would shift it by the local offset). */
+const types: pg.CustomTypesConfig = {
+  getTypeParser(oid: number, format?: "text" | "binary") {
+    if (oid === pg.types.builtins.INT8) return toSafeNumber;
+    if (oid === pg.types.builtins.DATE) return (text: string) => text;
+    return pg.types.getTypeParser(oid, format as "text");
+  },
+};
+
+function toSafeNumber(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`bigint ${text} of Postgres is beyond 2^53`);
+  return value;
+}
+
+/** Worth the whole transaction again: COMMIT may have happened, the fences make that harmless (runtime.md). */
+const RETRYABLE_STATES = /^(40001|40P01|08\w{3}|57P0[123]|53300|25006)$/;
+const LOST_CONNECTION = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT"]);
+const TRANSACTION_ATTEMPTS = 4;
+
+function isRetryable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: string }).code;
+  if (code !== undefined) return RETRYABLE_STATES.test(code) || LOST_CONNECTION.has(code);
+  return /connection terminated|timeout exceeded when trying to connect/i.test(error.message);
+}
+
+/** Opens a pool; connects on first use. */
+export function openStore(options: { url: string; maxConnections?: number }): Store {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.maxConnections ?? 10,
+    connectionTimeoutMillis: 10_000,
+    application_name: "usage-etl",
+    types,
+  });
+  // A killed backend is otherwise an uncaught exception; the query that was under way reports it.
+  pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
+
+  async function once<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const client = await pool.connect();
+    let broken: Error | undefined;
+    try {
+      // PgBouncer refuses start-up parameters, so the limits are set here, for this transaction.
+      await client.query(
+        `BEGIN; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '10min';
+         SET LOCAL idle_in_transaction_session_timeout = '2min'`,
+      );
+      const result = await work({ db: over(client), client });
+      await client.query("COMMIT");
+      return result;
+    } catch (error) {
+      await client.query("ROLLBACK").catch((failure: Error) => {
+        broken = failure;
+      });
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  return {
+    db: new Kysely<DB>({ dialect: new PostgresDialect({ pool }) }).withSchema("usage"),
+    async transaction(work) {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await once(work);
+        } catch (error) {
+          if (attempt >= TRANSACTION_ATTEMPTS || !isRetryable(error)) throw error;
+        }
+      }
+    },
+    async close() {
+      await pool.end();
+    },
+  };
+}
+
+/** Kysely over one client that somebody else owns. */
+function over(client: pg.PoolClient): Database {
+  const lent = new Proxy(client, {
+    get(target, property) {
+      if (property === "release") return () => {};
+      const value = Reflect.get(target, property, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  return new Kysely<DB>({
+    dialect: new PostgresDialect({ pool: { connect: async () => lent, end: async () => {}, options: {} } }),
+  }).withSchema("usage");
+}
+
+/** Fails with `postgres_unreachable` and the address, without its password, unless Postgres answers. */
+export async function checkReachable(store: Store, url: string): Promise<void> {
+  try {
+    await sql`select 1`.execute(store.db);
+  } catch (cause) {
+    throw new UnreachableError({
+      code: "postgres_unreachable",
+      message: `Postgres at ${withoutPassword(url)} does not answer: ${cause instanceof Error ? cause.message : String(cause)}`,
+      next: "Start it, or set DATABASE_URL to one that runs.",
+      retryable: true,
+      cause,
+    });
+  }
+}
+
+function withoutPassword(url: string): string {
+  return URL.canParse(url) ? Object.assign(new URL(url), { password: "" }).href : "DATABASE_URL";
+}

@@ -1,0 +1,250 @@
+import { sql } from "kysely";
+import type { AnswerCollector } from "../domain/answer.ts";
+import { cutOut, type FetchStamp, type Fragment, fragmentsOf } from "../domain/coverage.ts";
+import type { GroupBy } from "../domain/record.ts";
+import type { Window } from "../domain/window.ts";
+import { copyRows } from "./copy.ts";
+import type { Database, Store, Transaction } from "./database.ts";
+import { learnKeys } from "./entities.ts";
+import { clearFailures, noteFailures } from "./failures.ts";
+import { type RecordTable, recordTable } from "./record-tables.ts";
+import { lockScopes } from "./scopes.ts";
+
+/** How long evidence that a workspace can be read stands: within it, an absent record is a zero (rule 4). */
+export const READABLE_FOR_MS = 600_000;
+
+export interface WholeAnswer {
+  readonly sourceId: number;
+  readonly groupBy: GroupBy;
+  readonly window: Window;
+  readonly stamp: FetchStamp;
+  /** Scope of each requested workspace, by its index. */
+  readonly scopeIds: readonly number[];
+  /** Proved whole by the client, without a flaw. */
+  readonly answer: AnswerCollector;
+  readonly settleAfterMs: number;
+  /** Set on a second fetch: what the first one found emptied, and when (rule 3). */
+  readonly confirms?: { readonly emptied: readonly number[]; readonly since: number } | undefined;
+}
+
+/** Records inserted, updated, retired and unchanged by a load; `unverified` scopes were left as they are. */
+export interface LoadResult {
+  readonly outcome: "loaded" | "discarded" | "unconfirmed" | "unverified";
+  readonly inserted: number;
+  readonly updated: number;
+  readonly retired: number;
+  readonly unchanged: number;
+  readonly restated: number;
+  readonly unverified: readonly number[];
+  /** Scopes that the answer would have left without any of their non-zero rows. */
+  readonly emptied: readonly number[];
+}
+
+const NOTHING = {
+  inserted: 0,
+  updated: 0,
+  retired: 0,
+  unchanged: 0,
+  restated: 0,
+  unverified: [],
+  emptied: [],
+};
+
+/**
+ * Replaces a window's records and its coverage in one transaction (rules 2 to 6).
+ *
+ * Locks the scopes in key order, then compares with the coverage that the window overlaps: older than any of it (or the
+ * same fetch again), the answer is discarded whole. A scope without records whose workspace nothing shows to be readable
+ * is left as it is and noted as unverified. An answer that would retire every non-zero row of a scope's window comes
+ * back `unconfirmed`, with nothing changed, unless a second fetch agreed.
+ */
+export async function loadAnswer(store: Store, whole: WholeAnswer): Promise<LoadResult> {
+  const { sourceId, groupBy, answer, scopeIds, stamp } = whole;
+  const series = await learnKeys(store, {
+    sourceId,
+    groupBy,
+    scopeIds,
+    keys: answer.keys,
+    fetchNumber: stamp.fetchNumber,
+  });
+  const rows = { rankOf: ranks(series), series };
+  return store.transaction((transaction) => replaceWindow(transaction, whole, rows));
+}
+
+/** Place of each key in the order of series ids. */
+function ranks(series: Int32Array): Int32Array {
+  const order = Int32Array.from(series.keys()).sort((a, b) => (series[a] as number) - (series[b] as number));
+  const rankOf = new Int32Array(series.length);
+  order.forEach((key, rank) => {
+    rankOf[key] = rank;
+  });
+  return rankOf;
+}
+
+async function replaceWindow(
+  transaction: Transaction,
+  whole: WholeAnswer,
+  rows: { rankOf: Int32Array; series: Int32Array },
+): Promise<LoadResult> {
+  const { db, client } = transaction;
+  const { window, stamp, scopeIds, answer } = whole;
+  await lockScopes(db, scopeIds);
+  const overlapped = await overlappedCoverage(db, scopeIds, window);
+  if (overlapped.some((fragment) => fragment.fetchNumber >= stamp.fetchNumber)) {
+    return { outcome: "discarded", ...NOTHING };
+  }
+  const { readable, unverified } = await readableScopes(db, whole);
+  await noteUnverified(db, whole, unverified);
+  if (readable.length === 0) return { outcome: "unverified", ...NOTHING, unverified };
+
+  const table = recordTable(window.stride);
+  const each = (visit: (series: number, bucket: number, traces: number) => void) =>
+    answer.forEachRow(rows.rankOf, (key, bucket, traces) =>
+      visit(rows.series[key] as number, bucket, traces),
+    );
+  // Records exist only inside coverage: where there is none, there is nothing to compare with.
+  const isFresh = !overlapped.some((fragment) => readable.includes(fragment.scopeId));
+  let counts: typeof NOTHING = NOTHING;
+  if (isFresh) {
+    const inserted = await copyRows(client, { table: table.name, bucketType: table.bucketType, each });
+    counts = { ...NOTHING, inserted };
+  } else {
+    await client.query(table.createStage);
+    const staged = await copyRows(client, { table: table.stage, bucketType: table.bucketType, each });
+    const changes = await findChanges(transaction, table, { window, scopeIds: readable });
+    if (changes.emptied.some((scopeId) => !whole.confirms?.emptied.includes(scopeId))) {
+      return { outcome: "unconfirmed", ...NOTHING, emptied: changes.emptied };
+    }
+    const restated = await applyChanges(transaction, table, stamp);
+    const { inserted, updated, retired } = changes;
+    counts = { ...NOTHING, inserted, updated, retired, unchanged: staged - inserted - updated, restated };
+  }
+  await replaceCoverage(db, whole, { readable, overlapped });
+  await clearFailures(db, { scopeIds: readable, period: window, olderThan: stamp.fetchNumber });
+  return { outcome: "loaded", ...counts, unverified };
+}
+
+type ScopeFragment = Fragment & { scopeId: number };
+
+async function overlappedCoverage(
+  db: Database,
+  scopeIds: readonly number[],
+  window: Window,
+): Promise<ScopeFragment[]> {
+  const rows = await db
+    .selectFrom("coverage")
+    .selectAll()
+    .where(sql<boolean>`scope_id = any (${[...scopeIds]}::integer[])`)
+    .where("period_start", "<", new Date(window.end))
+    .where("period_end", ">", new Date(window.start))
+    .execute();
+  return rows.map((row) => ({
+    scopeId: row.scope_id,
+    start: row.period_start.getTime(),
+    end: row.period_end.getTime(),
+    settled: row.settled,
+    fetchNumber: row.fetch_number,
+    fetchedAt: row.fetched_at.getTime(),
+  }));
+}
+
+/** Which scopes the answer speaks for: those it names, and those whose workspace was seen to be readable lately. */
+async function readableScopes(
+  db: Database,
+  { answer, scopeIds, stamp, confirms }: WholeAnswer,
+): Promise<{ readable: number[]; unverified: number[] }> {
+  // What confirms an emptied window must be newer than the answer that emptied it.
+  const since = new Date(confirms?.since ?? stamp.fetchedAt - READABLE_FOR_MS);
+  const named = [...answer.named()].map((index) => scopeIds[index] as number);
+  if (named.length > 0) {
+    await sql`
+      update usage.workspace w set readable_at = ${new Date(stamp.fetchedAt)}
+      from usage.scope s
+      where s.scope_id = any (${named}::integer[]) and w.entity_id = s.workspace_id
+        and (w.readable_at is null or w.readable_at < ${new Date(stamp.fetchedAt)})
+    `.execute(db);
+  }
+  const { rows } = await sql<{ scope_id: number }>`
+    select s.scope_id from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
+    where s.scope_id = any (${[...scopeIds]}::integer[])
+      and w.readable_at >= ${since}
+  `.execute(db);
+  const proved = new Set([...named, ...rows.map((row) => row.scope_id)]);
+  return {
+    readable: scopeIds.filter((id) => proved.has(id)),
+    unverified: scopeIds.filter((id) => !proved.has(id)),
+  };
+}
+
+async function noteUnverified(db: Database, whole: WholeAnswer, scopeIds: readonly number[]): Promise<void> {
+  await noteFailures(db, {
+    scopeIds,
+    period: whole.window,
+    stamp: whole.stamp,
+    state: "unverified",
+    code: "workspace_unverified",
+    message:
+      "No records, and neither a listing nor an answer named this workspace lately: it may be unreadable.",
+  });
+}
+
+/** Compares the stage with what is stored, once; the differences wait in a table of the session. */
+async function findChanges(
+  { client }: Transaction,
+  table: RecordTable,
+  within: { window: Window; scopeIds: readonly number[] },
+): Promise<{ inserted: number; updated: number; retired: number; emptied: number[] }> {
+  await client.query(table.stageChanges, [
+    within.scopeIds,
+    new Date(within.window.start).toISOString(),
+    new Date(within.window.end).toISOString(),
+  ]);
+  const { rows } = await client.query(table.countChanges, [
+    within.scopeIds,
+    new Date(within.window.start).toISOString(),
+    new Date(within.window.end).toISOString(),
+  ]);
+  return rows[0];
+}
+
+async function applyChanges({ client }: Transaction, table: RecordTable, stamp: FetchStamp): Promise<number> {
+  const restated = await client.query(table.keepRestatements, [stamp.fetchNumber]);
+  await client.query(table.mergeChanges);
+  return restated.rowCount ?? 0;
+}
+
+async function replaceCoverage(
+  db: Database,
+  { window, stamp, settleAfterMs }: WholeAnswer,
+  { readable, overlapped }: { readable: readonly number[]; overlapped: readonly ScopeFragment[] },
+): Promise<void> {
+  const replaced = overlapped.filter((fragment) => readable.includes(fragment.scopeId));
+  if (replaced.length > 0) {
+    await sql`
+      delete from usage.coverage c
+      using unnest(
+        ${replaced.map((f) => f.scopeId)}::integer[], ${replaced.map((f) => new Date(f.start))}::timestamptz[]
+      ) r (scope_id, period_start)
+      where c.scope_id = r.scope_id and c.period_start = r.period_start
+    `.execute(db);
+  }
+  const fragments = [
+    ...cutOut(replaced, window),
+    ...readable.flatMap((scopeId) =>
+      fragmentsOf(window, stamp, settleAfterMs).map((f) => ({ ...f, scopeId })),
+    ),
+  ];
+  await db
+    .insertInto("coverage")
+    .values(
+      fragments.map((fragment) => ({
+        scope_id: fragment.scopeId,
+        period_start: new Date(fragment.start),
+        period_end: new Date(fragment.end),
+        settled: fragment.settled,
+        fetch_number: fragment.fetchNumber,
+        fetched_at: new Date(fragment.fetchedAt),
+      })),
+    )
+    .execute();
+}

@@ -1,0 +1,119 @@
+import { sql } from "kysely";
+import type { FetchStamp } from "../domain/coverage.ts";
+import { floorToGrid, HOUR_MS } from "../domain/stride.ts";
+import type { Database, Store } from "./database.ts";
+import { entityIds, learnNames } from "./entities.ts";
+
+export interface StoredWorkspace {
+  readonly entityId: number;
+  /** The platform's id. */
+  readonly workspaceId: string;
+  readonly isDeleted: boolean;
+}
+
+interface ListedWorkspace {
+  readonly workspaceId: string;
+  readonly name: string | null;
+  readonly isDeleted: boolean;
+}
+
+/** Enters workspaces that are configured, without any evidence that the key reads them. Returns all that are known. */
+export async function knowWorkspaces(
+  db: Database,
+  known: { sourceId: number; workspaceIds: readonly string[] },
+): Promise<StoredWorkspace[]> {
+  await enter(db, known.sourceId, known.workspaceIds);
+  return workspacesOf(db, known.sourceId);
+}
+
+/**
+ * Takes in a listing of the platform: names and deletion, and that each is readable at its time. A known workspace that
+ * it does not name is readable no longer; returned are those gone without being deleted (rule 11: an alarm, the known
+ * set only grows).
+ */
+export async function takeListing(
+  store: Store,
+  listing: { sourceId: number; workspaces: readonly ListedWorkspace[]; stamp: FetchStamp },
+): Promise<{ unlisted: string[] }> {
+  const { sourceId, workspaces, stamp } = listing;
+  const ids = workspaces.map((w) => w.workspaceId);
+  return store.transaction(async ({ db }) => {
+    await enter(db, sourceId, ids);
+    await sql`
+      update usage.workspace w
+      set readable_at = case when l.id is null then null else greatest(w.readable_at, ${new Date(stamp.fetchedAt)}) end,
+          is_deleted = coalesce(l.deleted, w.is_deleted),
+          unlisted_since = case when l.id is null then coalesce(w.unlisted_since, now()) end
+      from usage.entity e
+      left join unnest(${ids}::text[], ${workspaces.map((w) => w.isDeleted)}::boolean[]) l (id, deleted)
+        on l.id = e.external_id
+      where e.entity_id = w.entity_id and e.source_id = ${sourceId}
+    `.execute(db);
+    // A listing names the present: its names count for the hour under way.
+    const entities = await entityIds(db, { sourceId, dimension: "workspace", externalIds: ids });
+    const hour = floorToGrid(stamp.fetchedAt, HOUR_MS);
+    await learnNames(
+      db,
+      stamp.fetchNumber,
+      workspaces.flatMap(({ name }, i) =>
+        name === null ? [] : [{ entityId: entities[i] as number, name, first: hour, last: hour }],
+      ),
+    );
+    const gone = await db
+      .selectFrom("workspace")
+      .innerJoin("entity", "entity.entity_id", "workspace.entity_id")
+      .select("external_id")
+      .where("source_id", "=", sourceId)
+      .where("unlisted_since", "is not", null)
+      .where("is_deleted", "=", false)
+      .orderBy("external_id")
+      .execute();
+    return { unlisted: gone.map((row) => row.external_id) };
+  });
+}
+
+/** Keeps that an answer fetched at that instant named these workspaces. */
+export async function noteReadable(
+  db: Database,
+  named: { sourceId: number; workspaceIds: readonly string[]; at: number },
+): Promise<void> {
+  await sql`
+    update usage.workspace w
+    set readable_at = greatest(w.readable_at, ${new Date(named.at)})
+    from usage.entity e
+    where e.entity_id = w.entity_id and e.source_id = ${named.sourceId}
+      and e.external_id = any (${[...named.workspaceIds]}::text[])
+  `.execute(db);
+}
+
+async function enter(db: Database, sourceId: number, workspaceIds: readonly string[]): Promise<void> {
+  const sorted = [...new Set(workspaceIds)].sort();
+  await sql`
+    insert into usage.entity (source_id, dimension, external_id)
+    select ${sourceId}, 'workspace', id from unnest(${sorted}::text[]) id
+    on conflict do nothing
+  `.execute(db);
+  await sql`
+    insert into usage.workspace (entity_id)
+    select entity_id from usage.entity
+    where source_id = ${sourceId} and dimension = 'workspace' and external_id = any (${sorted}::text[])
+    order by entity_id
+    on conflict do nothing
+  `.execute(db);
+}
+
+/** All workspaces that are known of a source, deleted ones too: they can still hold past usage. */
+export async function workspacesOf(db: Database, sourceId: number): Promise<StoredWorkspace[]> {
+  const rows = await db
+    .selectFrom("workspace")
+    .innerJoin("entity", "entity.entity_id", "workspace.entity_id")
+    .select(["entity.entity_id", "entity.external_id", "workspace.is_deleted"])
+    .where("entity.source_id", "=", sourceId)
+    .orderBy("entity.external_id")
+    .execute();
+  return rows.map((row) => ({
+    entityId: row.entity_id,
+    workspaceId: row.external_id,
+    isDeleted: row.is_deleted,
+  }));
+}

@@ -1,0 +1,111 @@
+/**
+ * The planner's objective searched exhaustively, written from design.md ("Planning") and the range table of
+ * platform-api.md without a line of `src/`. Time is counted in whole units (hours for the platform's table).
+ */
+
+/** A stride: bucket size, and the range lengths that get it. All in units, both ends inclusive. */
+export interface Row {
+  readonly stride: string;
+  readonly size: number;
+  readonly least: number;
+  readonly most: number;
+}
+
+const DAY = 24;
+
+/** platform-api.md, "Get granular usage", finest first, in hours. */
+const PLATFORM: readonly Row[] = [
+  { stride: "hour", size: 1, least: 1, most: DAY - 1 },
+  { stride: "day", size: DAY, least: 1 * DAY, most: 31 * DAY },
+  { stride: "week", size: 7 * DAY, least: 32 * DAY, most: 93 * DAY },
+  { stride: "month", size: 30 * DAY, least: 94 * DAY, most: 366 * DAY },
+  { stride: "year", size: 365 * DAY, least: 366 * DAY + 1, most: Number.POSITIVE_INFINITY },
+];
+
+interface Piece {
+  readonly start: number;
+  readonly end: number;
+  readonly stride: string;
+}
+
+/** Every window that may begin at `at` and end by `end`: whole buckets on the grid, of a length that gets the stride. */
+function candidates(at: number, end: number, table: readonly Row[]): Piece[] {
+  const pieces: Piece[] = [];
+  for (const { stride, size, least, most } of table) {
+    if (at % size !== 0) continue;
+    for (let next = at + size; next <= end && next - at <= most; next += size) {
+      if (next - at >= least) pieces.push({ start: at, end: next, stride });
+    }
+  }
+  return pieces;
+}
+
+/** How far below the wanted stride a stride lies: 0 for itself; a coarser one is never good enough. */
+function steps(stride: string, wanted: string, table: readonly Row[]): number {
+  const [at, top] = [stride, wanted].map((name) => table.findIndex((row) => row.stride === name));
+  if (at === undefined || top === undefined) throw new Error(`no such stride: ${stride} or ${wanted}`);
+  return at <= top ? top - at : table.length;
+}
+
+/**
+ * The best tiling by dynamic programming over every cut. Costs are lists added element by element and compared like
+ * words in a dictionary, so the best tiling of a range ends in a best tiling of its rest.
+ */
+export function searchBest(start: number, end: number, wanted: string, table = PLATFORM): Piece[] {
+  const depth = new Map(table.map((row) => [row.stride, steps(row.stride, wanted, table)]));
+  const levels = table.length;
+  // best[p]: cost of [p, end): time worse than each level, then windows.
+  const best: (readonly number[] | undefined)[] = [];
+  const choice: (Piece | undefined)[] = [];
+  best[end - start] = new Array(levels + 1).fill(0);
+  for (let at = end - 1; at >= start; at--) {
+    for (const piece of candidates(at, end, table)) {
+      const rest = best[piece.end - start];
+      if (rest === undefined) continue;
+      const below = depth.get(piece.stride) ?? levels;
+      const length = piece.end - piece.start;
+      const cost = rest.map((sum, level) => sum + (level === levels ? 1 : below > level ? length : 0));
+      const known = best[at - start];
+      const order = known === undefined ? -1 : compare(cost, known);
+      if (order < 0 || (order === 0 && piece.end < (choice[at - start]?.end ?? end))) {
+        best[at - start] = cost;
+        choice[at - start] = piece;
+      }
+    }
+  }
+  const tiling: Piece[] = [];
+  for (let at = start; at < end; ) {
+    const piece = choice[at - start];
+    if (piece === undefined) throw new Error(`nothing tiles from ${at}`);
+    tiling.push(piece);
+    at = piece.end;
+  }
+  return tiling;
+}
+
+/** The same by writing out every tiling and taking the least: only for a handful of units. */
+export function enumerateBest(start: number, end: number, wanted: string, table: readonly Row[]): Piece[] {
+  const judged = everyTiling(start, end, table).map((tiling) => {
+    const worseThan = (level: number) =>
+      tiling
+        .filter((piece) => steps(piece.stride, wanted, table) > level)
+        .reduce((sum, piece) => sum + piece.end - piece.start, 0);
+    const cuts = tiling.map((piece) => piece.end);
+    return { tiling, cost: [...table.map((_, level) => worseThan(level)), tiling.length, ...cuts] };
+  });
+  const [least] = judged.sort((a, b) => compare(a.cost, b.cost));
+  if (least === undefined) throw new Error(`nothing tiles [${start}, ${end})`);
+  return least.tiling;
+}
+
+function everyTiling(start: number, end: number, table: readonly Row[]): Piece[][] {
+  if (start === end) return [[]];
+  return candidates(start, end, table).flatMap((piece) =>
+    everyTiling(piece.end, end, table).map((rest) => [piece, ...rest]),
+  );
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  const at = a.findIndex((value, i) => value !== b[i]);
+  return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0);
+}
