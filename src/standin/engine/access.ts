@@ -1,0 +1,57 @@
+import type { Organisation, Workspace } from "./organisation.ts";
+import { forbidden, invalidToken } from "./refusal.ts";
+
+export type Needs = "nothing" | "key" | "organization:read";
+
+/** What the one API key may do; each part can be taken away and given back while the server runs. */
+export class Access {
+  apiKey: string;
+  revoked = false;
+  organizationRead = true;
+  readonly #organisation: Organisation;
+  readonly #unreadable: Set<Workspace>;
+
+  constructor(apiKey: string, organisation: Organisation) {
+    this.apiKey = apiKey;
+    this.#organisation = organisation;
+    this.#unreadable = new Set(organisation.unreadable);
+  }
+
+  setReadable(workspace: Workspace, readable: boolean): void {
+    if (readable) this.#unreadable.delete(workspace);
+    else this.#unreadable.add(workspace);
+  }
+
+  /** Specification, Authentication 3: results are limited to workspaces the caller may read. */
+  canRead(workspace: Workspace): boolean {
+    return !this.#unreadable.has(workspace);
+  }
+
+  /**
+   * Refuses a request that lacks what its route needs. The 401 and 403 bodies are seen in client code. What a
+   * wrong `X-Organization-Id` or `X-Tenant-Id` gets is our guess: the headers are documented, their refusal is not.
+   */
+  check(needs: Needs, headers: Readonly<Record<string, string | string[] | undefined>>): void {
+    if (needs === "nothing") return;
+    if (this.revoked || headers["x-api-key"] !== this.apiKey) throw invalidToken();
+    if (needs === "organization:read" && !this.organizationRead) throw forbidden();
+    const organisation = headers["x-organization-id"];
+    if (organisation !== undefined && organisation !== this.#organisation.id) throw forbidden();
+    const tenant = headers["x-tenant-id"];
+    if (
+      tenant !== undefined &&
+      !this.#organisation.workspaces.some((w) => w.id === tenant && this.canRead(w))
+    ) {
+      throw forbidden();
+    }
+  }
+
+  inspect(): object {
+    return {
+      api_key: this.apiKey,
+      revoked: this.revoked,
+      organization_read: this.organizationRead,
+      unreadable: [...this.#unreadable].map((w) => w.id),
+    };
+  }
+}

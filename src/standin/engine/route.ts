@@ -1,0 +1,127 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Fault } from "../faults.ts";
+import type { World } from "../world.ts";
+import type { Needs } from "./access.ts";
+import { Refusal } from "./refusal.ts";
+import { type Answer, hang, reset, send } from "./wire.ts";
+
+/** What a room's handler gets to see of a request. */
+export interface Exchange {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly body: unknown;
+  readonly fault: Fault | null;
+}
+
+/** A room is a list of these: one area of the platform in one file, over the world that all rooms share. */
+export interface Route {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly needs: Needs;
+  handle(exchange: Exchange): Answer | Promise<Answer>;
+}
+
+export const json = (body: unknown, status = 200): Answer => ({
+  status,
+  type: "application/json",
+  body: JSON.stringify(body),
+});
+
+/** The platform's routes: remembered, subject to faults, behind the key. */
+export function open(app: FastifyInstance, world: World, routes: readonly Route[]): void {
+  for (const route of routes) {
+    app.route({
+      method: route.method,
+      url: route.path,
+      handler: (request, reply) => answer(world, route, request, reply),
+    });
+  }
+}
+
+/** The stand-in's own routes: no key, no faults, not remembered, so that a broken platform can be repaired. */
+export function openUnguarded(app: FastifyInstance, routes: readonly Route[]): void {
+  for (const route of routes) {
+    app.route({
+      method: route.method,
+      url: route.path,
+      handler: async (request, reply) =>
+        send(reply, await outcome(() => route.handle(exchange(request, null))), {
+          gzip: false,
+          framing: "length",
+          fault: null,
+        }),
+    });
+  }
+}
+
+async function answer(
+  world: World,
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const gzip = acceptsGzip(request.headers["accept-encoding"]);
+  const path = request.url.split("?")[0] ?? request.url;
+  const query = request.query as Record<string, unknown>;
+  const fault = world.faults.next({ path, query, acceptsGzip: gzip });
+  const remember = (status: number | null): void =>
+    world.remember({ method: request.method, url: request.url, status, fault: fault?.kind ?? null });
+
+  if (fault?.kind === "reset" || (fault?.kind === "hang" && fault.after === "request")) {
+    remember(null);
+    return fault.kind === "reset" ? reset(reply) : hang(reply);
+  }
+  // A gateway refuses before it looks at the key (our guess).
+  const given =
+    fault?.kind === "status"
+      ? refused(fault)
+      : await outcome(() => {
+          world.access.check(route.needs, request.headers);
+          return route.handle(exchange(request, fault));
+        });
+  remember(given.status);
+  const { compress, framing } = world.settings;
+  return send(reply, given, { gzip: gzip && compress, framing, fault });
+}
+
+async function outcome(handle: () => Answer | Promise<Answer>): Promise<Answer> {
+  try {
+    return await handle();
+  } catch (error) {
+    if (error instanceof Refusal) return json(error.body, error.status);
+    throw error;
+  }
+}
+
+function exchange(request: FastifyRequest, fault: Fault | null): Exchange {
+  const { params, query, body } = request;
+  return { params: params as Record<string, string>, query: query as Record<string, unknown>, body, fault };
+}
+
+/** Bodies of statuses that nobody documented are our guess: a sentence for 429, a gateway's page for 5xx. */
+function refused(fault: Extract<Fault, { kind: "status" }>): Answer {
+  const { status, retry_after } = fault;
+  const headers = retry_after === undefined ? {} : { "retry-after": String(retry_after) };
+  const usual: Record<number, unknown> = {
+    401: { detail: "Invalid token" },
+    403: { error: "Forbidden" },
+    429: { detail: "Rate limit exceeded" },
+  };
+  const page =
+    status >= 500
+      ? `<html><h1>${status}</h1></html>\n`
+      : JSON.stringify(usual[status] ?? { detail: "Refused" });
+  return {
+    status,
+    type: fault.content_type ?? (fault.body === undefined && status < 500 ? "application/json" : "text/html"),
+    headers,
+    body: fault.body ?? page,
+  };
+}
+
+function acceptsGzip(header: string | string[] | undefined): boolean {
+  const gzip = String(header ?? "")
+    .split(",")
+    .find((one) => /^\s*(gzip|\*)\s*(;|$)/i.test(one));
+  return gzip !== undefined && !/q=0(\.0*)?\s*$/i.test(gzip);
+}

@@ -1,0 +1,173 @@
+import type { Key, Organisation, Project, Rhythm, Stream, User, Workspace } from "./organisation.ts";
+import { type Dice, dice } from "./random.ts";
+
+/**
+ * The seeded organisation. Everything that has ever broken a reader of such exports is in it: commas, quotes, line
+ * breaks, formula starts, tabs, non-ASCII, one name twice in one workspace, an empty workspace, one that the key
+ * may not read, users in several workspaces, users without an address, traffic without user or key.
+ */
+const WORKSPACE_NAMES = [
+  "Research",
+  'Support, "tier 2"',
+  "Zürich – 営業",
+  "=Operations",
+  "Sandbox (nobody yet)",
+  "Board only",
+];
+const EMPTY = 4;
+const UNREADABLE = 5;
+
+const PROJECT_NAMES = [
+  "default",
+  "default",
+  "checkout-agent",
+  'invoices, "fast lane"',
+  "two\nlines",
+  "=SUM(A1:A9)",
+  "予測-naïve-🚀",
+  "+49 hotline",
+  "-legacy-",
+  "@mentions",
+  "\tindented",
+  "windows\r\nline",
+  "nightly-evals",
+  "o'brien's bot",
+  " spaces at both ends ",
+  `long ${"name ".repeat(40).trim()}`,
+];
+const EMAILS = [
+  "ana@example.com",
+  "zoë@exämple.com",
+  "o'hara+billing@example.com",
+  '"doe, jane"@example.com',
+  "=cmd@example.com",
+  "-dash@example.com",
+  "李雷@例子.example",
+];
+
+const DAY_MS = 86_400_000;
+const day = (date: string): number => Date.parse(date) / DAY_MS;
+/** Projects that were not there at first, so that new ids turn up in the middle of a load. */
+const LATE_STARTS = [day("2026-03-16"), day("2026-06-22")];
+const FOREVER = Number.POSITIVE_INFINITY;
+
+export interface Seeding {
+  readonly seed: number;
+  /** Multiplies projects, users and keys. */
+  readonly scale: number;
+}
+
+/** Depends on `seed` and `scale` alone. */
+export function seedOrganisation({ seed, scale }: Seeding): Organisation {
+  const roll = dice(seed);
+  const many = (count: number): number => Math.max(1, Math.round(count * scale));
+  const workspaces = WORKSPACE_NAMES.map(
+    (name): Workspace => ({ id: roll.uuid(), name, createdAt: Date.parse("2025-11-03"), deletedAt: null }),
+  );
+  const users = Array.from({ length: many(25) }, (_, i): User => ({ id: roll.uuid(), email: email(i) }));
+  const keys = Array.from(
+    { length: many(6) },
+    (_, i): Key => ({ id: roll.uuid(), shortKey: shortKey(i, roll) }),
+  );
+  const organisation: Organisation = {
+    id: roll.uuid(),
+    name: 'Stand-in, "Inc."',
+    workspaces,
+    users,
+    keys,
+    projects: [],
+    streams: [],
+    unreadable: workspaces.slice(UNREADABLE),
+  };
+  workspaces.forEach((workspace, w) => {
+    if (w !== EMPTY) seedWorkspace({ organisation, workspace, w, projects: many(6), roll });
+  });
+  return organisation;
+}
+
+interface WorkspaceSeeding {
+  organisation: Organisation;
+  workspace: Workspace;
+  w: number;
+  projects: number;
+  roll: Dice;
+}
+
+function seedWorkspace({ organisation, workspace, w, projects, roll }: WorkspaceSeeding): void {
+  // Overlapping halves of the user list: users are shared by workspaces.
+  const members = roll.some(organisation.users, Math.ceil(organisation.users.length / 2));
+  for (let p = 0; p < projects; p++) {
+    const project: Project = {
+      id: roll.uuid(),
+      name: projectName(w, p),
+      workspace,
+      agent: p % 3 === 2,
+      dropped: false,
+    };
+    organisation.projects.push(project);
+    const begins = w < LATE_STARTS.length && p === 3 ? (LATE_STARTS[w] ?? 0) : 0;
+    seedStreams({ organisation, project, members, begins, rhythm: rhythm(w, p), roll });
+  }
+}
+
+interface StreamSeeding {
+  organisation: Organisation;
+  project: Project;
+  members: User[];
+  begins: number;
+  rhythm: Rhythm;
+  roll: Dice;
+}
+
+function seedStreams({ organisation, project, members, begins, rhythm, roll }: StreamSeeding): void {
+  // From tens to thousands a day, most projects small.
+  const perDay = 20 * 150 ** roll.next();
+  const keys = roll.some(organisation.keys, 3);
+  const pairs: [User | null, Key | null][] = [
+    ...roll.some(members, 7).map((user): [User, Key | null] => [user, roll.pick([...keys, null])]),
+    [null, roll.pick(keys)],
+    [null, null],
+  ];
+  const parts = pairs.map(() => roll.next() ** 2 + 0.01);
+  const whole = parts.reduce((a, b) => a + b, 0);
+  pairs.forEach(([user, key], i) => {
+    // A few people join late or leave; the pairs without a user go on all the time.
+    const moves = user === null ? 1 : roll.next();
+    const turn = day("2026-01-05") + roll.below(300);
+    const stream: Stream = {
+      index: organisation.streams.length,
+      project,
+      user,
+      key,
+      tier: roll.next() < 0.4 ? "longlived" : "shortlived",
+      rhythm,
+      weight: (perDay * (parts[i] ?? 0)) / whole,
+      begins: Math.max(begins, moves < 0.15 ? turn : 0),
+      ends: moves > 0.15 && moves < 0.25 ? turn : FOREVER,
+    };
+    organisation.streams.push(stream);
+  });
+}
+
+/** `default` twice in one workspace, in three of them: a name never tells two projects apart. */
+function projectName(w: number, p: number): string {
+  if (w === 1 && p < 2) return "default";
+  const name = PROJECT_NAMES[(w * 4 + p) % PROJECT_NAMES.length] ?? "default";
+  return p < PROJECT_NAMES.length ? name : `${name} ${p}`;
+}
+
+function rhythm(w: number, p: number): Rhythm {
+  if (w === 0) return "office";
+  if (p % 6 === 4) return "nightly";
+  return w === 2 ? "evening" : p % 6 === 5 ? "steady" : "office";
+}
+
+function email(i: number): string | null {
+  if (i === EMAILS.length) return null;
+  return EMAILS[i] ?? `user${i}@example.com`;
+}
+
+function shortKey(i: number, roll: Dice): string {
+  // The second starts like a formula; platform-facts.md guards every cell, not only the names.
+  return `${i === 1 ? "-" : ""}sk...${roll.uuid().slice(0, 4)}${i.toString(36)}`;
+}

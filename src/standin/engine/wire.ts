@@ -1,0 +1,151 @@
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import { pipeline, Readable } from "node:stream";
+import { setTimeout as wait } from "node:timers/promises";
+import { createGzip, gzipSync } from "node:zlib";
+import type { FastifyReply } from "fastify";
+import type { Fault, Framing } from "../faults.ts";
+
+/**
+ * Puts an answer on the wire. Whole answers go through Fastify; a body that is to be cut, slowed or held is written
+ * on the socket by hand, because Node's own server repairs what we want broken.
+ */
+export interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Text is sent with its length; pieces are streamed. */
+  readonly body: string | Iterable<string> | AsyncIterable<string>;
+}
+
+export interface Wire {
+  readonly gzip: boolean;
+  readonly framing: Framing;
+  readonly fault: Fault | null;
+}
+
+export async function send(
+  reply: FastifyReply,
+  answer: Answer,
+  { gzip, framing, fault }: Wire,
+): Promise<FastifyReply> {
+  switch (fault?.kind) {
+    case "cut":
+    case "slow":
+    case "hang":
+      return byHand(reply, answer, gzip, fault);
+    case "whole":
+      return whole(reply, answer, gzip, fault.framing);
+    default:
+      return whole(reply, answer, gzip, framing);
+  }
+}
+
+/** The connection ends with a TCP reset, before any answer. */
+export function reset(reply: FastifyReply): FastifyReply {
+  reply.hijack();
+  reply.raw.socket?.resetAndDestroy();
+  return reply;
+}
+
+/** No answer until the client, or the closing server, drops the connection. */
+export function hang(reply: FastifyReply): FastifyReply {
+  return reply.hijack();
+}
+
+function whole(reply: FastifyReply, answer: Answer, gzip: boolean, framing: Framing): FastifyReply {
+  reply.code(answer.status).headers(headersOf(answer, gzip));
+  if (typeof answer.body === "string" && framing === "length") {
+    return reply.send(gzip ? gzipSync(answer.body) : answer.body);
+  }
+  // Without length and without chunks only the closed connection ends the body (RFC 9112, 6.3).
+  if (framing === "close") reply.raw.useChunkedEncodingByDefault = false;
+  const pieces = Readable.from(typeof answer.body === "string" ? [answer.body] : answer.body);
+  // Fastify hears of a failure from the stream it sends; pipeline only takes the other one down with it.
+  return reply.send(gzip ? pipeline(pieces, createGzip(), () => {}) : pieces);
+}
+
+type ByHand = Extract<Fault, { kind: "cut" | "slow" | "hang" }>;
+
+async function byHand(
+  reply: FastifyReply,
+  answer: Answer,
+  accepted: boolean,
+  fault: ByHand,
+): Promise<FastifyReply> {
+  const gzip = accepted || (fault.kind === "cut" && fault.framing === "gzip");
+  const text = Buffer.from(
+    typeof answer.body === "string" ? answer.body : (await Readable.from(answer.body).toArray()).join(""),
+  );
+  const bytes = gzip ? gzipSync(text) : text;
+  reply.hijack();
+  const { socket } = reply.raw;
+  if (socket === null) return reply;
+  const head = (framing: Record<string, string>): string =>
+    [
+      `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ""}`,
+      ...Object.entries({ ...headersOf(answer, gzip), ...framing }).map(
+        ([name, value]) => `${name}: ${value}`,
+      ),
+      "\r\n",
+    ].join("\r\n");
+  const announced = { "content-length": String(bytes.length) };
+
+  if (fault.kind === "hang") {
+    socket.write(head(announced));
+    socket.write(bytes.subarray(0, bytes.length / 2));
+    return reply;
+  }
+  if (fault.kind === "slow") {
+    socket.write(head({ ...announced, connection: "close" }));
+    await drip(socket, bytes, fault.ms);
+    finish(socket);
+    return reply;
+  }
+  const sent = bytes.subarray(0, cutAt(bytes, fault.at));
+  if (fault.framing === "length") {
+    // `all` cuts nothing here, so the announced length grows instead.
+    const more = fault.at === "all" ? 1 : 0;
+    socket.write(head({ "content-length": String(bytes.length + more) }));
+    socket.write(sent);
+  } else if (fault.framing === "chunked") {
+    socket.write(head({ "transfer-encoding": "chunked" }));
+    if (sent.length > 0) socket.write(`${sent.length.toString(16)}\r\n`);
+    socket.write(sent);
+    socket.write("\r\n");
+  } else if (fault.framing === "close") {
+    socket.write(head({ connection: "close" }));
+    socket.write(sent);
+  } else {
+    // The last 8 bytes are gzip's checksum and length (RFC 1952, 2.3); all of the text is there.
+    const untrailed = bytes.subarray(0, bytes.length - 8);
+    socket.write(head({ "content-length": String(untrailed.length), connection: "close" }));
+    socket.write(untrailed);
+  }
+  finish(socket);
+  return reply;
+}
+
+function cutAt(bytes: Buffer, at: "half" | "line" | "all"): number {
+  if (at === "all") return bytes.length;
+  const half = Math.floor(bytes.length / 2);
+  return at === "line" ? bytes.lastIndexOf(0x0a, half) + 1 || half : half;
+}
+
+function finish(socket: Socket): void {
+  socket.end(() => socket.destroy());
+}
+
+async function drip(socket: Socket, bytes: Buffer, ms: number): Promise<void> {
+  const pieces = 10;
+  const size = Math.ceil(bytes.length / pieces);
+  for (let i = 0; i < pieces && !socket.destroyed; i++) {
+    await wait(ms / pieces);
+    socket.write(bytes.subarray(i * size, (i + 1) * size));
+  }
+}
+
+function headersOf(answer: Answer, gzip: boolean): Record<string, string> {
+  const encoding: Record<string, string> = gzip ? { "content-encoding": "gzip" } : {};
+  return { "content-type": answer.type, ...answer.headers, vary: "accept-encoding", ...encoding };
+}

@@ -1,0 +1,189 @@
+import { z } from "zod";
+import { dice } from "./engine/random.ts";
+
+/**
+ * What can go wrong between a server and its client, on order. A script answers the next matching requests; rates
+ * do it at random, from a seed. Faults are ours: the platform documents none of them.
+ */
+const strideNames = ["hour", "day", "week", "month", "year"] as const;
+export type StrideName = (typeof strideNames)[number];
+export type Framing = "length" | "chunked" | "close";
+
+const faultSchema = z.discriminatedUnion("kind", [
+  /** This status in place of the answer. `retry_after` as the header says it: seconds or an HTTP date. */
+  z.strictObject({
+    kind: z.literal("status"),
+    status: z.int().min(400).max(599),
+    retry_after: z.union([z.string(), z.number()]).optional(),
+    body: z.string().optional(),
+    content_type: z.string().optional(),
+  }),
+  /** The connection is reset before a byte of the answer. */
+  z.strictObject({ kind: z.literal("reset") }),
+  /** Nothing comes, or the head and half of the body and then nothing, until the client goes away. */
+  z.strictObject({ kind: z.literal("hang"), after: z.enum(["request", "half"]).default("request") }),
+  /**
+   * The body ends early: `length` (Content-Length promises more), `chunked` (no last chunk), `close` (the connection
+   * closes, which is all such a body ever says), `gzip` (whole for HTTP, but without gzip's trailer; taken only by
+   * requests that accept gzip). `at`: after half of the bytes, after the last line that ends in the first half (the
+   * cruellest cut of a CSV; without a line break, half), or after all of them: then only the end mark is missing.
+   */
+  z.strictObject({
+    kind: z.literal("cut"),
+    framing: z.enum(["length", "chunked", "close", "gzip"]),
+    at: z.enum(["half", "line", "all"]).default("half"),
+  }),
+  /** Whole, but in pieces spread over `ms`. */
+  z.strictObject({ kind: z.literal("slow"), ms: z.number().min(0).max(600_000) }),
+  /** Nothing wrong: whole, and framed like this. */
+  z.strictObject({ kind: z.literal("whole"), framing: z.enum(["chunked", "close"]) }),
+  /** A right answer at another stride than the range asks for; without `stride` the next coarser one. */
+  z.strictObject({ kind: z.literal("stride"), stride: z.enum(strideNames).optional() }),
+]);
+export type Fault = z.output<typeof faultSchema>;
+
+/** The next `times` requests that match, after letting `skip` of them pass. Every given part must match. */
+export const stepSchema = z.strictObject({
+  fault: faultSchema,
+  times: z.int().min(1).default(1),
+  skip: z.int().min(0).default(0),
+  /** Path: contained in the request's. Query: each named parameter has this value, or has it among others. */
+  match: z
+    .strictObject({ path: z.string().optional(), query: z.record(z.string(), z.string()).optional() })
+    .default({}),
+});
+export type FaultStep = z.input<typeof stepSchema>;
+
+const NAMED = {
+  "429": { kind: "status", status: 429 },
+  "429-retry-after": { kind: "status", status: 429, retry_after: 1 },
+  "500": { kind: "status", status: 500 },
+  "502": { kind: "status", status: 502 },
+  "503": { kind: "status", status: 503 },
+  "403-html": { kind: "status", status: 403, content_type: "text/html", body: "<html>Forbidden</html>\n" },
+  reset: { kind: "reset" },
+  hang: { kind: "hang", after: "request" },
+  "cut-length": { kind: "cut", framing: "length", at: "half" },
+  "cut-chunked": { kind: "cut", framing: "chunked", at: "all" },
+  "cut-close": { kind: "cut", framing: "close", at: "half" },
+  "cut-gzip": { kind: "cut", framing: "gzip", at: "half" },
+  slow: { kind: "slow", ms: 1000 },
+  "wrong-stride": { kind: "stride" },
+} as const satisfies Record<string, Fault>;
+export type FaultName = keyof typeof NAMED;
+export const faultNames = Object.keys(NAMED) as FaultName[];
+
+const ratesSchema = z
+  .partialRecord(z.enum(faultNames), z.number().min(0).max(1))
+  .refine((rates) => Object.values(rates).reduce((a, b) => a + b, 0) <= 1, "rates add up to more than 1");
+
+export const faultOptionsSchema = z.strictObject({
+  /** Seed of the rates' dice. */
+  seed: z.int().optional(),
+  /** Probability per request of each named fault. */
+  rates: ratesSchema.optional(),
+  /** Steps are tried in order; the first that matches takes the request. */
+  script: z.array(stepSchema).optional(),
+  /** Documented, about 1,000: above so many requests in 10 s the gateway answers 429. Off unless given. */
+  requests_per_10s: z.int().min(1).optional(),
+});
+export type FaultOptions = z.input<typeof faultOptionsSchema>;
+
+export interface FaultyRequest {
+  readonly path: string;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly acceptsGzip: boolean;
+}
+
+export class Faults {
+  #options: z.output<typeof faultOptionsSchema> = {};
+  #script: z.output<typeof stepSchema>[] = [];
+  #roll = dice(1);
+  #recent: number[] = [];
+  #fired = 0;
+
+  constructor(options: FaultOptions = {}) {
+    this.set(options);
+  }
+
+  /** Changes what is given; a script is added to the one that is running. */
+  set(options: FaultOptions): void {
+    const { script = [], ...rest } = faultOptionsSchema.parse(options);
+    this.#options = { ...this.#options, ...rest };
+    this.#script.push(...script);
+    if (rest.seed !== undefined) this.#roll = dice(rest.seed);
+  }
+
+  script(...steps: FaultStep[]): void {
+    this.set({ script: steps });
+  }
+
+  clear(): void {
+    this.#options = {};
+    this.#script = [];
+  }
+
+  /** What is left of the script, the rates, and how many requests met a fault so far. */
+  inspect(): { script: unknown[]; rates: object; requests_per_10s: number | null; fired: number } {
+    const { rates = {}, requests_per_10s = null } = this.#options;
+    return { script: structuredClone(this.#script), rates, requests_per_10s, fired: this.#fired };
+  }
+
+  /** The fault that this request meets, if any. Counts it: to be called once a request. */
+  next(request: FaultyRequest): Fault | null {
+    const fault = this.#limited() ?? this.#scripted(request) ?? this.#rolled(request);
+    if (fault !== null) this.#fired++;
+    return fault;
+  }
+
+  #limited(): Fault | null {
+    const limit = this.#options.requests_per_10s;
+    if (limit === undefined) return null;
+    // Real time, not the stand-in's clock: a limit holds the client's pace, which a frozen clock does not slow.
+    const now = performance.now();
+    this.#recent = this.#recent.filter((at) => now - at < 10_000);
+    if (this.#recent.length >= limit) return NAMED["429"];
+    this.#recent.push(now);
+    return null;
+  }
+
+  #scripted(request: FaultyRequest): Fault | null {
+    for (const step of this.#script) {
+      if (!matches(step, request)) continue;
+      if (step.skip > 0) {
+        step.skip--;
+        continue;
+      }
+      step.times--;
+      if (step.times === 0) this.#script = this.#script.filter((one) => one !== step);
+      return step.fault;
+    }
+    return null;
+  }
+
+  #rolled(request: FaultyRequest): Fault | null {
+    const rates = Object.entries(this.#options.rates ?? {});
+    if (rates.length === 0) return null;
+    let left = this.#roll.next();
+    for (const [name, rate] of rates) {
+      left -= rate;
+      if (left >= 0) continue;
+      const fault: Fault = NAMED[name as FaultName];
+      return applies(fault, request) ? fault : null;
+    }
+    return null;
+  }
+}
+
+function matches({ match, fault }: z.output<typeof stepSchema>, request: FaultyRequest): boolean {
+  if (!applies(fault, request)) return false;
+  if (match.path !== undefined && !request.path.includes(match.path)) return false;
+  return Object.entries(match.query ?? {}).every(([name, value]) =>
+    [request.query[name]].flat().some((given) => given === value),
+  );
+}
+
+/** A gzip body can only be cut for somebody who asked for gzip. */
+function applies(fault: Fault, request: FaultyRequest): boolean {
+  return !(fault.kind === "cut" && fault.framing === "gzip") || request.acceptsGzip;
+}

@@ -1,0 +1,162 @@
+import { z } from "zod";
+import { keyOf, projectOf, userOf, workspaceOf } from "../engine/organisation.ts";
+import { invalid, type Refusal } from "../engine/refusal.ts";
+import { type Exchange, json, type Route } from "../engine/route.ts";
+import { faultOptionsSchema } from "../faults.ts";
+import type { World } from "../world.ts";
+
+/**
+ * The stand-in's own routes: nothing of the platform. Their prefix cannot collide with a path that the platform has
+ * or will have. They need no key and meet no faults, so a platform broken on purpose can be repaired.
+ */
+const PREFIX = "/__standin";
+
+const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+const cell = {
+  workspace_id: z.string().optional(),
+  project_id: z.string(),
+  user_id: z.string().nullable(),
+  api_key_short_key: z.string().nullable(),
+  hour: instant,
+};
+const nothing = z.strictObject({}).default({});
+const bodies = {
+  reset: z.strictObject({ seed: z.int().optional() }).default({}),
+  clock: z.union([
+    z.strictObject({ now: instant.nullable() }),
+    z.strictObject({ advance_seconds: z.number() }),
+  ]),
+  settings: z.strictObject({
+    contract: z.enum(["tiered", "day-granular"]).optional(),
+    align: z.enum(["window", "epoch"]).optional(),
+    listing: z.boolean().optional(),
+    refuseFuture: z.boolean().optional(),
+    omitZero: z.boolean().optional(),
+    compress: z.boolean().optional(),
+    framing: z.enum(["length", "chunked", "close"]).optional(),
+    csvNewline: z.enum(["crlf", "lf"]).optional(),
+  }),
+  access: z.strictObject({
+    api_key: z.string().min(1).optional(),
+    revoked: z.boolean().optional(),
+    organization_read: z.boolean().optional(),
+  }),
+  workspace: z.strictObject({
+    name: z.string().optional(),
+    readable: z.boolean().optional(),
+    deleted: z.boolean().optional(),
+  }),
+  project: z.strictObject({ name: z.string().optional(), dropped: z.boolean().optional() }),
+  user: z.strictObject({ email: z.string().nullable() }),
+  arrivals: z.strictObject({ ...cell, traces: z.int().min(1) }),
+  restatements: z.strictObject({ ...cell, delta: z.int() }),
+};
+
+export function admin(world: World): Route[] {
+  const route = <T>(
+    method: Route["method"],
+    path: string,
+    body: z.ZodType<T>,
+    answer: (body: T, params: Exchange["params"]) => unknown,
+  ): Route => ({
+    method,
+    path: `${PREFIX}${path}`,
+    needs: "nothing",
+    handle: ({ body: given, params }) => json(answer(parsed(body, given), params) ?? { ok: true }),
+  });
+  const change = (
+    of: z.output<typeof bodies.arrivals> | z.output<typeof bodies.restatements>,
+    delta: number,
+  ) => {
+    const { organisation, ledger } = world;
+    const project = projectOf(organisation, of.project_id);
+    if (of.workspace_id !== undefined && of.workspace_id !== project.workspace.id) {
+      throw problem(["workspace_id"], `project ${project.id} is in workspace ${project.workspace.id}`);
+    }
+    if (of.hour < ledger.dataStart) throw problem(["hour"], "before the data start");
+    const user = of.user_id === null ? null : userOf(organisation, of.user_id);
+    const key = of.api_key_short_key === null ? null : keyOf(organisation, of.api_key_short_key);
+    return ledger.change({ project, user, key, at: of.hour }, delta);
+  };
+
+  return [
+    route("GET", "/organisation", nothing, () => inspect(world)),
+    route("GET", "/requests", nothing, () => world.requests),
+    route("GET", "/faults", nothing, () => world.faults.inspect()),
+    route("POST", "/reset", bodies.reset, ({ seed }) => world.reset(seed)),
+    route("POST", "/clock", bodies.clock, (to) => {
+      world.setClock("now" in to ? { frozenAt: to.now } : { advance: to.advance_seconds * 1000 });
+      return { now: new Date(world.now()).toISOString() };
+    }),
+    // The names of StandinOptions.
+    route("PATCH", "/settings", bodies.settings, (settings) => Object.assign(world.settings, settings)),
+    route("POST", "/faults", faultOptionsSchema, (options) => {
+      world.faults.set(options);
+      return world.faults.inspect();
+    }),
+    route("DELETE", "/faults", nothing, () => world.faults.clear()),
+    route("PATCH", "/access", bodies.access, ({ api_key, revoked, organization_read }) => {
+      const { access } = world;
+      access.apiKey = api_key ?? access.apiKey;
+      access.revoked = revoked ?? access.revoked;
+      access.organizationRead = organization_read ?? access.organizationRead;
+      return access.inspect();
+    }),
+    route("PATCH", "/workspaces/:id", bodies.workspace, ({ name, readable, deleted }, { id = "" }) => {
+      const workspace = workspaceOf(world.organisation, id);
+      workspace.name = name ?? workspace.name;
+      if (readable !== undefined) world.access.setReadable(workspace, readable);
+      if (deleted !== undefined) workspace.deletedAt = deleted ? (workspace.deletedAt ?? world.now()) : null;
+    }),
+    route("PATCH", "/projects/:id", bodies.project, ({ name, dropped }, { id = "" }) => {
+      const project = projectOf(world.organisation, id);
+      project.name = name ?? project.name;
+      project.dropped = dropped ?? project.dropped;
+    }),
+    route("PATCH", "/users/:id", bodies.user, ({ email }, { id = "" }) => {
+      userOf(world.organisation, id).email = email;
+    }),
+    route("POST", "/arrivals", bodies.arrivals, (of) => change(of, of.traces)),
+    route("POST", "/restatements", bodies.restatements, (of) => change(of, of.delta)),
+  ];
+}
+
+function inspect(world: World): object {
+  const { seed, organisation, ledger, access, settings } = world;
+  const { id, name, workspaces, projects, users, keys, streams } = organisation;
+  return {
+    seed,
+    id,
+    name,
+    settings,
+    access: access.inspect(),
+    workspaces: workspaces.map((one) => ({ ...one, readable: access.canRead(one) })),
+    projects: projects.map(({ workspace, ...rest }) => ({ ...rest, workspace_id: workspace.id })),
+    users,
+    keys,
+    streams: streams.map(({ project, user, key, tier }) => ({
+      project_id: project.id,
+      user_id: user?.id ?? null,
+      api_key_short_key: key?.shortKey ?? null,
+      trace_tier: tier,
+    })),
+    data_start: new Date(ledger.dataStart).toISOString(),
+    now: new Date(world.now()).toISOString(),
+  };
+}
+
+function parsed<T>(schema: z.ZodType<T>, given: unknown): T {
+  const { success, data, error } = schema.safeParse(given ?? undefined);
+  if (success) return data;
+  throw invalid(
+    error.issues.map(({ path, message, code }) => ({
+      loc: ["body", ...path.map((part) => (typeof part === "number" ? part : String(part)))],
+      msg: message,
+      type: code,
+    })),
+  );
+}
+
+function problem(loc: string[], msg: string): Refusal {
+  return invalid([{ loc: ["body", ...loc], msg, type: "value_error" }]);
+}

@@ -1,0 +1,50 @@
+import { startStandin } from "../../src/standin/server.ts";
+
+/**
+ * The platform under test: the one that USAGE_CONTRACT_BASE_URL and USAGE_CONTRACT_API_KEY name (it is only read
+ * from), or else the stand-in. A platform without a listing needs USAGE_CONTRACT_WORKSPACE_IDS, comma-separated.
+ */
+export interface Platform {
+  readonly url: string;
+  readonly apiKey: string;
+  /** UTC midnight, epoch ms: usage before it is old enough to hold still while the suite runs. */
+  readonly settled: number;
+  readonly workspaces: readonly string[];
+  close(): Promise<void>;
+}
+
+const DAY = 86_400_000;
+const SETTLED_AFTER = 10 * DAY;
+
+export async function platform(contract?: "tiered" | "day-granular"): Promise<Platform> {
+  const { USAGE_CONTRACT_BASE_URL: url, USAGE_CONTRACT_API_KEY: apiKey } = process.env;
+  if (url === undefined || url === "") {
+    const now = Date.parse("2026-11-18T09:41:00Z");
+    const standin = await startStandin({ now: () => now, ...(contract && { contract }) });
+    return withWorkspaces({ url: standin.url, apiKey: standin.apiKey, now, close: standin.close });
+  }
+  if (apiKey === undefined)
+    throw new Error("USAGE_CONTRACT_BASE_URL is set: set USAGE_CONTRACT_API_KEY as well");
+  return withWorkspaces({ url: url.replace(/\/$/, ""), apiKey, now: Date.now(), close: async () => {} });
+}
+
+interface Reached {
+  url: string;
+  apiKey: string;
+  now: number;
+  close(): Promise<void>;
+}
+
+async function withWorkspaces({ url, apiKey, now, close }: Reached): Promise<Platform> {
+  const given = process.env.USAGE_CONTRACT_WORKSPACE_IDS?.split(",").filter(Boolean) ?? [];
+  const workspaces = given.length > 0 ? given : await listed(url, apiKey);
+  if (workspaces.length === 0)
+    throw new Error(`${url} lists no workspaces: set USAGE_CONTRACT_WORKSPACE_IDS`);
+  return { url, apiKey, workspaces, close, settled: Math.floor((now - SETTLED_AFTER) / DAY) * DAY };
+}
+
+async function listed(url: string, apiKey: string): Promise<string[]> {
+  const response = await fetch(`${url}/api/v1/workspaces`, { headers: { "x-api-key": apiKey } });
+  if (!response.ok) return [];
+  return ((await response.json()) as { id: string }[]).map(({ id }) => id);
+}

@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import { busyCell, type setup, sum } from "./setup.ts";
+
+const DAY = { start: "2026-06-02", end: "2026-06-03" };
+
+describe("what the key may see", () => {
+  const listed = async ({ get }: Awaited<ReturnType<typeof setup>>, query = "") =>
+    (await (await get(`/api/v1/workspaces${query}`)).json()) as { id: string; is_deleted: boolean }[];
+
+  test("a workspace that cannot be read is left out in silence, and comes back when granted", async () => {
+    const bench = await busyCell();
+    const { standin, admin, usage } = bench;
+    const [hidden] = standin.organisation.unreadable;
+    const ids = async () => (await listed(bench)).map(({ id }) => id);
+    expect(await ids()).toHaveLength(5);
+    expect(await ids()).not.toContain(hidden?.id);
+    expect((await usage({ ...DAY, workspaces: [hidden?.id ?? ""] })).usage).toEqual([]);
+    await admin("PATCH", `/workspaces/${hidden?.id}`, { readable: true });
+    expect(await ids()).toContain(hidden?.id);
+    expect(sum(await usage({ ...DAY, workspaces: [hidden?.id ?? ""] }))).toBeGreaterThan(0);
+    await admin("PATCH", `/workspaces/${bench.workspace.id}`, { readable: false });
+    expect(await ids()).not.toContain(bench.workspace.id);
+    expect((await usage({ ...DAY, workspaces: [bench.workspace.id] })).usage).toEqual([]);
+  });
+
+  test("a deleted workspace leaves the listing, keeps its past, and gets nothing new", async () => {
+    const bench = await busyCell();
+    const { admin, usage, workspace } = bench;
+    const workspaces = [workspace.id];
+    await admin("POST", "/clock", { now: "2026-06-03T12:00:00Z" });
+    const past = await usage({ ...DAY, workspaces });
+    const today = { start: "2026-06-03", end: "2026-06-04", workspaces };
+    const partly = await usage(today);
+    await admin("PATCH", `/workspaces/${workspace.id}`, { deleted: true });
+    await admin("POST", "/clock", { advance_seconds: 86_400 });
+    expect((await usage({ start: "2026-06-04", end: "2026-06-05", workspaces })).usage).toEqual([]);
+    expect(await usage({ ...DAY, workspaces })).toEqual(past);
+    expect(await usage(today)).toEqual(partly);
+    expect(await listed(bench)).toHaveLength(4);
+    const all = await listed(bench, "?include_deleted=true");
+    expect(all.find(({ id }) => id === workspace.id)?.is_deleted).toBe(true);
+  });
+
+  test("the key is revoked, rotated, and loses organization:read", async () => {
+    const { get, target, admin, standin } = await busyCell();
+    const status = async (path = target(DAY)) => (await get(path)).status;
+    await admin("PATCH", "/access", { organization_read: false });
+    const refused = await get(target(DAY));
+    expect([refused.status, await refused.json()]).toEqual([403, { error: "Forbidden" }]);
+    expect(await status("/api/v1/workspaces")).toBe(200);
+    await admin("PATCH", "/access", { organization_read: true, revoked: true });
+    expect([await status(), await status("/api/v1/workspaces"), await status("/api/v1/info")]).toEqual([
+      401, 401, 200,
+    ]);
+    await admin("PATCH", "/access", { revoked: false, api_key: "another" });
+    expect(standin.apiKey).toBe("another");
+    expect(await status()).toBe(200);
+    expect((await get(target(DAY), { "x-api-key": "standin-key" })).status).toBe(401);
+  });
+});

@@ -1,0 +1,135 @@
+import { describe, expect, test } from "vitest";
+import type { StandinOptions } from "../../../src/standin/server.ts";
+import { setup, sum, type UsageAnswer } from "./setup.ts";
+
+const HOUR = 3_600_000;
+const START = Date.parse("2026-02-10");
+
+const starts = (answer: UsageAnswer): string[] => [
+  ...new Set(answer.usage.map((record) => record.time_bucket)),
+];
+
+/** Length of the range in hours, and the stride of its answer: both sides of every edge. */
+const TIERS: [number, { days: number; hours: number }][] = [
+  [1, { days: 0, hours: 1 }],
+  [23, { days: 0, hours: 1 }],
+  [24, { days: 1, hours: 0 }],
+  [31 * 24, { days: 1, hours: 0 }],
+  [32 * 24 - 1, { days: 1, hours: 0 }],
+  [32 * 24, { days: 7, hours: 0 }],
+  [93 * 24, { days: 7, hours: 0 }],
+  [94 * 24 - 1, { days: 7, hours: 0 }],
+  [94 * 24, { days: 30, hours: 0 }],
+  [366 * 24, { days: 30, hours: 0 }],
+  [367 * 24 - 1, { days: 30, hours: 0 }],
+  [367 * 24, { days: 365, hours: 0 }],
+];
+
+describe("stride", () => {
+  test.each(TIERS)("tiered: %d hours give %j", async (hours, stride) => {
+    const { usage } = await setup();
+    expect((await usage({ start: START, end: START + hours * HOUR })).stride).toEqual(stride);
+  });
+
+  test.each(TIERS)("day-granular: %d hours give %j, but never hours", async (hours, stride) => {
+    const { usage } = await setup({ contract: "day-granular" });
+    const expected = stride.hours === 1 ? { days: 1, hours: 0 } : stride;
+    expect((await usage({ start: START, end: START + hours * HOUR })).stride).toEqual(expected);
+  });
+
+  test("an answer without records has a stride too", async () => {
+    const { usage } = await setup();
+    const empty = await usage({ start: "2025-01-01", end: "2025-02-01" });
+    expect(empty).toEqual({ stride: { days: 1, hours: 0 }, usage: [] });
+  });
+});
+
+describe("where buckets start", () => {
+  const of = async (options: StandinOptions, start: string, end: string) => {
+    const { usage } = await setup(options);
+    return starts(await usage({ start, end }));
+  };
+
+  test("weeks: at the window's start, or on the epoch's grid (a Thursday)", async () => {
+    const window = await of({ align: "window" }, "2026-03-01T10:30:00Z", "2026-04-05T00:00:00Z");
+    expect(window.slice(0, 2)).toEqual(["2026-03-01T10:30:00Z", "2026-03-08T10:30:00Z"]);
+    const epoch = await of({ align: "epoch" }, "2026-03-01T10:30:00Z", "2026-04-05T00:00:00Z");
+    expect(epoch.slice(0, 2)).toEqual(["2026-02-26T00:00:00Z", "2026-03-05T00:00:00Z"]);
+  });
+
+  test.each(["window", "epoch"] as const)("hours and days: on the UTC grid (align %s)", async (align) => {
+    const hours = await of({ align }, "2026-03-03T10:30:00Z", "2026-03-03T13:30:00Z");
+    expect(hours).toEqual(["2026-03-03T11:00:00Z", "2026-03-03T12:00:00Z", "2026-03-03T13:00:00Z"]);
+    const days = await of({ align }, "2026-03-03T10:30:00Z", "2026-03-05T10:00:00Z");
+    expect(days).toEqual(["2026-03-03T00:00:00Z", "2026-03-04T00:00:00Z", "2026-03-05T00:00:00Z"]);
+  });
+
+  test("a bucket that sticks out of the range counts only what lies in it", async () => {
+    const { usage, csv } = await setup({ align: "epoch" });
+    const week = await usage({ start: "2026-03-01", end: "2026-04-05" });
+    const inside = await usage({ start: "2026-03-01", end: "2026-03-05" });
+    const first = week.usage.filter((r) => r.time_bucket === "2026-02-26T00:00:00Z");
+    expect(sum({ ...week, usage: first })).toBe(sum(inside));
+    const lines = await csv({ start: "2026-03-01", end: "2026-04-05" });
+    expect(lines[0]).toMatchObject({
+      "Time Bucket Start": "2026-02-26T00:00:00Z",
+      "Time Bucket End": "2026-03-05T00:00:00Z",
+    });
+  });
+});
+
+describe("day-granular", () => {
+  const hour = { start: "2026-03-03T10:00:00Z", end: "2026-03-03T11:00:00Z" };
+  const day = { start: "2026-03-03", end: "2026-03-04" };
+
+  test("answers every day that the range touches, whole", async () => {
+    const { usage } = await setup({ contract: "day-granular" });
+    expect(await usage(hour)).toEqual(await usage(day));
+    const two = await usage({ start: "2026-03-03T23:00:00Z", end: "2026-03-04T01:00:00Z" });
+    expect(two).toEqual(await usage({ start: "2026-03-03", end: "2026-03-05" }));
+  });
+
+  test("tiers add up, filter, and are refused together with deployments", async () => {
+    const { usage, get, target, csv } = await setup({ contract: "day-granular" });
+    const all = sum(await usage(day));
+    const tiers = await usage({ ...day, by: "trace_tier" });
+    expect(tiers.usage.map((r) => r.dimensions)).toEqual(
+      expect.arrayContaining([{ trace_tier: "longlived" }, { trace_tier: "shortlived" }]),
+    );
+    expect(sum(tiers)).toBe(all);
+    const one = async (tier: string) => sum(await usage({ ...day, more: { trace_tier: tier } }));
+    expect((await one("longlived")) + (await one("shortlived"))).toBe(all);
+    expect((await csv({ ...day, by: "trace_tier" })).map((line) => line["Trace Tier"])).toHaveLength(2);
+    const more = { kind: "langsmith_deployments" };
+    expect((await get(target({ ...day, by: "trace_tier", more }))).status).toBe(400);
+  });
+
+  test("has measures of both kinds in JSON, and those of one kind in the CSV", async () => {
+    const { usage, csv } = await setup({ contract: "day-granular" });
+    const [trace] = (await usage(day)).usage;
+    expect(trace).toMatchObject({ nodes_executed: 0, agent_runs: 0, agent_uptime_seconds: 0 });
+    const more = { kind: "langsmith_deployments" };
+    const [run] = (await usage({ ...day, more })).usage;
+    expect(run).toMatchObject({ traces: 0, agent_runs: expect.any(Number) });
+    expect(Number(run?.agent_runs)).toBeGreaterThan(0);
+    expect(Object.keys((await csv(day))[0] ?? {}).slice(9)).toEqual(["Traces"]);
+    const [line] = await csv({ ...day, more });
+    expect(Object.keys(line ?? {}).slice(9)).toEqual([
+      "Nodes Executed",
+      "Agent Runs",
+      "Agent Uptime (seconds)",
+    ]);
+    expect(line?.["Agent Runs"]).toBe(String(run?.agent_runs));
+  });
+});
+
+test("buckets without usage can be sent as 0, within known time", async () => {
+  const { usage, standin } = await setup();
+  const day = { start: "2026-03-03T00:00:00Z", end: "2026-03-03T23:00:00Z" };
+  const sparse = await usage(day);
+  standin.settings.omitZero = false;
+  const full = await usage(day);
+  expect(full.usage.filter((record) => record.traces > 0)).toEqual(sparse.usage);
+  expect(full.usage).toHaveLength(23 * 5);
+  expect((await usage({ start: "2026-01-01", end: "2026-01-07" })).usage).toHaveLength(2 * 5);
+});

@@ -1,0 +1,182 @@
+import { constants, gunzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { type FaultStep, faultNames } from "../../../src/standin/faults.ts";
+import { rawGet, setup } from "./setup.ts";
+
+const ASK = { start: "2026-06-01", end: "2026-07-01", by: "project" };
+
+/** The answer as it should be, and what came over a bare socket while the fault was on. */
+async function onWire(fault: FaultStep["fault"], with_: { csv?: "/export"; gzip?: boolean } = {}) {
+  const bench = await setup();
+  const path = bench.target(ASK, with_.csv);
+  const text = await (await bench.get(path)).text();
+  bench.standin.faults.script({ fault });
+  const came = await rawGet(bench.standin.url, path, {
+    "x-api-key": bench.standin.apiKey,
+    ...(with_.gzip ? { "accept-encoding": "gzip" } : {}),
+    // A whole answer is to end as well.
+    ...(fault.kind === "whole" ? { connection: "close" } : {}),
+  });
+  const { script, fired } = bench.standin.faults.inspect();
+  expect({ script, fired }).toEqual({ script: [], fired: 1 });
+  return { ...came, text, bytes: Buffer.from(text) };
+}
+
+describe("cut bodies on the wire", () => {
+  test("length: Content-Length promises more than comes", async () => {
+    const { head, body, bytes, end } = await onWire({ kind: "cut", framing: "length" });
+    expect(head).toContain(`content-length: ${bytes.length}`);
+    expect(body).toEqual(bytes.subarray(0, Math.floor(bytes.length / 2)));
+    expect(end).toBe("closed");
+  });
+
+  test("chunked: every byte comes, the last chunk does not", async () => {
+    const { head, body, text } = await onWire({ kind: "cut", framing: "chunked", at: "all" });
+    expect(head).toContain("transfer-encoding: chunked");
+    expect(body.toString()).toBe(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
+  });
+
+  test("close: nothing tells that half of it is missing", async () => {
+    const { head, body, bytes } = await onWire({ kind: "cut", framing: "close" });
+    expect(head).toContain("connection: close");
+    expect(head).not.toMatch(/content-length|transfer-encoding/);
+    expect(body).toEqual(bytes.subarray(0, Math.floor(bytes.length / 2)));
+  });
+
+  test("close at a line: the CSV ends with a whole line", async () => {
+    const { body, text } = await onWire({ kind: "cut", framing: "close", at: "line" }, { csv: "/export" });
+    expect(body.length).toBeGreaterThan(text.length / 3);
+    expect(body.at(-1)).toBe(0x0a);
+    expect(text.startsWith(body.toString())).toBe(true);
+  });
+
+  test("gzip: whole for HTTP, without gzip's trailer", async () => {
+    const { head, body, text } = await onWire({ kind: "cut", framing: "gzip" }, { gzip: true });
+    expect(head).toContain(`content-length: ${body.length}`);
+    expect(() => gunzipSync(body)).toThrow("unexpected end of file");
+    expect(gunzipSync(body, { finishFlush: constants.Z_SYNC_FLUSH }).toString()).toBe(text);
+  });
+
+  test("gzip waits for a request that accepts gzip", async () => {
+    const { standin, get, target } = await setup();
+    standin.faults.script({ fault: { kind: "cut", framing: "gzip" } });
+    expect((await get(target(ASK), { "accept-encoding": "identity" })).status).toBe(200);
+    expect(standin.faults.inspect().script).toHaveLength(1);
+  });
+});
+
+describe("other faults on the wire", () => {
+  test("whole, chunked or until the connection closes", async () => {
+    const chunked = await onWire({ kind: "whole", framing: "chunked" });
+    expect(chunked.body.toString()).toMatch(/\r\n0\r\n\r\n$/);
+    const closed = await onWire({ kind: "whole", framing: "close" }, { csv: "/export" });
+    expect(closed.head).not.toMatch(/content-length|transfer-encoding/);
+    expect(closed.body.toString()).toBe(closed.text);
+  });
+
+  test("slow: whole, and it takes its time", async () => {
+    const from = performance.now();
+    const { body, text } = await onWire({ kind: "slow", ms: 50 });
+    expect(performance.now() - from).toBeGreaterThan(45);
+    expect(body.toString()).toBe(text);
+  });
+
+  test("reset: no answer, an error on the socket", async () => {
+    expect(await onWire({ kind: "reset" })).toMatchObject({ end: "reset", head: "" });
+  });
+
+  test.each(["request", "half"] as const)("hang after %s: until the client gives up", async (after) => {
+    const { standin, get, target } = await setup();
+    standin.faults.script({ fault: { kind: "hang", after } });
+    const aborted = AbortSignal.timeout(100);
+    const answer = fetch(standin.url + target(ASK), {
+      headers: { "x-api-key": standin.apiKey },
+      signal: aborted,
+    });
+    await expect(answer.then((response) => response.text())).rejects.toThrow("aborted due to timeout");
+    expect((await get(target(ASK))).status).toBe(200);
+  });
+
+  test("a server with a hanging request can be closed", async () => {
+    const { standin, get, target } = await setup();
+    standin.faults.script({ fault: { kind: "hang" } });
+    const answer = get(target(ASK)).catch(() => "dropped");
+    await expect.poll(() => standin.requests.count).toBe(1);
+    await standin.close();
+    expect(await answer).toBe("dropped");
+  });
+
+  test("statuses, with and without Retry-After, and a body that is no JSON", async () => {
+    const { standin, get, target } = await setup();
+    standin.faults.script(
+      { fault: { kind: "status", status: 429 } },
+      { fault: { kind: "status", status: 429, retry_after: 7 } },
+      { fault: { kind: "status", status: 503 } },
+      { fault: { kind: "status", status: 403, content_type: "text/html", body: "<html>" } },
+    );
+    const answers = [];
+    for (let i = 0; i < 5; i++) answers.push(await get(target(ASK)));
+    expect(answers.map(({ status }) => status)).toEqual([429, 429, 503, 403, 200]);
+    expect(answers.map(({ headers }) => headers.get("retry-after"))).toEqual([null, "7", null, null, null]);
+    expect(await answers[3]?.text()).toBe("<html>");
+    expect(standin.requests.recent.map(({ fault }) => fault)).toEqual([
+      "status",
+      "status",
+      "status",
+      "status",
+      null,
+    ]);
+  });
+
+  test("wrong stride: right counts in coarser buckets, or the ones that are named", async () => {
+    const { standin, usage } = await setup();
+    standin.faults.script({ fault: { kind: "stride" } }, { fault: { kind: "stride", stride: "hour" } });
+    expect((await usage(ASK)).stride).toEqual({ days: 7, hours: 0 });
+    expect((await usage(ASK)).stride).toEqual({ days: 0, hours: 1 });
+    expect((await usage(ASK)).stride).toEqual({ days: 1, hours: 0 });
+  });
+});
+
+describe("which requests meet a fault", () => {
+  test("a step skips, matches path and query, and ends after its times", async () => {
+    const { standin, get, target } = await setup();
+    const [one = "", two = ""] = standin.organisation.workspaces.map(({ id }) => id);
+    standin.faults.script({
+      fault: { kind: "status", status: 500 },
+      skip: 1,
+      times: 2,
+      match: { path: "/export", query: { group_by: "project", workspace_ids: two } },
+    });
+    const status = async (csv: "/export" | undefined, workspaces: string[]) =>
+      (await get(target({ ...ASK, workspaces }, csv))).status;
+    expect(await status(undefined, [one, two])).toBe(200);
+    expect(await status("/export", [one])).toBe(200);
+    const matching = [0, 0, 0, 0].map(() => status("/export", [one, two]));
+    expect((await Promise.all(matching)).sort()).toEqual([200, 200, 500, 500]);
+  });
+
+  test("rates are drawn from a seed: the same again, about as often as asked", async () => {
+    const drawn = async () => {
+      const { standin, get } = await setup({ faults: { seed: 5, rates: { "500": 0.2, "429": 0.1 } } });
+      for (let i = 0; i < 100; i++) await (await get("/api/v1/info")).text();
+      return standin.requests.recent.map(({ status }) => status);
+    };
+    const [one, two] = [await drawn(), await drawn()];
+    expect(one).toEqual(two);
+    expect(one.filter((status) => status === 500).length).toBeGreaterThan(8);
+    expect(one.filter((status) => status === 500).length).toBeLessThan(35);
+    expect(one).toContain(429);
+  });
+
+  test("each named rate can be set, and together they may not exceed 1", async () => {
+    const { standin } = await setup();
+    for (const name of faultNames) standin.faults.set({ rates: { [name]: 1 } });
+    expect(() => standin.faults.set({ rates: { "500": 0.6, reset: 0.6 } })).toThrow("more than 1");
+  });
+
+  test("the gateway's limit: so many in 10 s, then 429", async () => {
+    const { get } = await setup({ faults: { requests_per_10s: 3 } });
+    const answers = await Promise.all([1, 2, 3, 4, 5].map(() => get("/api/v1/info")));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 429, 429]);
+  });
+});

@@ -1,0 +1,132 @@
+import { connect } from "node:net";
+import { parse } from "csv-parse/sync";
+import { onTestFinished } from "vitest";
+import { type Standin, type StandinOptions, startStandin } from "../../../src/standin/server.ts";
+
+export const GRANULAR_USAGE = "/api/v1/orgs/current/billing/granular-usage";
+/** The clock of these tests: a Wednesday, within an hour. */
+export const NOW = Date.parse("2026-09-16T13:25:00Z");
+/** A Tuesday morning with traffic. */
+export const BUSY_HOUR = "2026-06-02T10:00:00Z";
+/** Printed in the titles of the property tests; SEED=n runs one again. */
+export const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+
+interface Ask {
+  start: string | number;
+  end: string | number;
+  /** Ids; default every workspace that there is, readable or not. */
+  workspaces?: readonly string[];
+  by?: string;
+  more?: Record<string, string>;
+}
+
+export interface UsageAnswer {
+  stride: { days: number; hours: number };
+  usage: {
+    time_bucket: string;
+    dimensions: Record<string, string | null>;
+    traces: number;
+    [measure: string]: unknown;
+  }[];
+}
+
+export interface Bench {
+  readonly standin: Standin;
+  /** The path and query that ask for this. */
+  target(ask: Ask, csv?: "/export"): string;
+  get(target: string, headers?: Record<string, string>): Promise<Response>;
+  usage(ask: Ask): Promise<UsageAnswer>;
+  /** Data lines of the export, by column name. */
+  csv(ask: Ask): Promise<Record<string, string>[]>;
+  admin<T>(method: string, path: string, body?: unknown): Promise<T>;
+}
+
+export async function setup(options: StandinOptions = {}): Promise<Bench> {
+  const standin = await startStandin({ now: () => NOW, ...options });
+  onTestFinished(() => standin.close());
+  const target: Bench["target"] = ({ start, end, workspaces, by, more }, csv) => {
+    const query = new URLSearchParams(more);
+    query.set("start_time", iso(start));
+    query.set("end_time", iso(end));
+    for (const id of workspaces ?? standin.organisation.workspaces.map((one) => one.id)) {
+      query.append("workspace_ids", id);
+    }
+    if (by !== undefined) query.set("group_by", by);
+    return `${GRANULAR_USAGE}${csv ?? ""}?${query}`;
+  };
+  const get: Bench["get"] = (path, headers) =>
+    fetch(standin.url + path, { headers: { "x-api-key": standin.apiKey, ...headers } });
+  return {
+    standin,
+    target,
+    get,
+    usage: async (ask) => (await whole(await get(target(ask)))).json() as Promise<UsageAnswer>,
+    csv: async (ask) =>
+      parse(await (await whole(await get(target(ask, "/export")))).text(), { columns: true }),
+    async admin(method, path, body) {
+      const response = await fetch(`${standin.url}/__standin${path}`, {
+        method,
+        ...(body === undefined
+          ? {}
+          : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+      });
+      return (await whole(response)).json() as Promise<never>;
+    },
+  };
+}
+
+/** A cell with traffic in that hour, as admin routes name it. */
+export async function busyCell() {
+  const bench = await setup();
+  const { organisation, ledger } = bench.standin;
+  const at = Date.parse(BUSY_HOUR);
+  const stream = organisation.streams.find(
+    (s) => s.user !== null && s.key !== null && ledger.counts(s, [at, at + 3_600_000])[0],
+  );
+  if (stream === undefined) throw new Error("no stream with traffic");
+  const { project, user, key } = stream;
+  const cell = {
+    workspace_id: project.workspace.id,
+    project_id: project.id,
+    user_id: user?.id ?? null,
+    api_key_short_key: key?.shortKey ?? null,
+    hour: BUSY_HOUR,
+  };
+  return { ...bench, cell, project, workspace: project.workspace };
+}
+
+export const sum = (answer: UsageAnswer): number => answer.usage.reduce((all, { traces }) => all + traces, 0);
+
+/** One GET on a bare socket: every byte as it came, and how the connection ended. */
+export function rawGet(url: string, path: string, headers: Record<string, string>) {
+  const { hostname, port } = new URL(url);
+  return new Promise<{ head: string; body: Buffer; end: "closed" | "reset" }>((resolve) => {
+    const pieces: Buffer[] = [];
+    const socket = connect(Number(port), hostname);
+    const lines = Object.entries({ host: hostname, ...headers }).map(
+      ([name, value]) => `${name}: ${value}\r\n`,
+    );
+    socket.write(`GET ${path} HTTP/1.1\r\n${lines.join("")}\r\n`);
+    socket.on("data", (piece) => pieces.push(piece));
+    const done = (end: "closed" | "reset"): void => {
+      const all = Buffer.concat(pieces);
+      const split = all.indexOf("\r\n\r\n");
+      resolve({
+        head: all.subarray(0, split).toString().toLowerCase(),
+        body: all.subarray(split + 4),
+        end,
+      });
+    };
+    socket.on("end", () => done("closed"));
+    socket.on("error", () => done("reset"));
+  });
+}
+
+function iso(at: string | number): string {
+  return typeof at === "number" ? new Date(at).toISOString() : at;
+}
+
+async function whole(response: Response): Promise<Response> {
+  if (!response.ok) throw new Error(`${response.status} ${await response.text()} from ${response.url}`);
+  return response;
+}
