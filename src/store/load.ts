@@ -7,11 +7,9 @@ import { copyRows } from "./copy.ts";
 import type { Database, Store, Transaction } from "./database.ts";
 import { learnKeys } from "./entities.ts";
 import { clearFailures, noteFailures } from "./failures.ts";
+import { splitByEvidence } from "./readable.ts";
 import { type RecordTable, recordTable } from "./record-tables.ts";
 import { lockScopes } from "./scopes.ts";
-
-/** How long evidence that a workspace can be read stands: within it, an absent record is a zero (rule 4). */
-export const READABLE_FOR_MS = 600_000;
 
 export interface WholeAnswer {
   readonly sourceId: number;
@@ -93,7 +91,12 @@ async function replaceWindow(
   if (overlapped.some((fragment) => fragment.fetchNumber >= stamp.fetchNumber)) {
     return { outcome: "discarded", ...NOTHING };
   }
-  const { readable, unverified } = await readableScopes(db, whole);
+  const { readable, unverified } = await splitByEvidence(db, {
+    answer,
+    scopeIds,
+    stamp,
+    since: whole.confirms?.since,
+  });
   await noteUnverified(db, whole, unverified);
   if (readable.length === 0) return { outcome: "unverified", ...NOTHING, unverified };
 
@@ -146,34 +149,6 @@ async function overlappedCoverage(
     fetchNumber: row.fetch_number,
     fetchedAt: row.fetched_at.getTime(),
   }));
-}
-
-/** Which scopes the answer speaks for: those it names, and those whose workspace was seen to be readable lately. */
-async function readableScopes(
-  db: Database,
-  { answer, scopeIds, stamp, confirms }: WholeAnswer,
-): Promise<{ readable: number[]; unverified: number[] }> {
-  // What confirms an emptied window must be newer than the answer that emptied it.
-  const since = new Date(confirms?.since ?? stamp.fetchedAt - READABLE_FOR_MS);
-  const named = [...answer.named()].map((index) => scopeIds[index] as number);
-  if (named.length > 0) {
-    await sql`
-      update usage.workspace w set readable_at = ${new Date(stamp.fetchedAt)}
-      from usage.scope s
-      where s.scope_id = any (${named}::integer[]) and w.entity_id = s.workspace_id
-        and (w.readable_at is null or w.readable_at < ${new Date(stamp.fetchedAt)})
-    `.execute(db);
-  }
-  const { rows } = await sql<{ scope_id: number }>`
-    select s.scope_id from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
-    where s.scope_id = any (${[...scopeIds]}::integer[])
-      and w.readable_at >= ${since}
-  `.execute(db);
-  const proved = new Set([...named, ...rows.map((row) => row.scope_id)]);
-  return {
-    readable: scopeIds.filter((id) => proved.has(id)),
-    unverified: scopeIds.filter((id) => !proved.has(id)),
-  };
 }
 
 async function noteUnverified(db: Database, whole: WholeAnswer, scopeIds: readonly number[]): Promise<void> {

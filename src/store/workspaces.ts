@@ -72,20 +72,6 @@ export async function takeListing(
   });
 }
 
-/** Keeps that an answer fetched at that instant named these workspaces. */
-export async function noteReadable(
-  db: Database,
-  named: { sourceId: number; workspaceIds: readonly string[]; at: number },
-): Promise<void> {
-  await sql`
-    update usage.workspace w
-    set readable_at = greatest(w.readable_at, ${new Date(named.at)})
-    from usage.entity e
-    where e.entity_id = w.entity_id and e.source_id = ${named.sourceId}
-      and e.external_id = any (${[...named.workspaceIds]}::text[])
-  `.execute(db);
-}
-
 async function enter(db: Database, sourceId: number, workspaceIds: readonly string[]): Promise<void> {
   const sorted = [...new Set(workspaceIds)].sort();
   await sql`
