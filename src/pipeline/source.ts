@@ -8,15 +8,9 @@ import type { BillingClient } from "../platform/billing.ts";
 import type { Store } from "../store/database.ts";
 import { type Fact, factsOf, forgetFact, learnFact } from "../store/facts.ts";
 import { drawStamp, liftFetchNumbers } from "../store/fetches.ts";
-import { READABLE_FOR_MS } from "../store/load.ts";
+import { noteReadable, READABLE_FOR_MS } from "../store/readable.ts";
 import { bindOrganization, noteRefusal, registerSource } from "../store/sources.ts";
-import {
-  knowWorkspaces,
-  noteReadable,
-  type StoredWorkspace,
-  takeListing,
-  workspacesOf,
-} from "../store/workspaces.ts";
+import { knowWorkspaces, type StoredWorkspace, takeListing, workspacesOf } from "../store/workspaces.ts";
 
 /** What a use case needs from outside, for one source. */
 export interface SourceDeps {
