@@ -1,0 +1,74 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { TEST_CLUSTER_OPTIONS, TEST_SETTINGS } from "./postgres-settings.ts";
+import type { Service, StartInput } from "./resolve.ts";
+
+/** Throw-away servers in containers, where Docker answers. Testcontainers' reaper removes them with their owner. */
+
+const PROBE_MS = 2_500;
+const POSTGRES_IMAGE = "postgres:18";
+const REDIS_IMAGE = "redis:8";
+
+export async function startDockerPostgres(input: StartInput): Promise<Service | undefined> {
+  return await inDocker(input, POSTGRES_IMAGE, async () => {
+    const { PostgreSqlContainer } = await import("@testcontainers/postgresql");
+    const container = await new PostgreSqlContainer(POSTGRES_IMAGE)
+      .withEnvironment({ POSTGRES_INITDB_ARGS: TEST_CLUSTER_OPTIONS.join(" ") })
+      .withCommand(["postgres", ...TEST_SETTINGS.flatMap((setting) => ["-c", setting])])
+      .start();
+    return {
+      url: container.getConnectionUri(),
+      origin: "docker",
+      close: async () => void (await container.stop()),
+    };
+  });
+}
+
+export async function startDockerRedis(input: StartInput): Promise<Service | undefined> {
+  return await inDocker(input, REDIS_IMAGE, async () => {
+    const { GenericContainer } = await import("testcontainers");
+    const container = await new GenericContainer(REDIS_IMAGE)
+      .withCommand(["redis-server", "--save", "", "--maxmemory-policy", "noeviction"])
+      .withExposedPorts(6379)
+      .start();
+    return {
+      url: `redis://${container.getHost()}:${container.getMappedPort(6379)}`,
+      origin: "docker",
+      close: async () => void (await container.stop()),
+    };
+  });
+}
+
+/**
+ * Docker is one way of several: where it does not answer, or answers and cannot start the container (no network to
+ * pull through, testcontainers not installed), the next way is taken, and the reason is said.
+ */
+async function inDocker(
+  input: StartInput,
+  image: string,
+  start: () => Promise<Service>,
+): Promise<Service | undefined> {
+  if (!(await dockerAnswers(input.env))) return undefined;
+  try {
+    input.say(`Starting ${image} in Docker (the first time, this downloads it).`);
+    return await start();
+  } catch (error) {
+    input.say(
+      `Docker answers but did not start ${image}: ${error instanceof Error ? error.message : String(error)}`,
+    );
+    return undefined;
+  }
+}
+
+/** Asks the docker client, which knows contexts and DOCKER_HOST, rather than loading testcontainers to find out. */
+async function dockerAnswers(env: NodeJS.ProcessEnv): Promise<boolean> {
+  const asking = promisify(execFile)("docker", ["version", "--format", "{{.Server.Version}}"], {
+    env,
+    timeout: PROBE_MS,
+    killSignal: "SIGKILL",
+  });
+  return await asking.then(
+    () => true,
+    () => false,
+  );
+}

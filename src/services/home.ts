@@ -1,0 +1,120 @@
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { UsageError } from "../errors.ts";
+
+/** The folder a local server lives in: its lock, its port and password, its log, and its data in `data/`. */
+export interface Home {
+  readonly dir: string;
+  readonly temporary: boolean;
+  /** Made once for the folder, so that no other local user reaches the server. */
+  readonly password: string;
+  /** Of the last start here: tried first, so that a kept server keeps its address. */
+  readonly lastPort: number | undefined;
+  /** Notes the port before a start, for the next one and for whoever finds the folder in use. */
+  remember(port: number): void;
+  /** Gives the folder up; a temporary one is removed. */
+  release(): void;
+}
+
+interface Note {
+  readonly pid: number;
+  readonly port?: number;
+  readonly password: string;
+}
+
+/** A folder under `base` that nobody else knows. */
+export function temporaryHome(kind: "postgres" | "redis", base: string): Home {
+  const dir = mkdtempSync(join(base, `usage-etl-${kind}-`));
+  return {
+    dir,
+    temporary: true,
+    password: newPassword(),
+    lastPort: undefined,
+    remember: () => {},
+    // The server's watchdog removes it too, when it is the owner that went away.
+    release: () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 }),
+  };
+}
+
+/** The folder `kind` under `dataDir`, for this process alone. Throws `UsageError` (`data_directory_in_use`). */
+export function keptHome(kind: "postgres" | "redis", dataDir: string): Home {
+  const dir = join(resolve(dataDir), kind);
+  const noteFile = join(dir, "server.json");
+  let lock: DatabaseSync | undefined;
+  try {
+    mkdirSync(dir, { recursive: true });
+    // To be walked through by the server's user, whatever the umask; the note and the data have modes of their own.
+    chmodSync(dir, 0o711);
+    lock = lockFile(join(dir, "lock"));
+    const last = lock === undefined ? undefined : readNote(noteFile);
+    const password = last?.password ?? newPassword();
+    if (lock !== undefined) writeNote(noteFile, { ...last, pid: process.pid, password });
+    if (lock === undefined) throw inUse(dir, readNote(noteFile));
+    const held = lock;
+    return {
+      dir,
+      temporary: false,
+      password,
+      lastPort: last?.port,
+      remember: (port) => writeNote(noteFile, { pid: process.pid, port, password }),
+      release: () => held.close(),
+    };
+  } catch (cause) {
+    lock?.close();
+    if (cause instanceof UsageError) throw cause;
+    throw new UsageError({
+      code: "data_directory_unusable",
+      message: `The data directory ${dir} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`,
+      next: "Run as the user it belongs to, or name another directory.",
+      cause,
+    });
+  }
+}
+
+/**
+ * An exclusive lock of the operating system, which ends with the process however it ends: a file with a process id
+ * would outlive a kill and name whoever got the id next. Node has such locks only inside its SQLite.
+ */
+function lockFile(path: string): DatabaseSync | undefined {
+  // A second: an owner that was just killed takes a moment to be gone.
+  const lock = new DatabaseSync(path, { timeout: 1_000 });
+  try {
+    lock.exec("BEGIN EXCLUSIVE");
+    return lock;
+  } catch (error) {
+    lock.close();
+    // SQLITE_BUSY: somebody else holds it.
+    if (error instanceof Error && "errcode" in error && error.errcode === 5) return undefined;
+    throw error;
+  }
+}
+
+function inUse(dir: string, note: Note | undefined): UsageError {
+  const holder = note === undefined ? "another process" : `process ${note.pid}`;
+  return new UsageError({
+    code: "data_directory_in_use",
+    message: `The data directory ${dir} is in use by ${holder}.`,
+    next: `Stop ${holder} first${note === undefined ? "" : ` (kill ${note.pid})`}, or name another directory.`,
+  });
+}
+
+function readNote(path: string): Note | undefined {
+  try {
+    return JSON.parse(readFileSync(path, "utf8")) as Note;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** In one step: a note cut short by a kill would have lost the password. */
+function writeNote(path: string, note: Note): void {
+  writeFileSync(`${path}.new`, JSON.stringify(note), { mode: 0o600, flush: true });
+  renameSync(`${path}.new`, path);
+}
+
+function newPassword(): string {
+  return randomBytes(18).toString("base64url");
+}

@@ -1,0 +1,65 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { promisify } from "node:util";
+import { UnreachableError } from "../errors.ts";
+import type { StartInput } from "./resolve.ts";
+
+/**
+ * One installer at a time (two test runs may start together), who looks again once it is their turn.
+ *
+ * The package would start its service on port 6379 and at every boot: only the program is wanted. While installing, a
+ * policy (https://people.debian.org/~hmh/invokerc.d-policyrc.d-specification.txt) denies starting services, unless
+ * the machine has one of its own; afterwards the service is disabled. Neither is done where the package was there before:
+ * that service is somebody's.
+ */
+const SCRIPT = `
+set -e
+exec 9>/var/lock/usage-etl-install; flock 9
+if command -v redis-server >/dev/null || dpkg-query -W -f '\${db:Status-Status}' redis-server 2>/dev/null | grep -qx installed; then exit 0; fi
+apt-get update -q
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+  trap 'rm -f $policy' EXIT
+  trap 'exit 1' HUP INT TERM
+  printf '#!/bin/sh\\nexit 101\\n' >$policy
+  chmod 755 $policy
+fi
+apt-get install -q -y --no-install-recommends -o DPkg::Lock::Timeout=120 redis-server
+if [ -d /run/systemd/system ]; then systemctl disable --now redis-server; fi
+`;
+
+const INSTALL_MS = 300_000;
+
+/**
+ * Installs `redis-server` by apt where that is ours to do: as root on Debian or Ubuntu. False where it is not.
+ * Throws `UnreachableError` (`redis_install_failed`) with what apt said.
+ */
+export async function installRedis(input: StartInput): Promise<boolean> {
+  const mayInstall =
+    process.getuid?.() === 0 && existsSync("/etc/debian_version") && (await hasApt(input.env));
+  if (!mayInstall) return false;
+  input.say("No Redis on PATH: installing redis-server with apt-get (its system service stays off).");
+  try {
+    await promisify(execFile)("/bin/sh", ["-c", SCRIPT], {
+      cwd: "/",
+      env: { ...input.env, DEBIAN_FRONTEND: "noninteractive" },
+      timeout: INSTALL_MS,
+    });
+    return true;
+  } catch (cause) {
+    const said = cause instanceof Error && "stderr" in cause ? String(cause.stderr).trim() : String(cause);
+    throw new UnreachableError({
+      code: "redis_install_failed",
+      message: `No Redis to use: REDIS_URL is not set, none is on PATH, and apt-get could not install redis-server: ${said}`,
+      next: "Set REDIS_URL=redis://host:6379, or install redis-server or valkey-server by hand.",
+      cause,
+    });
+  }
+}
+
+async function hasApt(env: NodeJS.ProcessEnv): Promise<boolean> {
+  return await promisify(execFile)("/bin/sh", ["-c", "command -v apt-get"], { env }).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,76 @@
+import { accessSync, constants, mkdirSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { type Home, keptHome, temporaryHome } from "./home.ts";
+import { installRedis } from "./install-redis.ts";
+import { pingRedis } from "./named.ts";
+import type { Service, StartInput } from "./resolve.ts";
+import { clearLeftover, startServer } from "./start-server.ts";
+
+/** A Redis (or Valkey) of our own from PATH, installed first where that is possible; else undefined. */
+export async function startLocalRedis(input: StartInput): Promise<Service | undefined> {
+  const program = findServer(input.env) ?? ((await installRedis(input)) ? findServer(input.env) : undefined);
+  if (program === undefined) return undefined;
+  const home =
+    input.dataDir === undefined ? temporaryHome("redis", tmpdir()) : keptHome("redis", input.dataDir);
+  try {
+    const config = join(home.dir, "redis.conf");
+    const pidFile = join(home.dir, "redis.pid");
+    mkdirSync(join(home.dir, "data"), { recursive: true, mode: 0o700 });
+    if (home.lastPort !== undefined) {
+      // Redis rewrites its command line to what it is and where it listens.
+      const mark = `127.0.0.1:${home.lastPort}`;
+      await clearLeftover({ name: "Redis", pidFile, mark, signal: "SIGTERM", say: input.say });
+    }
+    return await startServer({
+      name: "Redis",
+      home,
+      signal: "TERM",
+      command: (atPort) => {
+        // In a file: the command line is for every local user to read, and the password is in it.
+        writeFileSync(config, configText(home, { port: atPort, pidFile }), { mode: 0o600 });
+        return { program, args: [config] };
+      },
+      url: (atPort) => urlAt(home, atPort),
+      ping: pingRedis,
+    });
+  } catch (error) {
+    home.release();
+    throw error;
+  }
+}
+
+function configText(home: Home, { port, pidFile }: { port: number; pidFile: string }): string {
+  const lines: readonly (readonly [string, string])[] = [
+    ["bind", "127.0.0.1"],
+    ["port", String(port)],
+    ["requirepass", home.password],
+    ["dir", join(home.dir, "data")],
+    ["pidfile", pidFile],
+    ["daemonize", "no"],
+    ["save", ""],
+    ["appendonly", home.temporary ? "no" : "yes"],
+    // A queue loses jobs on a Redis that evicts; BullMQ warns and our `serve` refuses.
+    ["maxmemory-policy", "noeviction"],
+  ];
+  return lines.map(([name, value]) => `${name} ${JSON.stringify(value)}\n`).join("");
+}
+
+function findServer(env: NodeJS.ProcessEnv): string | undefined {
+  const folders = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
+  const candidates = ["redis-server", "valkey-server"].flatMap((name) =>
+    folders.map((folder) => join(folder, name)),
+  );
+  return candidates.find((path) => {
+    try {
+      accessSync(path, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function urlAt(home: Home, port: number): string {
+  return `redis://default:${home.password}@127.0.0.1:${port}`;
+}

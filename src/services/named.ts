@@ -1,0 +1,160 @@
+import { readFileSync } from "node:fs";
+import { Redis } from "ioredis";
+import pg from "pg";
+import { UnreachableError, UsageError } from "../errors.ts";
+import type { Service } from "./resolve.ts";
+
+/** Servers that the person named by `DATABASE_URL` and `REDIS_URL`: looked at once, never started, stopped or altered. */
+
+const CONNECT_MS = 5_000;
+
+/** The Postgres that `DATABASE_URL` names, once it has answered a query; undefined where none is named. */
+export async function namedPostgres(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
+  const url = namedUrl(env, "DATABASE_URL", ["postgresql:", "postgres:"]);
+  if (url === undefined) return undefined;
+  try {
+    await pingPostgres(url);
+  } catch (cause) {
+    const where = `Postgres at ${withoutPassword(url)} (DATABASE_URL)`;
+    // Class 28 is a refused log-in, 3D000 a database that does not exist: the server is there, the URL is wrong.
+    if (/^(28|3D)/.test(codeOf(cause))) throw refused("postgres", where, "DATABASE_URL", cause);
+    throw unreachable("postgres", where, "DATABASE_URL", cause);
+  }
+  return { url, origin: "named", close: async () => {} };
+}
+
+/** The Redis that `REDIS_URL` names, once it has answered a PING; undefined where none is named. */
+export async function namedRedis(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
+  const url = namedUrl(env, "REDIS_URL", ["redis:", "rediss:"]);
+  if (url === undefined) return undefined;
+  try {
+    await pingRedis(url);
+  } catch (cause) {
+    const where = `Redis at ${withoutPassword(url)} (REDIS_URL)`;
+    if (/\b(NOAUTH|WRONGPASS|NOPERM)\b/.test(messageOf(cause)))
+      throw refused("redis", where, "REDIS_URL", cause);
+    throw unreachable("redis", where, "REDIS_URL", cause);
+  }
+  return { url, origin: "named", close: async () => {} };
+}
+
+/** One query on a connection of its own; rejects with what pg says. */
+export async function pingPostgres(url: string): Promise<void> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: CONNECT_MS,
+  });
+  // A server that goes away between two messages raises "error" on the client; unheard it would end the process.
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    await client.query("SELECT 1");
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** One PING on a connection of its own; rejects with the reason, not with ioredis's "Connection is closed". */
+export async function pingRedis(url: string): Promise<void> {
+  let reason: unknown;
+  const client = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: CONNECT_MS,
+    commandTimeout: CONNECT_MS,
+    // ioredis sets this timer even on a connection that failed, and it would keep the process for 2 s.
+    disconnectTimeout: 50,
+    retryStrategy: null,
+    maxRetriesPerRequest: 0,
+  });
+  client.on("error", (error) => {
+    reason = error;
+  });
+  try {
+    await client.connect();
+    await client.ping();
+  } catch (error) {
+    throw reason ?? error;
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** A URL fit for a message: without its password, wherever in the URL it stands. */
+export function withoutPassword(url: string): string {
+  const parsed = new URL(url);
+  parsed.password = "";
+  parsed.searchParams.delete("password");
+  return parsed.href;
+}
+
+/** The URL in `NAME` or in the file that `NAME_FILE` names; undefined where neither is set or both are empty. */
+function namedUrl(env: NodeJS.ProcessEnv, name: string, schemes: readonly string[]): string | undefined {
+  const direct = env[name]?.trim() || undefined;
+  const file = env[`${name}_FILE`]?.trim() || undefined;
+  if (direct !== undefined && file !== undefined) {
+    throw new UsageError({
+      code: "configuration_invalid",
+      message: `Both ${name} and ${name}_FILE are set.`,
+      next: `Unset one of them.`,
+    });
+  }
+  const url = file === undefined ? direct : fromFile(`${name}_FILE`, file);
+  if (url === undefined) return undefined;
+  // The value may hold a password, so no message repeats it.
+  if (!URL.canParse(url) || !schemes.includes(new URL(url).protocol)) {
+    throw new UsageError({
+      code: "configuration_invalid",
+      message: `${name} is not a ${schemes[0]}// URL.`,
+      next: `Set ${name}=${schemes[0]}//user:password@host:port/database, with special characters of the password percent-encoded.`,
+    });
+  }
+  return url;
+}
+
+function fromFile(name: string, path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8").trim() || undefined;
+  } catch (cause) {
+    throw new UsageError({
+      code: "configuration_invalid",
+      message: `${name}=${path} cannot be read: ${messageOf(cause)}`,
+      next: `Make the file readable, or set ${name.replace(/_FILE$/, "")} itself.`,
+      cause,
+    });
+  }
+}
+
+function unreachable(
+  kind: "postgres" | "redis",
+  where: string,
+  name: string,
+  cause: unknown,
+): UnreachableError {
+  return new UnreachableError({
+    code: `${kind}_unreachable`,
+    message: `${where} does not answer: ${messageOf(cause)}`,
+    next: `Start it or correct ${name}; without ${name}, a local server is started for demo, tests and benchmarks.`,
+    retryable: true,
+    cause,
+  });
+}
+
+function refused(kind: "postgres" | "redis", where: string, name: string, cause: unknown): UsageError {
+  return new UsageError({
+    code: `${kind}_refused`,
+    message: `${where} refuses the connection: ${messageOf(cause)}`,
+    next: `Correct user, password and database in ${name}.`,
+    cause,
+  });
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+
+/** A connection tried on several addresses fails with an AggregateError, whose own message is empty. */
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join("; ");
+  return error instanceof Error ? error.message : String(error);
+}

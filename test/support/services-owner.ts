@@ -1,0 +1,23 @@
+import { startLocalPostgres } from "../../src/services/local-postgres.ts";
+import { startLocalRedis } from "../../src/services/local-redis.ts";
+
+/**
+ * A bare script that owns a Postgres and a Redis until it is killed: `node services-owner.ts [DATA_DIR]`. Prints one
+ * line of JSON: their URLs, or the error.
+ */
+const input = {
+  dataDir: process.argv[2],
+  say: (line: string) => void process.stderr.write(`${line}\n`),
+  env: process.env,
+};
+
+try {
+  const postgres = await startLocalPostgres(input);
+  const redis = await startLocalRedis(input);
+  process.stdout.write(`${JSON.stringify({ postgres: postgres?.url, redis: redis?.url })}\n`);
+  setInterval(() => {}, 1_000);
+} catch (error) {
+  process.stdout.write(
+    `${JSON.stringify({ code: (error as { code?: string }).code, message: String(error) })}\n`,
+  );
+}

@@ -1,0 +1,17 @@
+import { inject } from "vitest";
+
+const urls = new Map<string, Promise<string>>();
+
+/** URL of the run's Postgres or Redis, which the first to ask starts (global-setup.ts). */
+export function serviceUrl(kind: "postgres" | "redis"): Promise<string> {
+  const url = urls.get(kind) ?? ask(kind);
+  urls.set(kind, url);
+  return url;
+}
+
+async function ask(kind: string): Promise<string> {
+  const response = await fetch(`${inject("services")}/${kind}`);
+  const text = await response.text();
+  if (!response.ok) throw new Error(text);
+  return text;
+}
