@@ -50,7 +50,8 @@ interface PlatformErrorFacts extends ErrorFacts {
  *
  * Codes: `unauthorized` (401), `forbidden` (403), `rate_limited` (429), `request_refused` (other 4xx),
  * `server_error` (5xx), `network` (no answer), `timeout`, `answer_cut` (body ended early), `answer_invalid` (a record
- * or row failed its schema), `redirect_refused`.
+ * or row failed its schema, which `locations` then names; without locations the whole body is no answer of this
+ * endpoint, and no part of the range would be), `redirect_refused`.
  */
 export class PlatformError extends EtlError {
   readonly method: string;

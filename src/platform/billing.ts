@@ -1,0 +1,199 @@
+import { z } from "zod";
+import type { GroupBy, UsageRecord } from "../domain/record.ts";
+import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../domain/stride.ts";
+import { UsageError } from "../errors.ts";
+import { AnswerFault, foreignFault } from "./answer-fault.ts";
+import type { Framing } from "./body.ts";
+import { CsvExportReader } from "./csv-export.ts";
+import type { ExportRow } from "./csv-rows.ts";
+import {
+  currentOrganization,
+  listWorkspaces,
+  type Organization,
+  serverInfo,
+  type WorkspaceListing,
+} from "./directory.ts";
+import { GroupingWitness } from "./grouping.ts";
+import type { PlatformAnswer, PlatformHttp } from "./http.ts";
+import { faultError } from "./http-errors.ts";
+import { JsonRecordCutter } from "./json-records.ts";
+import { wireRecordReader } from "./wire-record.ts";
+import { describeValue } from "./wire-values.ts";
+
+export interface UsageQuery {
+  /** Epoch milliseconds, half-open: `[start, end)`. */
+  readonly start: number;
+  readonly end: number;
+  readonly groupBy: GroupBy;
+  /** At least one. */
+  readonly workspaceIds: readonly string[];
+}
+
+export interface UsageAnswer {
+  /** Undefined where the wire's stride is none of the five. */
+  readonly stride: Stride | undefined;
+  readonly wireStride: { readonly days: number; readonly hours: number };
+  readonly records: number;
+  /** Of the body, decoded. */
+  readonly bytes: number;
+  readonly framing: Framing;
+}
+
+export interface ExportAnswer {
+  readonly rows: number;
+  /** Of the body, decoded. */
+  readonly bytes: number;
+  /** False for a close-delimited body without gzip: rows that differ may be shown, never missing ones. */
+  readonly whole: boolean;
+  readonly framing: Framing;
+}
+
+interface Asking {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * The billing API of one source. Nothing is tried again here. Every method throws `PlatformError`, or the signal's reason
+ * unchanged.
+ */
+export interface BillingClient {
+  /**
+   * Streams the records of one answer into `onRecords` in batches, in the answer's order; resolves only when the answer
+   * is proved whole. Until then nothing that was handed out may be used. What `onRecords` throws ends the request and
+   * is thrown unchanged.
+   */
+  usage(
+    query: UsageQuery,
+    io: Asking & { readonly onRecords: (records: UsageRecord[]) => void },
+  ): Promise<UsageAnswer>;
+  /** The same for the CSV export, whose end not every framing proves: see `ExportAnswer.whole`. */
+  exportCsv(
+    query: UsageQuery,
+    io: Asking & { readonly onRows: (rows: ExportRow[]) => void },
+  ): Promise<ExportAnswer>;
+  /** Undefined where the server has no listing (404, 405); so for the next two. */
+  workspaces(
+    io?: Asking & { readonly includeDeleted?: boolean | undefined },
+  ): Promise<WorkspaceListing[] | undefined>;
+  organization(io?: Asking): Promise<Organization | undefined>;
+  info(io?: Asking): Promise<{ version: string | null } | undefined>;
+  close(): Promise<void>;
+}
+
+const USAGE_PATH = "/api/v1/orgs/current/billing/granular-usage";
+
+const count = z.int().nonnegative().nullish();
+const strideSchema = z.object({ days: count, hours: count });
+
+/** The client owns `http`: closing one closes the other. */
+export function createBillingClient(http: PlatformHttp): BillingClient {
+  return {
+    usage: (query, io) => usage(http, query, io),
+    exportCsv: (query, io) => exportCsv(http, query, io),
+    workspaces: (io = {}) => listWorkspaces(http, io),
+    organization: (io = {}) => currentOrganization(http, io),
+    info: (io = {}) => serverInfo(http, io),
+    close: () => http.close(),
+  };
+}
+
+const usage = async (
+  http: PlatformHttp,
+  query: UsageQuery,
+  io: Parameters<BillingClient["usage"]>[1],
+): Promise<UsageAnswer> => {
+  const answer = await http.get({
+    path: USAGE_PATH,
+    query: toUsageParameters(query),
+    accept: "application/json",
+    signal: io.signal,
+  });
+  return readAnswer(answer, async ({ body }) => {
+    const witness = new GroupingWitness();
+    const fromWireRecord = wireRecordReader(query.groupBy, witness);
+    const cutter = new JsonRecordCutter((raw, first) => {
+      io.onRecords(raw.map((one, offset) => fromWireRecord(one, first + offset)));
+    });
+    for await (const chunk of body.chunks()) cutter.push(chunk);
+    const { stride: wire, records } = cutter.end();
+    const foreign = witness.verdict();
+    if (foreign !== undefined) {
+      throw foreignFault(
+        `the answer is not grouped by ${query.groupBy}: its records have \`${foreign}\` instead`,
+      );
+    }
+    const wireStride = fromWireStride(wire);
+    return { stride: strideOf(wireStride), wireStride, records, bytes: body.bytes, framing: body.framing };
+  });
+};
+
+const exportCsv = async (
+  http: PlatformHttp,
+  query: UsageQuery,
+  io: Parameters<BillingClient["exportCsv"]>[1],
+): Promise<ExportAnswer> => {
+  const answer = await http.get({
+    path: `${USAGE_PATH}/export`,
+    query: toUsageParameters(query),
+    accept: "text/csv, */*;q=0.1",
+    signal: io.signal,
+  });
+  return readAnswer(answer, async ({ body }) => {
+    const whole = body.framing !== "close" || body.gzip;
+    const reader = new CsvExportReader(query.groupBy, io.onRows);
+    for await (const chunk of body.chunks()) await reader.push(chunk);
+    const { rows } = await reader.end(whole);
+    return { rows, bytes: body.bytes, whole, framing: body.framing };
+  });
+};
+
+/** Gives what the readers find wrong the request's name. */
+async function readAnswer<T>(
+  answer: PlatformAnswer,
+  read: (answer: PlatformAnswer) => Promise<T>,
+): Promise<T> {
+  try {
+    return await read(answer);
+  } catch (error) {
+    throw error instanceof AnswerFault ? faultError(error, answer.body.status, answer.context) : error;
+  }
+}
+
+/** `workspace_ids` is repeated, never joined with commas (platform-facts.md, Requests). */
+function toUsageParameters({ start, end, groupBy, workspaceIds }: UsageQuery): URLSearchParams {
+  if (workspaceIds.length === 0) {
+    throw new UsageError({
+      code: "no_workspaces",
+      message: "usage is asked for without a workspace, which the platform requires",
+      next: "Set USAGE_WORKSPACE_IDS, or name a workspace with --workspace.",
+    });
+  }
+  const parameters = new URLSearchParams({
+    start_time: toWireTime(start),
+    end_time: toWireTime(end),
+    group_by: groupBy,
+  });
+  for (const id of workspaceIds) parameters.append("workspace_ids", id);
+  return parameters;
+}
+
+/** ISO 8601 in UTC with `Z`, milliseconds only where there are some. */
+function toWireTime(instant: number): string {
+  return new Date(instant).toISOString().replace(".000Z", "Z");
+}
+
+/** `days` and `hours`; one that is absent or null is 0. */
+function fromWireStride(wire: unknown): { days: number; hours: number } {
+  const checked = strideSchema.safeParse(wire);
+  if (checked.success) return { days: checked.data.days ?? 0, hours: checked.data.hours ?? 0 };
+  const path = checked.error.issues[0]?.path ?? [];
+  const field = path[0] === undefined ? wire : (wire as Record<PropertyKey, unknown>)[path[0]];
+  throw foreignFault(
+    `the answer's ${["stride", ...path].join(".")} is ${describeValue(field)}, no whole number of days and hours`,
+  );
+}
+
+function strideOf({ days, hours }: { days: number; hours: number }): Stride | undefined {
+  const length = days * DAY_MS + hours * HOUR_MS;
+  return STRIDES.find((stride) => STRIDE_MS[stride] === length);
+}

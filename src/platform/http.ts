@@ -1,0 +1,218 @@
+import { Pool } from "undici";
+import { type Clock, systemClock } from "../clock.ts";
+import { PlatformError, UsageError } from "../errors.ts";
+import { AnswerBody } from "./body.ts";
+import { type RequestContext, statusError, transportError } from "./http-errors.ts";
+import { createRedactor, type Redact } from "./redact.ts";
+
+export interface PlatformHttpOptions {
+  /** `http` or `https`; may carry a path prefix (self-hosted), no credentials, query or fragment. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** Sent as `X-Organization-Id` where set. */
+  readonly organizationId?: string;
+  /** Milliseconds. `headersMs`: request sent to head of the answer; `bodyMs`: between two pieces of the body. */
+  readonly timeouts?: { readonly headersMs?: number; readonly bodyMs?: number; readonly connectMs?: number };
+  /** Sockets that may be open at once; further requests wait for one. Default 8. */
+  readonly connections?: number;
+  /** Name of the variable that holds `baseUrl`, for the next steps of errors. Default `USAGE_BASE_URL`. */
+  readonly variable?: string;
+  /** For a `Retry-After` that is a date. Default: the system's. */
+  readonly clock?: Pick<Clock, "now">;
+}
+
+interface GetRequest {
+  /** From the root of the API: `/api/v1/...`. */
+  readonly path: string;
+  readonly query?: URLSearchParams;
+  readonly accept: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface PlatformAnswer {
+  readonly body: AnswerBody;
+  readonly context: RequestContext;
+}
+
+const MAX_REDIRECTS = 3;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+/** Of a refusal's body, so much is read: more than an excerpt needs, and all of any 422. */
+const MAX_ERROR_BODY = 65_536;
+
+export function createPlatformHttp(options: PlatformHttpOptions): PlatformHttp {
+  return new PlatformHttp(options);
+}
+
+/**
+ * Requests to one origin over kept-alive connections, with the key. Nothing is tried again here: every attempt needs a
+ * fetch number of its own (design.md, rule 5). HTTP/1.1 only, whose framing is what `AnswerBody` proves.
+ */
+export class PlatformHttp {
+  readonly #base: URL;
+  readonly #prefix: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #redact: Redact;
+  readonly #variable: string;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #pool: Pool;
+
+  /** Throws `UsageError` for a base URL or key that no request could carry. */
+  constructor(options: PlatformHttpOptions) {
+    const { apiKey, organizationId, timeouts } = options;
+    this.#variable = options.variable ?? "USAGE_BASE_URL";
+    this.#base = parseBaseUrl(options.baseUrl, this.#variable);
+    this.#prefix = this.#base.pathname.replace(/\/+$/, "");
+    if (!/^[\x21-\x7e]+$/.test(apiKey)) {
+      throw new UsageError({
+        code: "key_invalid",
+        message: "the API key is empty or holds spaces, line ends or other than ASCII characters",
+        next: "Set USAGE_API_KEY (or the file of USAGE_API_KEY_FILE) to the key alone.",
+      });
+    }
+    this.#redact = createRedactor(apiKey);
+    this.#clock = options.clock ?? systemClock;
+    this.#headers = {
+      "x-api-key": apiKey,
+      "accept-encoding": "gzip",
+      "user-agent": "usage-etl",
+      ...(organizationId === undefined ? {} : { "x-organization-id": organizationId }),
+    };
+    this.#pool = new Pool(this.#base.origin, {
+      connections: options.connections ?? 8,
+      allowH2: false,
+      headersTimeout: timeouts?.headersMs ?? 120_000,
+      bodyTimeout: timeouts?.bodyMs ?? 60_000,
+      connectTimeout: timeouts?.connectMs ?? 10_000,
+    });
+  }
+
+  /**
+   * The answer of a GET, its head with status 200, its body unread. Redirects within the origin are followed, three at
+   * most. Throws `PlatformError`, or the signal's reason unchanged.
+   */
+  async get(request: GetRequest): Promise<PlatformAnswer> {
+    const query = request.query?.toString() ?? "";
+    let target = new URL(this.#prefix + request.path + (query === "" ? "" : `?${query}`), this.#base.origin);
+    for (let redirects = 0; ; redirects += 1) {
+      const context = this.#contextOf(target);
+      const { status, location, retryAfter, body } = await this.#send(target, request, context);
+      if (status === 200) return { body, context };
+      if (REDIRECTS.has(status)) {
+        body.discard();
+        target = this.#redirectTarget({ target, location, redirects, status, context });
+        continue;
+      }
+      throw statusError(
+        { status, retryAfter, body: await beginningOf(body), now: this.#clock.now() },
+        context,
+      );
+    }
+  }
+
+  /** Ends every connection at once; a request still under way fails with `network` or `answer_cut`. */
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  async #send(target: URL, { accept, signal }: GetRequest, context: RequestContext) {
+    signal?.throwIfAborted();
+    try {
+      const answer = await this.#pool.request({
+        method: "GET",
+        path: target.pathname + target.search,
+        headers: { ...this.#headers, accept },
+        ...(signal === undefined ? {} : { signal }),
+      });
+      const { statusCode: status, headers, body: stream } = answer;
+      return {
+        status,
+        location: single(headers.location),
+        retryAfter: single(headers["retry-after"]),
+        body: new AnswerBody({ stream, status, headers, context, signal }),
+      };
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      throw transportError(error, "head", context);
+    }
+  }
+
+  /** Where to go on; the key stays with the origin it was given for. */
+  #redirectTarget(answer: {
+    target: URL;
+    location: string | undefined;
+    redirects: number;
+    status: number;
+    context: RequestContext;
+  }): URL {
+    const { target, location, status, context } = answer;
+    const to = location === undefined ? null : URL.parse(location, target.href);
+    const refuse = (why: string, next: string) =>
+      new PlatformError({
+        code: "redirect_refused",
+        message: `${context.method} ${context.url} answered ${status}: ${this.#redact(why)}`,
+        next: this.#redact(next),
+        method: context.method,
+        url: context.url,
+        status,
+      });
+    const check = `Set ${this.#variable} to the address that answers itself.`;
+    if (to === null) throw refuse("a redirect that names no address", check);
+    if (to.origin !== target.origin) {
+      throw refuse(
+        `a redirect from ${target.origin} to ${to.protocol}//${to.host}, not followed: the key is ${target.host}'s alone`,
+        `If ${to.host} is the platform as well, set ${this.#variable} to its address; else ask who redirects.`,
+      );
+    }
+    if (answer.redirects >= MAX_REDIRECTS) throw refuse(`more than ${MAX_REDIRECTS} redirects`, check);
+    to.username = "";
+    to.password = "";
+    return to;
+  }
+
+  #contextOf(target: URL): RequestContext {
+    return {
+      method: "GET",
+      url: this.#redact(target.origin + target.pathname + target.search),
+      redact: this.#redact,
+      variable: this.#variable,
+    };
+  }
+}
+
+function parseBaseUrl(text: string, variable: string): URL {
+  const url = URL.parse(text);
+  const wrong =
+    url === null || !/^https?:$/.test(url.protocol)
+      ? "is no http or https address"
+      : url.username !== "" || url.password !== ""
+        ? "holds a user name or password"
+        : url.search !== "" || url.hash !== ""
+          ? "holds a query or fragment"
+          : undefined;
+  if (url !== null && wrong === undefined) return url;
+  // The text itself is not repeated: it may hold the password.
+  throw new UsageError({
+    code: "base_url_invalid",
+    message: `${variable} ${wrong}`,
+    next: `Set ${variable} to the address of the platform, like https://api.example.com or https://example.com/prefix.`,
+  });
+}
+
+/** The first 64 KiB of a refusal's body as text; "" where even that breaks off, since the status says enough. */
+async function beginningOf(body: AnswerBody): Promise<string> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of body.chunks()) {
+      chunks.push(chunk);
+      if (body.bytes >= MAX_ERROR_BODY) break;
+    }
+  } catch (error) {
+    // The refusal stands whatever became of its text; only an abort is something else.
+    if (!(error instanceof PlatformError)) throw error;
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_ERROR_BODY).toString("utf8");
+}
+
+function single(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}

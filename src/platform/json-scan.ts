@@ -1,0 +1,89 @@
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACE = 0x7d;
+const CLOSE_BRACKET = 0x5d;
+const BRACE_BIT = 0x20;
+
+/**
+ * Finds the end of one JSON object, array or string in bytes that come in pieces. It knows strings, escapes and depth,
+ * and nothing else of JSON: what it cuts out is proved by `JSON.parse`. Bytes of a multi-byte character are never
+ * mistaken for structure (UTF-8 keeps ASCII to itself), so a piece may end anywhere.
+ */
+export class ValueScanner {
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+
+  /**
+   * Goes on from `from`, where the first call stands on the opening character. Returns the index just past the value's
+   * last character, ready for the next value, or -1 where the piece ended first.
+   */
+  scan(piece: Uint8Array, from: number): number {
+    const length = piece.length;
+    let depth = this.#depth;
+    let inString = this.#inString;
+    let at = from;
+    if (this.#escaped && at < length) {
+      this.#escaped = false;
+      at += 1;
+    }
+    while (at < length) {
+      if (inString) {
+        while (at < length && piece[at] !== QUOTE && piece[at] !== BACKSLASH) at += 1;
+        if (at === length) break;
+        if (piece[at] === BACKSLASH) {
+          // The escaped character is passed over unseen; it may be the next piece's first.
+          if (at + 1 === length) this.#escaped = true;
+          at += 2;
+          continue;
+        }
+        inString = false;
+        at += 1;
+        if (depth === 0) return this.#finish(at);
+      }
+      while (at < length) {
+        const byte = piece[at] ?? 0;
+        at += 1;
+        if (byte === QUOTE) {
+          inString = true;
+          break;
+        }
+        if (byte < OPEN_BRACKET) continue;
+        // Brackets and braces differ in one bit.
+        const brace = byte | BRACE_BIT;
+        if (brace === OPEN_BRACE) depth += 1;
+        else if (brace === CLOSE_BRACE) {
+          depth -= 1;
+          if (depth === 0) return this.#finish(at);
+        }
+      }
+    }
+    this.#depth = depth;
+    this.#inString = inString;
+    return -1;
+  }
+
+  #finish(end: number): number {
+    this.#depth = 0;
+    this.#inString = false;
+    return end;
+  }
+}
+
+/** Index of the first byte from `from` on that is no JSON whitespace; the chunk's length where there is none. */
+export function skipSpace(chunk: Uint8Array, from: number): number {
+  let at = from;
+  while (at < chunk.length && isSpace(chunk[at] ?? 0)) at += 1;
+  return at;
+}
+
+export function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+/** Whitespace, comma, closing brace or bracket: what may follow a literal. */
+export function isDelimiter(byte: number): boolean {
+  return byte <= 0x20 || byte === 0x2c || byte === CLOSE_BRACE || byte === CLOSE_BRACKET;
+}

@@ -1,0 +1,103 @@
+import { z } from "zod";
+import type { GroupBy, UsageRecord } from "../domain/record.ts";
+import { recordFault } from "./answer-fault.ts";
+import { DIMENSION, type GroupingWitness } from "./grouping.ts";
+import { describeValue, fromWireId, fromWireName, fromWireTime } from "./wire-values.ts";
+
+const text = z.string().nullish();
+
+interface WireRecord {
+  time_bucket?: string | null | undefined;
+  traces?: number | undefined;
+  dimensions: Record<string, string | null | undefined>;
+}
+
+/**
+ * A record of one grouping. Only `dimensions` is required (platform-facts.md, Records); unknown fields, the live
+ * platform's other measures among them, are dropped. Named dimensions, not a record type: zod checks them in one
+ * compiled function.
+ */
+function wireRecordSchema(groupBy: GroupBy): z.ZodType<WireRecord> {
+  const { idKey, nameKey } = DIMENSION[groupBy];
+  return z.object({
+    time_bucket: text,
+    traces: z.int().nonnegative().optional(),
+    dimensions: z.object({
+      workspace_id: text,
+      [idKey]: text,
+      ...(nameKey === undefined ? {} : { [nameKey]: text }),
+    }),
+  });
+}
+
+const SCHEMAS: Readonly<Record<GroupBy, z.ZodType<WireRecord>>> = {
+  workspace: wireRecordSchema("workspace"),
+  project: wireRecordSchema("project"),
+  user: wireRecordSchema("user"),
+  api_key: wireRecordSchema("api_key"),
+};
+
+/**
+ * A reader of raw records: `(raw, index in usage) -> UsageRecord`. Throws `AnswerFault` (`answer_invalid`) that names
+ * index, JSON path and value.
+ */
+export function wireRecordReader(groupBy: GroupBy, witness: GroupingWitness) {
+  const { idKey, nameKey } = DIMENSION[groupBy];
+  const schema = SCHEMAS[groupBy];
+  return function fromWireRecord(raw: unknown, index: number): UsageRecord {
+    const checked = schema.safeParse(raw);
+    if (!checked.success) throw schemaFault(checked.error, raw, index);
+    const { time_bucket: bucket, traces, dimensions } = checked.data;
+    const bucketStart = bucket === null || bucket === undefined ? null : fromWireTime(bucket);
+    if (bucketStart === undefined) throw valueFault(index, ["time_bucket"], bucket, "is no timestamp");
+    const dimensionId = fromWireId(dimensions[idKey]);
+    if (dimensionId === undefined) {
+      throw valueFault(index, ["dimensions", idKey], dimensions[idKey], "cannot be kept as an id");
+    }
+    const workspaceId = idKey === "workspace_id" ? dimensionId : fromWireId(dimensions.workspace_id);
+    if (workspaceId === undefined) {
+      throw valueFault(
+        index,
+        ["dimensions", "workspace_id"],
+        dimensions.workspace_id,
+        "cannot be kept as an id",
+      );
+    }
+    if (idKey in dimensions) witness.sawOwn();
+    else noteForeign(raw, groupBy, witness);
+    return {
+      bucketStart,
+      workspaceId: workspaceId === "" ? null : workspaceId,
+      dimensionId,
+      dimensionName: nameKey === undefined ? null : fromWireName(dimensions[nameKey]),
+      // JSON has a negative zero.
+      traces: Math.abs(traces ?? 0),
+    };
+  };
+}
+
+/** `raw` held its schema, so `dimensions` is an object; here its fields beyond the schema are looked at. */
+function noteForeign(raw: unknown, groupBy: GroupBy, witness: GroupingWitness): void {
+  const { dimensions } = raw as { dimensions: Record<string, unknown> };
+  for (const [grouping, { idKey }] of Object.entries(DIMENSION)) {
+    const value = dimensions[idKey];
+    if (grouping !== groupBy && typeof value === "string" && value !== "") witness.sawForeign(idKey);
+  }
+}
+
+function schemaFault(error: z.ZodError, raw: unknown, index: number): Error {
+  const issue = error.issues[0];
+  const path = issue?.path ?? [];
+  let value = raw;
+  for (const step of path) value = (value as Record<PropertyKey, unknown> | null | undefined)?.[step];
+  return valueFault(index, path, value, `is refused: ${issue?.message ?? "unknown reason"}`);
+}
+
+function valueFault(index: number, path: readonly PropertyKey[], value: unknown, why: string): Error {
+  const steps = path.map(String);
+  const jsonPath = [`usage[${index}]`, ...steps].join(".");
+  return recordFault(
+    `record ${index}: ${jsonPath} = ${describeValue(value)} ${why}`,
+    ["usage", index, ...steps].join("."),
+  );
+}

@@ -1,0 +1,59 @@
+import { DateTime } from "luxon";
+import { NO_ID } from "../domain/record.ts";
+
+/** Ids are UUIDs or short keys; what is longer than this fits no index and is no id. */
+const MAX_ID_LENGTH = 512;
+/** Distinct bucket texts of an answer are few (366 days of hours: 8,784); beyond this the memory starts afresh. */
+const MAX_REMEMBERED = 20_000;
+
+// A date and a time, `T` or a space between. luxon alone would also take "10:00" and mean today, or "2026" and mean January.
+const TIMESTAMP = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}(:?\d{2}){0,2}([.,]\d{1,9})?([Zz]|[+-]\d{2}(:?\d{2})?)?$/;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+const remembered = new Map<string, number | undefined>();
+
+/**
+ * Epoch milliseconds of an ISO 8601 timestamp; without an offset it is UTC (design.md, rule 14). Undefined where it is
+ * none. Remembered for each distinct text: luxon costs 2.3 us, a look-up 25 ns.
+ */
+export function fromWireTime(text: string): number | undefined {
+  const known = remembered.get(text);
+  if (known !== undefined) return known;
+  if (!TIMESTAMP.test(text)) return undefined;
+  const parsed = DateTime.fromISO(text.replace(" ", "T").toUpperCase(), { zone: "utc" });
+  if (!parsed.isValid) return undefined;
+  if (remembered.size >= MAX_REMEMBERED) remembered.clear();
+  remembered.set(text, parsed.toMillis());
+  return parsed.toMillis();
+}
+
+/**
+ * An id as it was sent, in lower case where it is a UUID; `NO_ID` for null, absent and empty. Undefined for one that
+ * cannot be kept without changing it: longer than 512, or with a character that Postgres text does not hold (NUL, half
+ * of a surrogate pair). Changing it could make two ids one, so the caller refuses the record.
+ */
+export function fromWireId(id: string | null | undefined): string | undefined {
+  if (id === null || id === undefined) return NO_ID;
+  if (id.length > MAX_ID_LENGTH || id.includes("\0") || !id.isWellFormed()) return undefined;
+  const lower = id.length === 36 ? id.toLowerCase() : id;
+  return lower !== id && UUID.test(id) ? lower : id;
+}
+
+/**
+ * A name as it was sent; null for null, absent and empty. What Postgres text does not hold becomes U+FFFD: a name
+ * identifies nothing, and the traces beside it must not be lost for it.
+ */
+export function fromWireName(name: string | null | undefined): string | null {
+  if (name === null || name === undefined || name === "") return null;
+  const wellFormed = name.toWellFormed();
+  return wellFormed.includes("\0") ? wellFormed.replaceAll("\0", "\u{FFFD}") : wellFormed;
+}
+
+/** A value for a message: short, and of an object or array only the kind, since their other fields are nobody's business. */
+export function describeValue(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return "an object";
+  const text = JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 60).toWellFormed()}...` : text;
+}
