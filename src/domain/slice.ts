@@ -1,7 +1,7 @@
 import { normalize, subtract } from "./intervals.ts";
 import { alignRange, planWindows } from "./plan.ts";
 import { GROUPINGS, type GroupBy } from "./record.ts";
-import type { Stride } from "./stride.ts";
+import { STRIDE_MS, type Stride, TIER_BUCKETS } from "./stride.ts";
 import type { Interval, Window } from "./window.ts";
 
 /** Very many ids in one URL fail (platform-facts.md): 50 UUIDs are about 2.6 KB of it. */
@@ -93,4 +93,21 @@ function batchesOf(scopes: readonly KnownScope[]): KnownScope[][] {
   return Array.from({ length: count }, (_, i) =>
     scopes.slice(i * WORKSPACES_PER_REQUEST, (i + 1) * WORKSPACES_PER_REQUEST),
   );
+}
+
+/**
+ * The fewest requests that can cover the time of these slices: for each set of workspaces, the length of every gapless
+ * run of time over the longest window of the tier. A bound of its own, not what was planned.
+ */
+export function fewestRequests(slices: readonly Slice[]): number {
+  const together = Map.groupBy(
+    slices,
+    (slice) => `${slice.groupBy} ${slice.window.stride} ${slice.workspaceIds.join()}`,
+  );
+  return [...together.values()].reduce((sum, group) => {
+    const { stride } = (group as [Slice])[0].window;
+    const longest = TIER_BUCKETS[stride].max * STRIDE_MS[stride];
+    const runs = normalize(group.map((slice) => slice.window));
+    return sum + runs.reduce((requests, run) => requests + Math.ceil((run.end - run.start) / longest), 0);
+  }, 0);
 }

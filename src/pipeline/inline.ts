@@ -1,6 +1,7 @@
 import PQueue from "p-queue";
-import type { GroupBy } from "../domain/record.ts";
+import { GROUPINGS, type GroupBy } from "../domain/record.ts";
 import type { Slice } from "../domain/slice.ts";
+import { STRIDES, type Stride } from "../domain/stride.ts";
 import { UnreachableError } from "../errors.ts";
 import { extractSlice, NO_ROWS, type RowCounts, type SliceResult } from "./extract.ts";
 import type { OpenSource } from "./source.ts";
@@ -10,8 +11,10 @@ const CONCURRENCY = 4;
 /** Slices in a row that failed after every attempt: then the platform is down, and asking on only makes it worse. */
 const GIVE_UP_AFTER = 3;
 
-/** What a run did for one grouping. */
-export interface GroupingCounts {
+/** What a run did for one grouping and stride: figures of different strides or groupings are never added together. */
+export interface RunCounts {
+  readonly groupBy: GroupBy;
+  readonly stride: Stride;
   readonly rows: RowCounts;
   /** Slices, requests, and slices by how they ended where that was not a load. */
   readonly planned: number;
@@ -22,7 +25,8 @@ export interface GroupingCounts {
 }
 
 export interface RunResult {
-  readonly groupings: Partial<Record<GroupBy, GroupingCounts>>;
+  /** In order of grouping, then from the coarsest stride. */
+  readonly counts: readonly RunCounts[];
   readonly failures: readonly { slice: Slice; code: string; message: string }[];
 }
 
@@ -32,7 +36,7 @@ export async function runInline(
   slices: readonly Slice[],
   onProgress: (progress: { done: number; total: number }) => void = () => {},
 ): Promise<RunResult> {
-  const groupings: Partial<Record<GroupBy, GroupingCounts>> = {};
+  const counts = new Map<string, RunCounts>();
   const failures: { slice: Slice; code: string; message: string }[] = [];
   const queue = new PQueue({ concurrency: CONCURRENCY });
   let done = 0;
@@ -43,7 +47,8 @@ export async function runInline(
   let stop: unknown;
 
   const note = (slice: Slice, result: SliceResult) => {
-    groupings[slice.groupBy] = withResult(groupings[slice.groupBy] ?? NOTHING, result);
+    const key = `${slice.groupBy} ${slice.window.stride}`;
+    counts.set(key, withResult(counts.get(key) ?? nothingOf(slice), result));
     if (result.outcome === "failed") {
       failures.push({ slice, code: result.code ?? "", message: result.message ?? "" });
     }
@@ -82,13 +87,14 @@ export async function runInline(
   const enqueue = (slice: Slice, priority: number) => void queue.add(() => run(slice), { priority });
 
   for (const slice of slices) {
-    const counts = groupings[slice.groupBy] ?? NOTHING;
-    groupings[slice.groupBy] = { ...counts, planned: counts.planned + 1 };
+    const key = `${slice.groupBy} ${slice.window.stride}`;
+    const before = counts.get(key) ?? nothingOf(slice);
+    counts.set(key, { ...before, planned: before.planned + 1 });
     enqueue(slice, 0);
   }
   await queue.onIdle();
   if (stop !== undefined) throw stop;
-  return { groupings, failures };
+  return { counts: [...counts.values()].sort(byGroupingAndStride), failures };
 }
 
 function notAvailable(slice: Slice): SliceResult {
@@ -102,19 +108,22 @@ function notAvailable(slice: Slice): SliceResult {
   };
 }
 
-const NOTHING: GroupingCounts = {
-  rows: NO_ROWS,
-  planned: 0,
-  requests: 0,
-  failed: 0,
-  notAvailable: 0,
-  discarded: 0,
-};
+function nothingOf({ groupBy, window }: Slice): RunCounts {
+  const none = { planned: 0, requests: 0, failed: 0, notAvailable: 0, discarded: 0 };
+  return { groupBy, stride: window.stride, rows: NO_ROWS, ...none };
+}
 
-function withResult(counts: GroupingCounts, { outcome, requests, rows }: SliceResult): GroupingCounts {
+function byGroupingAndStride(a: RunCounts, b: RunCounts): number {
+  return (
+    GROUPINGS.indexOf(a.groupBy) - GROUPINGS.indexOf(b.groupBy) ||
+    STRIDES.indexOf(b.stride) - STRIDES.indexOf(a.stride)
+  );
+}
+
+function withResult(counts: RunCounts, { outcome, requests, rows }: SliceResult): RunCounts {
   return {
+    ...counts,
     rows: addRows(counts.rows, rows),
-    planned: counts.planned,
     requests: counts.requests + requests,
     failed: counts.failed + (outcome === "failed" ? 1 : 0),
     notAvailable: counts.notAvailable + (outcome === "not_available" ? 1 : 0),
@@ -122,7 +131,7 @@ function withResult(counts: GroupingCounts, { outcome, requests, rows }: SliceRe
   };
 }
 
-export function addRows(a: RowCounts, b: RowCounts): RowCounts {
+function addRows(a: RowCounts, b: RowCounts): RowCounts {
   const names = Object.keys(NO_ROWS) as (keyof RowCounts)[];
   return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as unknown as RowCounts;
 }

@@ -96,7 +96,9 @@ export async function keepRefusal(deps: SourceDeps, sourceId: number, error: unk
   await noteRefusal(deps.store.db, sourceId, { code: error.code, message: error.message });
 }
 
-export function isKeyRefused(error: unknown): error is PlatformError {
+type KeyRefused = PlatformError & { readonly status: 401 | 403 };
+
+export function isKeyRefused(error: unknown): error is KeyRefused {
   return error instanceof PlatformError && (error.status === 401 || error.status === 403);
 }
 

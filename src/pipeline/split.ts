@@ -59,7 +59,9 @@ export function afterRefusal(slice: Slice, error: PlatformError, now: number, ma
     const parts = windows.map((window) => ({ window, workspaceIds: slice.workspaceIds }));
     return { outcome: "split", code, message, parts, keep: false, learn: "no_future_end" };
   }
-  if (code === "answer_invalid" || (status !== undefined && SPLITTABLE.has(status))) {
+  // Without a location the whole answer is foreign, an HTML page say, and less of it would be no better.
+  const isOneRecord = code === "answer_invalid" && error.locations.length > 0;
+  if (isOneRecord || (status !== undefined && SPLITTABLE.has(status))) {
     return split(slice, { code, message }, maySplit);
   }
   return { outcome: "failed", code, message, parts: [], keep: true };

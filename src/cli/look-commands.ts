@@ -1,0 +1,92 @@
+import type { Command } from "commander";
+import { describeSettings } from "../config.ts";
+import { type CoverageLine, coverageLines, type SourceStatus, sourceStatuses } from "../store/overview.ts";
+import { EXIT } from "./exit.ts";
+import { type RangeOptions, rangeOf, withRange } from "./options.ts";
+import { table } from "./output.ts";
+import { inSession, requireSchema, type Session } from "./session.ts";
+
+/** Days that somebody should look at: required, and without a figure that can be trusted. */
+const GAPS = ["failed", "missing", "unverified"];
+
+/** `coverage`, `status` and `config`: what is there, without asking the platform. */
+export function addLookCommands(program: Command): void {
+  withRange(program.command("coverage"))
+    .description("which days are loaded and settled, by grouping and stride")
+    .option("--fail-on-gaps", "exit with 4 where a day is failed, missing or unverified")
+    .action(inSession(coverage));
+  program
+    .command("status")
+    .description("how far each source is loaded, and what is wrong")
+    .action(inSession(status));
+  program
+    .command("config")
+    .description("the configuration that is read, secrets hidden")
+    .action(inSession(config));
+}
+
+async function coverage(session: Session, options: RangeOptions & { failOnGaps?: boolean }): Promise<number> {
+  const store = await session.store();
+  await requireSchema(store);
+  const isWhole = options.from === undefined && options.to === undefined;
+  const lines = await coverageLines(
+    store.db,
+    isWhole ? undefined : rangeOf(options, { start: 0, end: Date.now() }),
+  );
+  session.output.data(lines, describeCoverage);
+  const hasGaps = lines.some((line) => GAPS.includes(line.status));
+  return options.failOnGaps === true && (hasGaps || lines.length === 0) ? EXIT.mismatch : EXIT.done;
+}
+
+export function describeCoverage(lines: readonly CoverageLine[]): string {
+  if (lines.length === 0) return "Nothing is known yet: run `usage-etl sync --inline`.";
+  return table(
+    ["source", "group_by", "stride", "status", "days x workspaces", "first", "last"],
+    lines.map((l) => [l.source, l.groupBy, l.stride, l.status, l.days, l.firstDay, l.lastDay]),
+  );
+}
+
+async function status(session: Session): Promise<number> {
+  const store = await session.store();
+  await requireSchema(store);
+  const statuses = await sourceStatuses(store.db);
+  session.output.data(statuses, describeStatus);
+  if (statuses.some((source) => source.refused !== null)) return EXIT.refused;
+  return statuses.some((source) => source.failures.length > 0) ? EXIT.partlyFailed : EXIT.done;
+}
+
+function describeStatus(statuses: readonly SourceStatus[]): string {
+  if (statuses.length === 0) return "No source was ever opened: run `usage-etl sync --inline`.";
+  return statuses
+    .map((source) =>
+      [
+        `${source.source}: ${source.baseUrl}, organization ${source.organizationId ?? "not known"}, ${source.workspaces} workspaces`,
+        table(
+          ["group_by", "stride", "loaded until", "settled until"],
+          source.freshness.map((f) => [f.groupBy, f.stride, f.loadedUntil, f.settledUntil]),
+        ),
+        ...(source.refused === null ? [] : [`The platform refuses the key: ${source.refused}`]),
+        ...source.failures.map(
+          (f) => `${f.parts} parts ${f.state} with ${f.code}; asked again from ${f.nextRetry}`,
+        ),
+        ...source.unlistedWorkspaces.map(
+          (id) => `Workspace ${id} is gone from the listing without being deleted.`,
+        ),
+        `${source.openDifferences} open differences, ${source.restatements} restatements of settled counts`,
+      ].join("\n"),
+    )
+    .join("\n\n");
+}
+
+async function config({ config: read, output }: Session): Promise<undefined> {
+  output.data(read, () =>
+    [
+      table(
+        ["setting", "meaning"],
+        describeSettings().map(({ name, about }) => [name, about]),
+      ),
+      "",
+      JSON.stringify(read, null, 2),
+    ].join("\n"),
+  );
+}

@@ -1,0 +1,83 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { DateTime } from "luxon";
+import { GROUPINGS, type GroupBy } from "../domain/record.ts";
+import { STRIDES, type Stride } from "../domain/stride.ts";
+import type { Interval } from "../domain/window.ts";
+import { UsageError } from "../errors.ts";
+
+export interface RangeOptions {
+  readonly from?: number;
+  readonly to?: number;
+}
+
+export interface SelectionOptions {
+  readonly stride: Stride;
+  readonly groupBy?: GroupBy;
+  readonly workspace?: readonly string[];
+}
+
+/** `--from` and `--to`: half-open, UTC, days or instants. */
+export function withRange(command: Command): Command {
+  return command
+    .option("--from <time>", "first instant, UTC: 2026-03-01 or 2026-03-01T05:00", parseInstant)
+    .option("--to <time>", "end, not included", parseInstant);
+}
+
+export function withSelection(command: Command): Command {
+  return withGrouping(command)
+    .addOption(new Option("--stride <stride>", "size of the time buckets").choices(STRIDES).default("day"))
+    .option("--workspace <id...>", "only these workspaces", (id: string, before: string[] | undefined) => [
+      ...(before ?? []),
+      id.toLowerCase(),
+    ]);
+}
+
+export function withGrouping(command: Command): Command {
+  return command.addOption(new Option("--group-by <grouping>", "only this grouping").choices(GROUPINGS));
+}
+
+/** Epoch milliseconds of an ISO 8601 day or instant; without an offset it is UTC. */
+function parseInstant(text: string): number {
+  const value = DateTime.fromISO(text, { zone: "utc" });
+  if (!value.isValid) throw new InvalidArgumentError("It is not a day or instant such as 2026-03-01.");
+  return value.toMillis();
+}
+
+/** The range of a command. Errors: an end before the start, or one of the two missing without a default. */
+export function rangeOf(options: RangeOptions, fallback?: Interval): Interval {
+  const start = options.from ?? fallback?.start;
+  const end = options.to ?? fallback?.end;
+  if (start === undefined || end === undefined) {
+    throw new UsageError({
+      code: "range_missing",
+      message: `${start === undefined ? "--from" : "--to"} is missing.`,
+      next: "Give both, such as --from 2026-03-01 --to 2026-04-01; --to is not included.",
+    });
+  }
+  if (start >= end) {
+    throw new UsageError({
+      code: "range_reversed",
+      message: `--from ${new Date(start).toISOString()} is not before --to ${new Date(end).toISOString()}.`,
+      next: "Swap them; --to is not included, so a single day is --from 2026-03-01 --to 2026-03-02.",
+    });
+  }
+  return { start, end };
+}
+
+export function groupingsOf(options: { readonly groupBy?: GroupBy }): readonly GroupBy[] {
+  return options.groupBy === undefined ? GROUPINGS : [options.groupBy];
+}
+
+/** Refuses a workspace that the source does not know, naming those that it does. */
+export function workspacesOf(
+  asked: readonly string[] | undefined,
+  known: readonly string[],
+): readonly string[] {
+  const unknown = asked?.find((id) => !known.includes(id));
+  if (unknown === undefined) return asked ?? known;
+  throw new UsageError({
+    code: "workspace_unknown",
+    message: `Workspace ${unknown} is not known.`,
+    next: `Known are: ${known.join(", ") || "none yet; run `usage-etl sync --inline` once"}.`,
+  });
+}

@@ -1,0 +1,96 @@
+import { type Command, Option } from "commander";
+import type { GroupBy } from "../domain/record.ts";
+import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../domain/stride.ts";
+import { type ReconcileResult, reconcile } from "../pipeline/reconcile.ts";
+import { storeNow } from "../store/fetches.ts";
+import { EXIT } from "./exit.ts";
+import { groupingsOf, type RangeOptions, rangeOf, withGrouping, withRange } from "./options.ts";
+import { instant, table } from "./output.ts";
+import { describeRun, exitOfRun } from "./run-report.ts";
+import { inSession, type Session } from "./session.ts";
+
+interface ReconcileOptions extends RangeOptions {
+  readonly stride: Stride;
+  readonly groupBy?: GroupBy;
+  readonly repair?: boolean;
+}
+
+export function addReconcileCommand(program: Command): void {
+  withGrouping(withRange(program.command("reconcile")))
+    .description("hold Postgres against the platform's CSV export, settled buckets only")
+    .addOption(new Option("--stride <stride>", "size of the time buckets").choices(STRIDES).default("day"))
+    .option("--repair", "fetch the windows that differ again")
+    .action(inSession(run));
+}
+
+async function run(session: Session, options: ReconcileOptions): Promise<number> {
+  const { config, output } = session;
+  const results: Record<string, ReconcileResult> = {};
+  const exit = await session.eachSource(async (source) => {
+    const now = await storeNow(source.store.db);
+    const range = rangeOf(options, { start: floorToGrid(now - config.reconcileForMs, DAY_MS), end: now });
+    const progress = output.progress("export");
+    const result = await reconcile(
+      source,
+      { range, stride: options.stride, groupings: groupingsOf(options), repair: options.repair ?? false },
+      progress.update,
+    ).finally(progress.stop);
+    results[source.config.slug] = result;
+    return exitOfReconcile(result);
+  });
+  output.data(results, () => Object.values(results).map(describeReconcile).join("\n"));
+  return exit;
+}
+
+/** In the order of design.md: partly failed, then mismatch. */
+function exitOfReconcile(result: ReconcileResult): number {
+  if (result.failures.length > 0 || result.unverified > 0) return EXIT.partlyFailed;
+  if (result.repaired !== undefined && exitOfRun(result.repaired.run) !== EXIT.done) return EXIT.partlyFailed;
+  return result.differences.length > 0 ? EXIT.mismatch : EXIT.done;
+}
+
+/** What a person reads; the differences with their keys, at most fifty. */
+export function describeReconcile(result: ReconcileResult): string {
+  const lines = [
+    `${result.compared.toLocaleString("en-US")} records held against the export in ${result.windows} windows: ` +
+      `${result.differences.length} difference${result.differences.length === 1 ? "" : "s"}`,
+  ];
+  if (result.repaired !== undefined) {
+    lines.push(
+      `${result.repaired.differences} differences were fetched again:`,
+      describeRun(result.repaired.run),
+    );
+  }
+  const shown = result.differences.slice(0, 50);
+  if (shown.length > 0) {
+    const head = ["kind", "group_by", "bucket", "workspace", "id", "stored", "export"];
+    lines.push(
+      table(
+        head,
+        shown.map((d) => [
+          d.kind,
+          d.groupBy,
+          instant(d.bucketStart),
+          d.workspaceId,
+          d.externalId || "(none)",
+          d.storedTraces,
+          d.exportTraces,
+        ]),
+      ),
+    );
+  }
+  if (shown.length < result.differences.length) {
+    lines.push(
+      `... and ${result.differences.length - shown.length} more: reporting.usage_reconciliation has them all`,
+    );
+  }
+  for (const { slice, code, message } of result.failures) {
+    lines.push(
+      `not compared: ${slice.groupBy} ${instant(slice.window.start)} to ${instant(slice.window.end)}: ${message} [${code}]`,
+    );
+  }
+  if (result.unverified > 0) {
+    lines.push(`not compared: ${result.unverified} windows of workspaces that nothing shows to be readable`);
+  }
+  return lines.join("\n");
+}

@@ -1,0 +1,142 @@
+import type { Command } from "commander";
+import PQueue from "p-queue";
+import { systemClock } from "../clock.ts";
+import { type Config, readConfig, requireDatabaseUrl, requireSources, type SourceConfig } from "../config.ts";
+import { EtlError, UsageError } from "../errors.ts";
+import { createLogger } from "../log.ts";
+import { type OpenSource, openSource } from "../pipeline/source.ts";
+import { createBillingClient } from "../platform/billing.ts";
+import { createPlatformHttp } from "../platform/http.ts";
+import { checkReachable, openStore, type Store } from "../store/database.ts";
+import { pendingMigrations } from "../store/migrate.ts";
+import { describeError, exitCodeOf, firstExit } from "./exit.ts";
+import { createOutput, type Output } from "./output.ts";
+
+/** What a command works with. Whatever is opened through it is closed when the command ends, last first. */
+export interface Session {
+  readonly config: Config;
+  readonly output: Output;
+  /** Aborted by Ctrl-C and SIGTERM. */
+  readonly signal: AbortSignal;
+  store(): Promise<Store>;
+  /**
+   * Runs `work` for every source after first contact, on a schema that is new enough, and returns the exit code that
+   * comes first. One source that fails is told of and does not hold up the others.
+   */
+  eachSource(work: (source: OpenSource) => Promise<number>): Promise<number>;
+  onClose(close: () => Promise<void>): void;
+}
+
+/** Wraps the action of a command: configuration read once, everything closed in reverse order, the exit code set. */
+export function inSession<O extends object>(
+  action: (session: Session, options: O, ...rest: string[]) => Promise<number | undefined>,
+): (...given: unknown[]) => Promise<void> {
+  return async (...given) => {
+    const command = given.at(-1) as Command;
+    const options = command.optsWithGlobals() as O & { json?: boolean };
+    const operands = command.args;
+    const closers: (() => Promise<void>)[] = [];
+    const abort = new AbortController();
+    const stop = () => abort.abort(new Interrupted());
+    process.once("SIGINT", stop);
+    process.once("SIGTERM", stop);
+    try {
+      const session = createSession({
+        config: readConfig(process.env),
+        output: createOutput({ json: options.json ?? false }),
+        signal: abort.signal,
+        onClose: (close) => void closers.push(close),
+      });
+      process.exitCode = (await action(session, options, ...operands)) ?? 0;
+    } finally {
+      process.off("SIGINT", stop);
+      process.off("SIGTERM", stop);
+      for (const close of closers.reverse()) await close();
+    }
+  };
+}
+
+/** Ctrl-C: what was loaded stays, and the next run goes on from there. */
+export class Interrupted extends EtlError {
+  constructor() {
+    super({
+      code: "interrupted",
+      message: "Interrupted.",
+      next: "What was loaded stays; run it again to go on.",
+    });
+  }
+}
+
+export function createSession(given: Pick<Session, "config" | "output" | "signal" | "onClose">): Session {
+  const { config, signal, onClose } = given;
+  const log = createLogger(config.logLevel);
+  let opened: Promise<Store> | undefined;
+  const store = () => {
+    opened ??= openChecked(requireDatabaseUrl(config), onClose);
+    return opened;
+  };
+  return {
+    ...given,
+    store,
+    eachSource: async (work) => {
+      const configs = requireSources(config);
+      const ready = await store();
+      await requireSchema(ready);
+      const exits: number[] = [];
+      for (const source of configs) {
+        try {
+          exits.push(await work(await open(source, ready)));
+        } catch (error) {
+          if (configs.length === 1 || error instanceof Interrupted) throw error;
+          given.output.note(`${source.slug}: ${describeError(error)}`);
+          exits.push(exitCodeOf(error));
+        }
+      }
+      return firstExit(exits);
+    },
+  };
+
+  async function open(source: SourceConfig, ready: Store): Promise<OpenSource> {
+    const billing = createBillingClient(createPlatformHttp(httpOptions(source)));
+    onClose(() => billing.close());
+    return openSource({
+      store: ready,
+      billing,
+      config: source,
+      settings: config,
+      log: log.child({ source: source.slug }),
+      clock: systemClock,
+      admit: rateBudget(source.rateLimit),
+      signal,
+    });
+  }
+}
+
+async function openChecked(url: string, onClose: Session["onClose"]): Promise<Store> {
+  const store = openStore({ url });
+  onClose(() => store.close());
+  await checkReachable(store, url);
+  return store;
+}
+
+/** Refuses a schema older than this code, instead of failing somewhere inside it. */
+export async function requireSchema(store: Store): Promise<void> {
+  const pending = await pendingMigrations(store.db);
+  if (pending.length === 0) return;
+  throw new UsageError({
+    code: "schema_outdated",
+    message: `The database lacks ${pending.length} migration${pending.length > 1 ? "s" : ""}: ${pending.join(", ")}.`,
+    next: "Run `usage-etl migrate`, then this again.",
+  });
+}
+
+function httpOptions(source: SourceConfig): Parameters<typeof createPlatformHttp>[0] {
+  const { baseUrl, apiKey, organizationId } = source;
+  return { baseUrl, apiKey: apiKey.reveal(), ...(organizationId === undefined ? {} : { organizationId }) };
+}
+
+/** Lets so many requests through in any 10 s. */
+function rateBudget(requestsPer10s: number): () => Promise<void> {
+  const budget = new PQueue({ interval: 10_000, intervalCap: requestsPer10s, strict: true });
+  return () => budget.add(() => {});
+}

@@ -1,0 +1,80 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { type FaultOptions, faultNames } from "../standin/faults.ts";
+import { type Standin, type StandinOptions, startStandin } from "../standin/server.ts";
+import { inSession, type Session } from "./session.ts";
+
+interface StandinFlags {
+  readonly port: number;
+  readonly host: string;
+  readonly seed: number;
+  readonly scale: number;
+  readonly contract: "tiered" | "day-granular";
+  readonly align: "window" | "epoch";
+  readonly listing: boolean;
+  readonly refuseFuture?: boolean;
+  readonly sendZero?: boolean;
+  readonly fault?: Record<string, number>;
+}
+
+export function addStandinCommand(program: Command): void {
+  program
+    .command("standin")
+    .description("the local platform: seeded usage, JSON and CSV, faults on demand")
+    .option("--port <n>", "port", wholeNumber, 8080)
+    .option("--host <address>", "address to listen on", "127.0.0.1")
+    .option("--seed <n>", "seed of the organization and its history", wholeNumber, 1)
+    .option("--scale <n>", "multiplies projects, users and keys", wholeNumber, 1)
+    .addOption(
+      new Option("--contract <contract>", "which server in the field to be")
+        .choices(["tiered", "day-granular"])
+        .default("tiered"),
+    )
+    .addOption(
+      new Option("--align <where>", "where 7-, 30- and 365-day buckets start")
+        .choices(["window", "epoch"])
+        .default("window"),
+    )
+    .option("--no-listing", "no /workspaces, /orgs/current and /info")
+    .option("--refuse-future", "refuse an end_time in the future")
+    .option("--send-zero", "send buckets without usage as 0 instead of leaving them out")
+    .option("--fault <name=share...>", `share of requests that fail: ${faultNames.join(", ")}`, faultShare)
+    .action(inSession(run));
+}
+
+async function run({ output, signal, onClose }: Session, flags: StandinFlags): Promise<undefined> {
+  const standin = await startStandin(toOptions(flags));
+  onClose(() => standin.close());
+  output.data({ url: standin.url, apiKey: standin.apiKey }, describeStandin(standin));
+  await new Promise<void>((stop) => signal.addEventListener("abort", () => stop(), { once: true }));
+}
+
+function toOptions({ fault, sendZero, ...flags }: StandinFlags): StandinOptions {
+  const faults: FaultOptions | undefined =
+    fault === undefined ? undefined : { seed: flags.seed, rates: fault };
+  return { ...flags, omitZero: sendZero !== true, ...(faults === undefined ? {} : { faults }) };
+}
+
+function describeStandin(standin: Standin): () => string {
+  return () =>
+    [
+      `The stand-in listens on ${standin.url}; Ctrl-C stops it. To read from it:`,
+      `  export USAGE_BASE_URL=${standin.url} USAGE_API_KEY=${standin.apiKey}`,
+    ].join("\n");
+}
+
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== "" && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new InvalidArgumentError("It is not a whole number.");
+}
+
+function faultShare(text: string, before: Record<string, number> | undefined): Record<string, number> {
+  const [name = "", share = ""] = text.split("=");
+  const value = Number(share);
+  if (!(faultNames as readonly string[]).includes(name) || !(value > 0 && value <= 1)) {
+    throw new InvalidArgumentError(
+      `It is not one of ${faultNames.join(", ")} with a share, such as 500=0.1.`,
+    );
+  }
+  return { ...before, [name]: value };
+}

@@ -1,0 +1,114 @@
+import { sql } from "kysely";
+import type { Interval } from "../domain/window.ts";
+import type { Database } from "./database.ts";
+
+/** Reading queries for people and pages: they change nothing. Instants are ISO texts in UTC. */
+
+export interface CoverageLine {
+  readonly source: string;
+  readonly groupBy: string;
+  readonly stride: string;
+  readonly status: string;
+  /** Day x workspace. */
+  readonly days: number;
+  readonly firstDay: string;
+  readonly lastDay: string;
+}
+
+/** Days x workspaces by status, from `reporting.usage_coverage_daily`. */
+export async function coverageLines(db: Database, range?: Interval): Promise<CoverageLine[]> {
+  const from = range === undefined ? null : new Date(range.start);
+  const to = range === undefined ? null : new Date(range.end);
+  const { rows } = await sql<CoverageLine>`
+    select source_id as source, group_by as "groupBy", stride, status, count(*)::integer as days,
+           min(usage_date)::text as "firstDay", max(usage_date)::text as "lastDay"
+    from reporting.usage_coverage_daily
+    where (${from}::timestamptz is null or usage_date >= (${from}::timestamptz at time zone 'UTC')::date)
+      and (${to}::timestamptz is null or usage_date < ((${to}::timestamptz - interval '1 microsecond') at time zone 'UTC')::date + 1)
+    group by 1, 2, 3, 4
+    order by 1, array_position(array['workspace', 'project', 'user', 'api_key'], group_by),
+             array_position(array['day', 'hour'], stride),
+             array_position(array['not_available', 'failed', 'missing', 'unverified', 'provisional', 'empty', 'ok'], status)
+  `.execute(db);
+  return rows;
+}
+
+export interface SourceStatus {
+  readonly source: string;
+  readonly baseUrl: string;
+  readonly organizationId: string | null;
+  readonly dataStart: string;
+  readonly workspaces: number;
+  readonly refused: string | null;
+  readonly freshness: readonly { groupBy: string; stride: string; loadedUntil: string; settledUntil: string | null }[];
+  readonly failures: readonly { state: string; code: string; parts: number; nextRetry: string }[];
+  readonly openDifferences: number;
+  readonly restatements: number;
+  readonly unlistedWorkspaces: readonly string[];
+}
+
+export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
+  const { rows } = await sql<SourceStatus>`
+    select s.slug as source, s.base_url as "baseUrl", s.organization_id as "organizationId",
+           s.data_start::text as "dataStart", s.refused_message as refused,
+           (select count(*)::integer from usage.workspace w join usage.entity e using (entity_id)
+            where e.source_id = s.source_id) as workspaces,
+           coalesce((
+             select json_agg(json_build_object(
+               'groupBy', f.group_by, 'stride', f.stride, 'loadedUntil', to_char(f.loaded_until at time zone 'UTC', ${ISO}),
+               'settledUntil', to_char(f.settled_until at time zone 'UTC', ${ISO})) order by f.group_by, f.stride)
+             from reporting.data_freshness f where f.source_id = s.slug
+           ), '[]') as freshness,
+           coalesce((
+             select json_agg(x) from (
+               select f.state, f.code, count(*)::integer as parts,
+                      to_char(min(f.retry_at) at time zone 'UTC', ${ISO}) as "nextRetry"
+               from usage.failure f join usage.scope c using (scope_id)
+               where c.source_id = s.source_id
+               group by f.state, f.code order by 1, 2
+             ) x
+           ), '[]') as failures,
+           (select count(*)::integer from usage.reconciliation_difference d join usage.scope c using (scope_id)
+            where c.source_id = s.source_id and d.state = 'open') as "openDifferences",
+           (select count(*)::integer from usage.restatement r join usage.series x using (series_id)
+            join usage.scope c using (scope_id) where c.source_id = s.source_id) as restatements,
+           array(select e.external_id from usage.workspace w join usage.entity e using (entity_id)
+                 where e.source_id = s.source_id and w.unlisted_since is not null and not w.is_deleted
+                 order by 1) as "unlistedWorkspaces"
+    from usage.source s
+    order by s.slug
+  `.execute(db);
+  return rows;
+}
+
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+
+export interface WorkspaceTotal {
+  readonly workspace: string;
+  readonly days: number;
+  readonly traces: number;
+  readonly lastWeek: number;
+}
+
+/** Traces by workspace, over all loaded days and the last seven of them. */
+export async function dailyTotals(db: Database, source: string): Promise<WorkspaceTotal[]> {
+  const { rows } = await sql<WorkspaceTotal>`
+    select coalesce(workspace_name, workspace_id) as workspace, count(traces)::integer as days,
+           coalesce(sum(traces), 0)::bigint as traces,
+           coalesce(sum(traces) filter (where usage_date > (now() at time zone 'UTC')::date - 7), 0)::bigint as "lastWeek"
+    from reporting.fct_usage_workspace_daily
+    where source_id = ${source}
+    group by workspace_id, workspace_name
+    order by 3 desc, 1
+  `.execute(db);
+  return rows;
+}
+
+/** Version of the server and whether reports can be granted, for `doctor`. */
+export async function serverFacts(db: Database): Promise<{ version: string; hasReader: boolean; number: number }> {
+  const { rows } = await sql<{ version: string; number: number; hasReader: boolean }>`
+    select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
+           exists (select from pg_roles where rolname = 'usage_reader') as "hasReader"
+  `.execute(db);
+  return rows[0] as { version: string; hasReader: boolean; number: number };
+}
