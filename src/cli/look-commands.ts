@@ -38,7 +38,7 @@ async function coverage(session: Session, options: RangeOptions & { failOnGaps?:
   return options.failOnGaps === true && (hasGaps || lines.length === 0) ? EXIT.mismatch : EXIT.done;
 }
 
-export function describeCoverage(lines: readonly CoverageLine[]): string {
+function describeCoverage(lines: readonly CoverageLine[]): string {
   if (lines.length === 0) return "Nothing is known yet: run `usage-etl sync --inline`.";
   return table(
     ["source", "group_by", "stride", "status", "days x workspaces", "first", "last"],

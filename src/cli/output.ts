@@ -13,7 +13,7 @@ export interface Output {
   progress(label: string): Progress;
 }
 
-export interface Progress {
+interface Progress {
   update(progress: { done: number; total: number }): void;
   stop(): void;
 }

@@ -57,7 +57,7 @@ export function inSession<O extends object>(
 }
 
 /** Ctrl-C: what was loaded stays, and the next run goes on from there. */
-export class Interrupted extends EtlError {
+class Interrupted extends EtlError {
   constructor() {
     super({
       code: "interrupted",

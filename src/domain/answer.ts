@@ -15,7 +15,7 @@ export interface AnswerFlaw {
 }
 
 /** When and how often a name was given to an entity; buckets in epoch milliseconds. */
-export interface NameSpan {
+interface NameSpan {
   first: number;
   last: number;
 }

@@ -19,7 +19,7 @@ export interface FetchStamp {
  * The instant up to which a fetch settles: whole UTC days, so that the cut moves once a day and coverage stays in few
  * fragments. A bucket is settled when it ends at or before it.
  */
-export function settledUntil(fetchedAt: number, settleAfterMs: number): number {
+function settledUntil(fetchedAt: number, settleAfterMs: number): number {
   return floorToGrid(fetchedAt - settleAfterMs, DAY_MS);
 }
 

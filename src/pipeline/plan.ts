@@ -1,7 +1,7 @@
 import { intersect, normalize } from "../domain/intervals.ts";
 import { GROUPINGS, type GroupBy } from "../domain/record.ts";
 import { type KnownScope, planSlices, type Slice } from "../domain/slice.ts";
-import { ceilToGrid, DAY_MS, floorToGrid, HOUR_MS, STRIDES, type Stride } from "../domain/stride.ts";
+import { ceilToGrid, DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../domain/stride.ts";
 import type { Interval } from "../domain/window.ts";
 import { ensureScopes, type ScopeState, scopeStates } from "../store/scopes.ts";
 import type { OpenSource } from "./source.ts";
@@ -20,7 +20,8 @@ export async function planSource(source: OpenSource, request: PlanRequest): Prom
   const groupings = request.groupings ?? GROUPINGS;
   const strides = withFiner(request.wanted.map((want) => want.stride));
   const { sourceId, store, dataStart } = source;
-  await ensureScopes(store.db, { sourceId, groupings, strides });
+  // The views put a day beside its hours, so both scopes are there from the start.
+  await ensureScopes(store.db, { sourceId, groupings, strides: [...new Set<Stride>([...strides, "day", "hour"])] });
   const states = await scopeStates(store.db, { sourceId, groupings, strides });
   const workspaceIds = request.workspaceIds ?? source.workspaces.map((w) => w.workspaceId);
   const scopes: KnownScope[] = states
@@ -54,12 +55,18 @@ export function routineDemand(source: OpenSource, now: number): PlanRequest["wan
     { stride: "day", range: { start: source.dataStart, end: endOn(DAY_MS) } },
     { stride: "hour", range: { start: hoursFrom, end: endOn(HOUR_MS) } },
   ];
-  return available(source, demand).filter(({ range }) => range.start < range.end);
+  return demand.flatMap((want) => askable(source, want)).filter(({ range }) => range.start < range.end);
 }
 
-/** Without the strides that the server does not answer in; one whose daily probe is due asks for its newest bucket. */
-export function available(source: OpenSource, wanted: PlanRequest["wanted"]): PlanRequest["wanted"] {
-  return wanted.filter(({ stride }) => !source.facts.has(`no_${stride}`));
+type Want = PlanRequest["wanted"][number];
+
+/** Nothing of a stride that the server does not answer in, but its newest whole bucket where the daily probe is due. */
+function askable(source: OpenSource, want: Want): Want[] {
+  const fact = `no_${want.stride}` as const;
+  if (!source.facts.has(fact)) return [want];
+  if (!source.probes.has(fact)) return [];
+  const end = floorToGrid(want.range.end - 1, STRIDE_MS[want.stride]);
+  return [{ stride: want.stride, range: { start: end - STRIDE_MS[want.stride], end } }];
 }
 
 /** Parts of a demand that a person asked for and the data start or the future leaves out. */

@@ -21,7 +21,7 @@ export interface ReconcileRequest {
 }
 
 /** A difference with the words that a reader needs. */
-export interface NamedDifference extends Difference {
+interface NamedDifference extends Difference {
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   readonly workspaceId: string;

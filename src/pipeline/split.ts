@@ -7,7 +7,7 @@ import type { PlatformError } from "../errors.ts";
 import type { Fact } from "../store/facts.ts";
 
 /** A part of a slice that takes its place. */
-export interface SlicePart {
+interface SlicePart {
   readonly window: Window;
   readonly workspaceIds: readonly string[];
 }

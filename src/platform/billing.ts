@@ -29,7 +29,7 @@ export interface UsageQuery {
   readonly workspaceIds: readonly string[];
 }
 
-export interface UsageAnswer {
+interface UsageAnswer {
   /** Undefined where the wire's stride is none of the five. */
   readonly stride: Stride | undefined;
   readonly wireStride: { readonly days: number; readonly hours: number };
@@ -39,7 +39,7 @@ export interface UsageAnswer {
   readonly framing: Framing;
 }
 
-export interface ExportAnswer {
+interface ExportAnswer {
   readonly rows: number;
   /** Of the body, decoded. */
   readonly bytes: number;

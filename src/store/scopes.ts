@@ -5,7 +5,7 @@ import type { Stride } from "../domain/stride.ts";
 import type { Interval } from "../domain/window.ts";
 import type { Database } from "./database.ts";
 
-export interface Scope {
+interface Scope {
   readonly scopeId: number;
   readonly groupBy: GroupBy;
   readonly stride: Stride;
@@ -103,7 +103,7 @@ export async function scopeStates(
 }
 
 /** Coverage of scopes, in order of scope and time. */
-export async function fragmentsOfScopes(
+async function fragmentsOfScopes(
   db: Database,
   scopeIds: readonly number[],
 ): Promise<(Fragment & { scopeId: number })[]> {

@@ -59,20 +59,6 @@ async function clearRefusals(db: Database, sourceId: number): Promise<void> {
     .execute();
 }
 
-/** Why the platform refuses this source's key, or undefined. */
-export async function refusalOf(
-  db: Database,
-  sourceId: number,
-): Promise<{ code: string; message: string; at: Date } | undefined> {
-  const row = await db
-    .selectFrom("source")
-    .select(["refused_at", "refused_code", "refused_message"])
-    .where("source_id", "=", sourceId)
-    .executeTakeFirst();
-  if (row?.refused_at == null) return undefined;
-  return { code: row.refused_code ?? "", message: row.refused_message ?? "", at: row.refused_at };
-}
-
 /** Keeps that the platform refused the key (401, 403); undefined clears it after an answer. */
 export async function noteRefusal(
   db: Database,
