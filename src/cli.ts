@@ -13,7 +13,6 @@ const program = new Command("usage-etl")
   .description("Billable usage of an agent platform, in Postgres, proved against the platform's own export.")
   .option("--json", "data as JSON on stdout")
   .exitOverride()
-  .configureHelp({ showGlobalOptions: true })
   .showHelpAfterError("(see --help)");
 
 addDemoCommand(program);
