@@ -1,0 +1,281 @@
+import pg from "pg";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { GROUPINGS } from "../../src/domain/record.ts";
+import type { Store } from "../../src/store/database.ts";
+import { learnFact } from "../../src/store/facts.ts";
+import { failScopes } from "../../src/store/failures.ts";
+import { drawStamp } from "../../src/store/fetches.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import { noteReadable } from "../../src/store/readable.ts";
+import { ensureScopes, scopesOf } from "../../src/store/scopes.ts";
+import { registerSource } from "../../src/store/sources.ts";
+import { knowWorkspaces } from "../../src/store/workspaces.ts";
+import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
+
+const WORKSPACE = "00000000-0000-4000-8000-000000000001";
+const OTHER = "00000000-0000-4000-8000-000000000002";
+const PROJECT = "00000000-0000-4000-8000-00000000000a";
+
+/** A month of the past, so that days are settled and today's date plays no part in what is compared. */
+const [DAY1, DAY2, DAY3, DAY4] = ["2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04"] as const;
+
+let store: Store;
+let url: string;
+let sourceId: number;
+
+beforeEach(async () => {
+  ({ store, url } = await setupMigrated());
+  sourceId = await registerSource(store, {
+    slug: "default",
+    baseUrl: "http://platform.test",
+    dataStart: DAY1,
+    hourlyHours: 24,
+    configurationDigest: "one",
+  });
+  await knowWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE, OTHER] });
+  await noteReadable(store.db, { sourceId, workspaceIds: [WORKSPACE, OTHER], at: Date.now() });
+  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
+});
+
+async function query(text: string): Promise<Record<string, unknown>[]> {
+  // Dates as their text, and nothing else than what a plain client would see.
+  const client = new pg.Client({
+    connectionString: url,
+    types: {
+      getTypeParser: (oid: number, format?: "text" | "binary") =>
+        oid === pg.types.builtins.DATE
+          ? (value: string) => value
+          : pg.types.getTypeParser(oid, format as "text"),
+    },
+  });
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+const load = (given: Omit<Parameters<typeof loadRows>[1], "sourceId" | "workspaceId">) =>
+  loadRows(store, { sourceId, workspaceId: WORKSPACE, ...given });
+
+describe("zero, missing, failed, unverified, provisional and not available differ", () => {
+  const dailyOf = (workspaceId: string) =>
+    query(
+      `SELECT usage_date, traces, is_final, coverage_status FROM reporting.fct_usage_workspace_daily
+       WHERE workspace_id = '${workspaceId}' AND usage_date < '2026-03-05' ORDER BY usage_date`,
+    );
+
+  test("a settled day with usage, one without, and one that was never loaded", async () => {
+    await load({
+      groupBy: "workspace",
+      window: windowOf("day", DAY1, DAY3),
+      rows: [[DAY1, WORKSPACE, 7]],
+    });
+    expect(await dailyOf(WORKSPACE)).toEqual([
+      { usage_date: DAY1, traces: "7", is_final: true, coverage_status: "ok" },
+      { usage_date: DAY2, traces: "0", is_final: true, coverage_status: "empty" },
+      { usage_date: DAY3, traces: null, is_final: false, coverage_status: "missing" },
+      { usage_date: DAY4, traces: null, is_final: false, coverage_status: "missing" },
+    ]);
+    expect((await dailyOf(OTHER)).map((row) => row.coverage_status)).toEqual(Array(4).fill("missing"));
+  });
+
+  test("provisional while it has not settled", async () => {
+    const settleAfterMs = 10 * 365 * 86_400_000;
+    await load({
+      groupBy: "workspace",
+      window: windowOf("day", DAY1, DAY2),
+      rows: [[DAY1, WORKSPACE, 7]],
+      settleAfterMs,
+    });
+    expect((await dailyOf(WORKSPACE))[0]).toEqual({
+      usage_date: DAY1,
+      traces: "7",
+      is_final: false,
+      coverage_status: "provisional",
+    });
+  });
+
+  test.each(["failed", "unverified"] as const)(
+    "%s, with the figure that was loaded before",
+    async (state) => {
+      await load({
+        groupBy: "workspace",
+        window: windowOf("day", DAY1, DAY2),
+        rows: [[DAY1, WORKSPACE, 7]],
+      });
+      await failScopes(store, {
+        scopeIds: await scopesOf(store.db, {
+          sourceId,
+          groupBy: "workspace",
+          stride: "day",
+          workspaceIds: [WORKSPACE],
+        }),
+        period: windowOf("day", DAY1, DAY3),
+        stamp: await drawStamp(store.db),
+        state,
+        code: "test",
+        message: "test",
+      });
+      expect((await dailyOf(WORKSPACE)).slice(0, 2)).toEqual([
+        { usage_date: DAY1, traces: "7", is_final: false, coverage_status: state },
+        { usage_date: DAY2, traces: null, is_final: false, coverage_status: state },
+      ]);
+    },
+  );
+
+  test("hours that the server does not have are not available, and not a gap", async () => {
+    await learnFact(store.db, { sourceId, fact: "no_hour", evidence: "test" });
+    const rows = await query(
+      `SELECT DISTINCT status FROM reporting.usage_coverage_daily WHERE stride = 'hour' AND group_by = 'workspace'`,
+    );
+    expect(rows).toEqual([{ status: "not_available" }]);
+  });
+});
+
+describe("a day is made of hours only where the day itself is not loaded", () => {
+  const hours = Array.from({ length: 24 }, (_, hour) => `${DAY1}T${String(hour).padStart(2, "0")}:00:00Z`);
+  const dayOne = () =>
+    query(
+      `SELECT project_id, traces FROM reporting.fct_usage_project_daily
+       WHERE workspace_id = '${WORKSPACE}' AND usage_date = '${DAY1}' ORDER BY project_id`,
+    );
+  const loadHours = async (from: string, to: string) =>
+    load({
+      groupBy: "project",
+      window: windowOf("hour", from, to),
+      rows: hours.filter((hour) => hour >= from && hour < to).map((hour) => [hour, PROJECT, 2] as const),
+    });
+
+  test("all 24 hours make a day", async () => {
+    await loadHours(`${DAY1}T00:00:00Z`, `${DAY1}T12:00:00Z`);
+    expect(await dayOne()).toEqual([{ project_id: null, traces: null }]);
+    await loadHours(`${DAY1}T12:00:00Z`, `${DAY2}T00:00:00Z`);
+    expect(await dayOne()).toEqual([{ project_id: PROJECT, traces: "48" }]);
+  });
+
+  test("23 hours do not", async () => {
+    await loadHours(`${DAY1}T00:00:00Z`, `${DAY1}T23:00:00Z`);
+    expect(await dayOne()).toEqual([{ project_id: null, traces: null }]);
+  });
+
+  test("a loaded day wins over its hours, which are never added to it", async () => {
+    await loadHours(`${DAY1}T00:00:00Z`, `${DAY1}T12:00:00Z`);
+    await loadHours(`${DAY1}T12:00:00Z`, `${DAY2}T00:00:00Z`);
+    await load({ groupBy: "project", window: windowOf("day", DAY1, DAY2), rows: [[DAY1, PROJECT, 50]] });
+    expect(await dayOne()).toEqual([{ project_id: PROJECT, traces: "50" }]);
+  });
+});
+
+test("ids that are null, and names that change, are shown as one value with its latest name", async () => {
+  await load({
+    groupBy: "project",
+    window: windowOf("day", DAY1, DAY3),
+    rows: [
+      [DAY1, PROJECT, 1, "old name"],
+      [DAY2, PROJECT, 1, "new name"],
+      [DAY1, "", 4],
+    ],
+  });
+  expect(
+    await query(
+      `SELECT usage_date, project_id, project_name, traces FROM reporting.fct_usage_project_daily
+       WHERE workspace_id = '${WORKSPACE}' AND usage_date < '${DAY3}' ORDER BY 1, 2`,
+    ),
+  ).toEqual([
+    { usage_date: DAY1, project_id: "(none)", project_name: null, traces: "4" },
+    { usage_date: DAY1, project_id: PROJECT, project_name: "new name", traces: "1" },
+    { usage_date: DAY2, project_id: PROJECT, project_name: "new name", traces: "1" },
+  ]);
+});
+
+test("every view keeps to its grain: the key columns of its comment are unique", async () => {
+  const window = windowOf("day", DAY1, DAY4);
+  for (const groupBy of GROUPINGS) {
+    const id = groupBy === "workspace" ? WORKSPACE : PROJECT;
+    await load({
+      groupBy,
+      window,
+      rows: [
+        [DAY1, id, 3],
+        [DAY2, id, 5],
+      ],
+    });
+    await load({
+      groupBy,
+      window: windowOf("hour", `${DAY1}T00:00:00Z`, `${DAY1}T10:00:00Z`),
+      rows: [[`${DAY1}T03:00:00Z`, id, 3]],
+    });
+  }
+  const keys: Record<string, string> = {
+    fct_usage_workspace_daily: "source_id, usage_date, workspace_id",
+    fct_usage_project_daily: "source_id, usage_date, workspace_id, project_id",
+    fct_usage_user_daily: "source_id, usage_date, workspace_id, user_id",
+    fct_usage_api_key_daily: "source_id, usage_date, workspace_id, api_key_short_key",
+    fct_usage_workspace_hourly: "source_id, usage_hour, workspace_id",
+    fct_usage_project_hourly: "source_id, usage_hour, workspace_id, project_id",
+    fct_usage_user_hourly: "source_id, usage_hour, workspace_id, user_id",
+    fct_usage_api_key_hourly: "source_id, usage_hour, workspace_id, api_key_short_key",
+    usage_record: "source_id, group_by, stride, period_start, workspace_id, dimension_id",
+    usage_coverage_daily: "source_id, usage_date, workspace_id, group_by, stride",
+    data_freshness: "source_id, group_by, stride",
+    dim_date: "usage_date",
+    dim_workspace: "source_id, workspace_id",
+    dim_project: "source_id, project_id",
+    dim_user: "source_id, user_id",
+    dim_api_key: "source_id, api_key_short_key",
+  };
+  for (const [view, key] of Object.entries(keys)) {
+    const [row] = await query(
+      `SELECT count(*)::integer AS rows, count(DISTINCT (${key}))::integer AS keys FROM reporting.${view}`,
+    );
+    expect(row?.rows, view).toBeGreaterThan(0);
+    expect(row?.rows, view).toBe(row?.keys);
+  }
+});
+
+describe("for BI tools", () => {
+  test("columns are these, in this order, of types that every client understands", async () => {
+    const rows = await query(
+      `SELECT table_name || '.' || column_name || ' ' || data_type AS column
+       FROM information_schema.columns WHERE table_schema = 'reporting' ORDER BY table_name, ordinal_position`,
+    );
+    await expect(`${rows.map((row) => row.column).join("\n")}\n`).toMatchFileSnapshot("columns.txt");
+    const types = new Set(rows.map((row) => String(row.column).split(" ").slice(1).join(" ")));
+    const understood = ["text", "date", "timestamp with time zone", "bigint", "integer", "boolean"];
+    expect([...types].filter((type) => !understood.includes(type))).toEqual([]);
+  });
+
+  test("every view and column says what it is", async () => {
+    const silent = await query(
+      `SELECT c.relname || '.' || coalesce(a.attname, '') AS what
+       FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+       WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v'
+         AND (obj_description(c.oid) IS NULL OR col_description(c.oid, a.attnum) IS NULL)`,
+    );
+    expect(silent).toEqual([]);
+  });
+
+  test("usage_reader reads every view, and nothing of the schema usage", async () => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    onTestFinished(() => client.end());
+    await client.query("SET ROLE usage_reader");
+    const { rows } = await client.query(
+      "SELECT table_name FROM information_schema.views WHERE table_schema = 'reporting'",
+    );
+    expect(rows.length).toBeGreaterThan(15);
+    for (const { table_name } of rows) await client.query(`SELECT * FROM reporting.${table_name} LIMIT 1`);
+    await expect(client.query("SELECT * FROM usage.source")).rejects.toThrow(/permission denied/);
+    await expect(client.query("DELETE FROM reporting.dim_date")).rejects.toThrow();
+  });
+
+  test("a customer's own view on ours survives another migrate", async () => {
+    await query(
+      "CREATE VIEW public.mine AS SELECT usage_date, traces FROM reporting.fct_usage_workspace_daily; GRANT SELECT ON public.mine TO usage_reader",
+    );
+    await migrate(store);
+    expect(await query("SELECT count(*) >= 0 AS works FROM public.mine")).toEqual([{ works: true }]);
+  });
+});

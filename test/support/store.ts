@@ -1,0 +1,69 @@
+import { onTestFinished } from "vitest";
+import { AnswerCollector } from "../../src/domain/answer.ts";
+import type { GroupBy } from "../../src/domain/record.ts";
+import type { Window } from "../../src/domain/window.ts";
+import { openStore, type Store } from "../../src/store/database.ts";
+import { drawStamp } from "../../src/store/fetches.ts";
+import { type LoadResult, loadAnswer } from "../../src/store/load.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import { scopesOf } from "../../src/store/scopes.ts";
+import { createTestDatabase, ensureTemplate } from "./database.ts";
+
+/** A store over a migrated database of one's own, gone when the test is; a connection left open fails the test. */
+export async function setupMigrated(): Promise<{ store: Store; url: string }> {
+  await ensureTemplate("migrated", async (url) => {
+    const store = openStore({ url });
+    await migrate(store);
+    await store.close();
+  });
+  const database = await createTestDatabase({ template: "migrated" });
+  const store = openStore({ url: database.url });
+  onTestFinished(async () => {
+    await store.close();
+    await database.drop();
+  });
+  return { store, url: database.url };
+}
+
+/** Rows of an answer: bucket (ISO), id, traces, and a name where it has one. */
+export type AnswerRow = readonly [bucket: string, id: string, traces: number, name?: string];
+
+/** Loads a whole answer for one workspace, as if it had just been fetched. */
+export async function loadRows(
+  store: Store,
+  given: {
+    sourceId: number;
+    groupBy: GroupBy;
+    workspaceId: string;
+    window: Window;
+    rows: readonly AnswerRow[];
+    settleAfterMs?: number;
+  },
+): Promise<LoadResult> {
+  const { sourceId, groupBy, workspaceId, window } = given;
+  const answer = new AnswerCollector({ window, groupBy, workspaceIds: [workspaceId] });
+  answer.add(
+    given.rows.map(([bucket, dimensionId, traces, name]) => ({
+      bucketStart: Date.parse(bucket),
+      workspaceId: null,
+      dimensionId,
+      dimensionName: name ?? null,
+      traces,
+    })),
+  );
+  const stride = window.stride;
+  return loadAnswer(store, {
+    sourceId,
+    groupBy,
+    window,
+    stamp: await drawStamp(store.db),
+    scopeIds: await scopesOf(store.db, { sourceId, groupBy, stride, workspaceIds: [workspaceId] }),
+    answer,
+    settleAfterMs: given.settleAfterMs ?? 0,
+  });
+}
+
+/** `[from, to)` in a stride; ends as ISO days or instants, UTC. */
+export function windowOf(stride: Window["stride"], from: string, to: string): Window {
+  return { stride, start: Date.parse(from), end: Date.parse(to) };
+}
