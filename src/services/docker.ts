@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { TEST_CLUSTER_OPTIONS, TEST_SETTINGS } from "./postgres-settings.ts";
-import type { Service, StartInput } from "./resolve.ts";
+import type { Service, StartInput } from "./service.ts";
 
 /** Throw-away servers in containers, where Docker answers. Testcontainers' reaper removes them with their owner. */
 

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { promisify } from "node:util";
 import { UnreachableError } from "../errors.ts";
-import type { StartInput } from "./resolve.ts";
+import type { StartInput } from "./service.ts";
 
 /**
  * One installer at a time (two test runs may start together), who looks again once it is their turn.

@@ -24,8 +24,8 @@ import {
   TEST_CLUSTER_OPTIONS,
   TEST_SETTINGS,
 } from "./postgres-settings.ts";
-import type { Service, StartInput } from "./resolve.ts";
 import { canUse, type ServerUser, serverUser } from "./server-user.ts";
+import type { Service, StartInput } from "./service.ts";
 import { clearLeftover, startServer } from "./start-server.ts";
 import { watch } from "./watchdog.ts";
 

@@ -4,7 +4,7 @@ import { delimiter, join } from "node:path";
 import { type Home, keptHome, temporaryHome } from "./home.ts";
 import { installRedis } from "./install-redis.ts";
 import { pingRedis } from "./named.ts";
-import type { Service, StartInput } from "./resolve.ts";
+import type { Service, StartInput } from "./service.ts";
 import { clearLeftover, startServer } from "./start-server.ts";
 
 /** A Redis (or Valkey) of our own from PATH, installed first where that is possible; else undefined. */

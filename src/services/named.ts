@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { UnreachableError, UsageError } from "../errors.ts";
-import type { Service } from "./resolve.ts";
+import type { Service } from "./service.ts";
 
 /** Servers that the person named by `DATABASE_URL` and `REDIS_URL`: looked at once, never started, stopped or altered. */
 

@@ -3,38 +3,14 @@ import { startDockerPostgres, startDockerRedis } from "./docker.ts";
 import { startLocalPostgres } from "./local-postgres.ts";
 import { startLocalRedis } from "./local-redis.ts";
 import { namedPostgres, namedRedis } from "./named.ts";
+import type { Service, ServicesOptions, StartInput } from "./service.ts";
+
+export type { Service } from "./service.ts";
 
 /**
  * The one way to a Postgres and a Redis, for `demo`, tests and benchmarks: the server that is named, else a container,
  * else a local process of our own. A named server is only ever connected to.
  */
-
-/** A server to use. `url` holds its password: not for logs. */
-export interface Service {
-  readonly url: string;
-  readonly origin: "named" | "docker" | "local";
-  /** Stops what was started here, and removes its data unless a `dataDir` was given. A named server is left alone. */
-  close(): Promise<void>;
-}
-
-export interface ServicesOptions {
-  /**
-   * Folder whose data survives stop and start (in `postgres/` and `redis/` under it); one owner at a time. Absent: a
-   * temporary folder, removed on close. A kept folder is always served by a local process: a container outlives a
-   * killed owner by seconds, and Postgres cannot see across containers that its directory is already in use.
-   */
-  readonly dataDir?: string;
-  /** Progress worth a line (an installation, a download); stderr by default. */
-  readonly say?: (line: string) => void;
-  readonly env?: NodeJS.ProcessEnv;
-}
-
-/** What every way of starting a server needs to know, with the defaults filled in. */
-export interface StartInput {
-  readonly dataDir: string | undefined;
-  readonly say: (line: string) => void;
-  readonly env: NodeJS.ProcessEnv;
-}
 
 /**
  * A Postgres that answers. Errors: `UsageError` for a `DATABASE_URL` that is malformed or refused and for a `dataDir`

@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { UnreachableError, UsageError } from "../errors.ts";
 import type { Home } from "./home.ts";
-import type { Service } from "./resolve.ts";
+import type { Service } from "./service.ts";
 import { type Watched, type WatchInput, watch } from "./watchdog.ts";
 
 /** Starting a server of our own on a free port of 127.0.0.1, and clearing away what an earlier owner left running. */
