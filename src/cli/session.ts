@@ -106,6 +106,7 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
       settings: config,
       log: log.child({ source: source.slug }),
       clock: systemClock,
+      attempts: 8,
       admit: rateBudget(source.rateLimit),
       signal,
     });

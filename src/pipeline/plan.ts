@@ -1,7 +1,15 @@
 import { intersect, normalize } from "../domain/intervals.ts";
 import { GROUPINGS, type GroupBy } from "../domain/record.ts";
 import { type KnownScope, planSlices, type Slice } from "../domain/slice.ts";
-import { ceilToGrid, DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../domain/stride.ts";
+import {
+  ceilToGrid,
+  DAY_MS,
+  floorToGrid,
+  HOUR_MS,
+  STRIDE_MS,
+  STRIDES,
+  type Stride,
+} from "../domain/stride.ts";
 import type { Interval } from "../domain/window.ts";
 import { ensureScopes, type ScopeState, scopeStates } from "../store/scopes.ts";
 import type { OpenSource } from "./source.ts";
@@ -21,7 +29,11 @@ export async function planSource(source: OpenSource, request: PlanRequest): Prom
   const strides = withFiner(request.wanted.map((want) => want.stride));
   const { sourceId, store, dataStart } = source;
   // The views put a day beside its hours, so both scopes are there from the start.
-  await ensureScopes(store.db, { sourceId, groupings, strides: [...new Set<Stride>([...strides, "day", "hour"])] });
+  await ensureScopes(store.db, {
+    sourceId,
+    groupings,
+    strides: [...new Set<Stride>([...strides, "day", "hour"])],
+  });
   const states = await scopeStates(store.db, { sourceId, groupings, strides });
   const workspaceIds = request.workspaceIds ?? source.workspaces.map((w) => w.workspaceId);
   const scopes: KnownScope[] = states

@@ -2,18 +2,21 @@ import pRetry from "p-retry";
 import { EtlError, PlatformError } from "../errors.ts";
 import type { SourceDeps } from "./source.ts";
 
-const ATTEMPTS = 8;
 const CAP_MS = 300_000;
 /** What clients of the platform wait after a 429 that says nothing (platform-facts.md, "Requests"). */
 const SILENT_LIMIT_MS = 10_000;
 
 /**
- * Tries again what is worth it: full jitter, doubling from 1 s to 5 min, `Retry-After` honoured. Gives up after 8
- * attempts with the last error.
+ * Tries again what is worth it: full jitter, doubling from 1 s to 5 min, `Retry-After` honoured. Gives up after
+ * `attempts` with the last error.
  */
-export async function withRetries<T>(deps: SourceDeps, work: () => Promise<T>): Promise<T> {
+export async function withRetries<T>(
+  deps: SourceDeps,
+  work: () => Promise<T>,
+  attempts = deps.attempts,
+): Promise<T> {
   return pRetry(work, {
-    retries: ATTEMPTS - 1,
+    retries: attempts - 1,
     // The waiting is done in onFailedAttempt, by the injected clock.
     minTimeout: 0,
     maxTimeout: 0,
@@ -31,7 +34,8 @@ export async function withRetries<T>(deps: SourceDeps, work: () => Promise<T>): 
   });
 }
 
-function pauseOf(error: EtlError, attempt: number): number {
+/** Milliseconds to wait after the n-th failed attempt. */
+export function pauseOf(error: EtlError, attempt: number): number {
   if (error instanceof PlatformError) {
     if (error.retryAfterMs !== undefined) return Math.min(error.retryAfterMs, CAP_MS);
     if (error.status === 429) return SILENT_LIMIT_MS;

@@ -11,6 +11,10 @@ import { drawStamp, liftFetchNumbers } from "../store/fetches.ts";
 import { noteReadable, READABLE_FOR_MS } from "../store/readable.ts";
 import { bindOrganization, noteRefusal, registerSource } from "../store/sources.ts";
 import { knowWorkspaces, type StoredWorkspace, takeListing, workspacesOf } from "../store/workspaces.ts";
+import { withRetries } from "./retry.ts";
+
+/** A person waits for the first contact: a server that is not there is soon said to be. */
+const CONTACT_ATTEMPTS = 3;
 
 /** What a use case needs from outside, for one source. */
 export interface SourceDeps {
@@ -24,6 +28,8 @@ export interface SourceDeps {
   };
   readonly log: Logger;
   readonly clock: Clock;
+  /** How often a request is tried within one slice: 1 where the queue tries again. */
+  readonly attempts: number;
   /** Resolves when the source's rate budget has room for one more request. */
   readonly admit: () => Promise<void>;
   readonly signal?: AbortSignal | undefined;
@@ -66,7 +72,7 @@ export async function openSource(deps: SourceDeps): Promise<OpenSource> {
     configurationDigest: configurationDigest(config),
   });
   try {
-    const listed = await learnWorkspaces(deps, sourceId);
+    const listed = await withRetries(deps, () => learnWorkspaces(deps, sourceId), CONTACT_ATTEMPTS);
     await bind(deps, sourceId, config.workspaceIds.length > 0 ? config.workspaceIds : listed);
     await noteRefusal(store.db, sourceId, undefined);
   } catch (error) {
@@ -161,8 +167,10 @@ function evidenceOf(open: Omit<OpenSource, "evidence">): Evidence {
   let renewedAt = open.facts.has("no_listing") ? Number.NEGATIVE_INFINITY : open.clock.now();
   let running: Promise<void> | undefined;
   const ask = async () => {
-    if (open.facts.has("no_listing")) await askByUsage(open);
-    else await takeInListing(open, open.sourceId);
+    await withRetries(open, async () => {
+      if (open.facts.has("no_listing")) await askByUsage(open);
+      else await takeInListing(open, open.sourceId);
+    });
     renewedAt = open.clock.now();
   };
   const renew = () => {
