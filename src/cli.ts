@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { Command } from "commander";
+import { addBackfillCommands } from "./cli/backfill-commands.ts";
 import { addDemoCommand } from "./cli/demo-command.ts";
 import { addDoctorCommand } from "./cli/doctor-command.ts";
 import { describeError, exitCodeOf } from "./cli/exit.ts";
@@ -7,6 +8,7 @@ import { addLoadCommands } from "./cli/load-commands.ts";
 import { addLookCommands } from "./cli/look-commands.ts";
 import { addMigrateCommand } from "./cli/migrate-command.ts";
 import { addReconcileCommand } from "./cli/reconcile-command.ts";
+import { addServeCommand } from "./cli/serve-command.ts";
 import { addStandinCommand } from "./cli/standin-command.ts";
 
 const program = new Command("usage-etl")
@@ -19,10 +21,14 @@ addDemoCommand(program);
 addStandinCommand(program);
 addMigrateCommand(program);
 addLoadCommands(program);
+addBackfillCommands(program);
 addReconcileCommand(program);
 addLookCommands(program);
 addDoctorCommand(program);
-for (const command of program.commands) command.option("--json", "data as JSON on stdout");
+addServeCommand(program);
+for (const command of program.commands.flatMap((one) => [one, ...one.commands])) {
+  command.option("--json", "data as JSON on stdout");
+}
 
 try {
   await program.parseAsync();

@@ -1,3 +1,5 @@
+import { setTimeout } from "node:timers/promises";
+
 /** Timers that a test replaces. What is due or settled is decided by Postgres's clock, never by this one. */
 export interface Clock {
   /** Epoch milliseconds. */
@@ -8,7 +10,13 @@ export interface Clock {
 
 export const systemClock: Clock = {
   now: Date.now,
-  wait: (ms, signal) => setTimeout(ms, undefined, signal === undefined ? {} : { signal }),
+  wait: async (ms, signal) => {
+    try {
+      await setTimeout(ms, undefined, signal === undefined ? {} : { signal });
+    } catch (error) {
+      // Node rejects with an AbortError of its own.
+      signal?.throwIfAborted();
+      throw error;
+    }
+  },
 };
-
-import { setTimeout } from "node:timers/promises";

@@ -48,6 +48,10 @@ export interface Config {
   readonly settleAfterMs: number;
   readonly hourlyForMs: number;
   readonly reconcileForMs: number;
+  readonly syncEveryMs: number;
+  readonly keepHistoryMs: number;
+  readonly httpHost: string;
+  readonly httpPort: number;
   readonly userEmail: EmailPolicy;
   readonly logLevel: string;
 }
@@ -132,6 +136,31 @@ const SETTINGS = {
     secret: false,
   },
   USAGE_RATE_LIMIT: { schema: rateLimit.default(200), about: "Requests per 10 s and source.", secret: false },
+  USAGE_SYNC_EVERY: {
+    schema: duration.prefault("PT15M").refine((ms) => ms >= 1000, "must be a second or more"),
+    about: "How often the service plans a round.",
+    secret: false,
+  },
+  USAGE_KEEP_HISTORY: {
+    schema: duration.prefault("P400D"),
+    about: "How long ledgers of requests and backfills are kept.",
+    secret: false,
+  },
+  HTTP_HOST: {
+    schema: z.string().default("127.0.0.1"),
+    about: "Address that the service's health and metrics listen on.",
+    secret: false,
+  },
+  HTTP_PORT: {
+    schema: z.coerce
+      .number({ error: "is not a number" })
+      .int("is not a whole number")
+      .min(0)
+      .max(65_535)
+      .default(9464),
+    about: "Port of the service's health and metrics.",
+    secret: false,
+  },
   USAGE_USER_EMAIL: {
     schema: z.enum(["keep", "hash", "drop"], { error: "must be keep, hash or drop" }).default("keep"),
     about: "What is stored of user e-mail addresses.",
@@ -197,6 +226,10 @@ export function readConfig(environment: Environment): Config {
     settleAfterMs: read<number>("USAGE_SETTLE_AFTER"),
     hourlyForMs: read<number>("USAGE_HOURLY_FOR"),
     reconcileForMs: read<number>("USAGE_RECONCILE_FOR"),
+    syncEveryMs: read<number>("USAGE_SYNC_EVERY"),
+    keepHistoryMs: read<number>("USAGE_KEEP_HISTORY"),
+    httpHost: read<string>("HTTP_HOST"),
+    httpPort: read<number>("HTTP_PORT"),
     userEmail: read<EmailPolicy>("USAGE_USER_EMAIL"),
     logLevel: read<string>("USAGE_LOG_LEVEL"),
   });

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import { Option } from "commander";
+import { planRoundJob } from "../../jobs/plan-round.ts";
+import { requireSources } from "../config.ts";
 import { alignRange, planWindows } from "../domain/plan.ts";
 import { WORKSPACES_PER_REQUEST } from "../domain/slice.ts";
-import { UsageError } from "../errors.ts";
 import { type RunResult, runInline } from "../pipeline/inline.ts";
-import { clipToFuture, type PlanRequest, planSource, routineDemand } from "../pipeline/plan.ts";
+import { type PlanRequest, planSource, routineDemand } from "../pipeline/plan.ts";
 import type { OpenSource } from "../pipeline/source.ts";
 import { storeNow } from "../store/fetches.ts";
 import { EXIT } from "./exit.ts";
@@ -15,9 +15,9 @@ import {
   type SelectionOptions,
   withRange,
   withSelection,
-  workspacesOf,
 } from "./options.ts";
 import { instant, table } from "./output.ts";
+import { openControl, requireRedis } from "./queue.ts";
 import { describeRun, exitOfRun } from "./run-report.ts";
 import { inSession, type Session } from "./session.ts";
 
@@ -31,16 +31,6 @@ export function addLoadCommands(program: Command): void {
     .description("one round: whatever is required and not settled")
     .option("--inline", "in this process, without the queue")
     .action(inSession(sync));
-  withSelection(withRange(program.command("backfill")))
-    .description("load a range on demand")
-    .addOption(
-      new Option("--reprocess <what>", "leave settled time alone, or fetch all of it again")
-        .choices(["missing", "all"])
-        .default("missing"),
-    )
-    .option("--dry-run", "only say what would be fetched")
-    .option("--inline", "in this process, without the queue")
-    .action(inSession(backfill));
 }
 
 async function plan(session: Session, options: RangeOptions & SelectionOptions): Promise<undefined> {
@@ -71,40 +61,31 @@ async function plan(session: Session, options: RangeOptions & SelectionOptions):
 }
 
 async function sync(session: Session, options: { inline?: boolean }): Promise<number> {
-  requireInline(options);
+  if (options.inline !== true) return askForRound(session);
   return runAll(session, async (source, now) => ({
     wanted: routineDemand(source, now),
     reprocess: "missing",
   }));
 }
 
-interface BackfillOptions extends RangeOptions, SelectionOptions {
-  readonly reprocess: "missing" | "all";
-  readonly dryRun?: boolean;
-  readonly inline?: boolean;
+/** Asks the service for a round now, instead of at its next tick. */
+async function askForRound(session: Session): Promise<number> {
+  const redis = requireRedis(session);
+  const asked: string[] = [];
+  for (const { slug } of requireSources(session.config)) {
+    const queue = openControl(session, redis, slug);
+    await queue.add(planRoundJob.name, {}, { ...planRoundJob.options, jobId: `asked-${Date.now()}` });
+    asked.push(slug);
+  }
+  session.output.data(
+    { asked },
+    () => `The service was asked for a round of ${asked.join(", ")}; \`status\` shows it.`,
+  );
+  return EXIT.done;
 }
 
-async function backfill(session: Session, options: BackfillOptions): Promise<number> {
-  const range = rangeOf(options);
-  const { stride, reprocess } = options;
-  if (options.dryRun !== true) requireInline(options);
-  const request = async (source: OpenSource, now: number): Promise<PlanRequest> => {
-    refuseOutside(source, range, now);
-    const clipped = clipToFuture(source, range, stride, now);
-    return {
-      wanted: clipped === undefined ? [] : [{ stride, range: clipped }],
-      groupings: groupingsOf(options),
-      workspaceIds: workspacesOf(
-        options.workspace,
-        source.workspaces.map((w) => w.workspaceId),
-      ),
-      reprocess,
-    };
-  };
-  return options.dryRun === true ? dryRun(session, request) : runAll(session, request);
-}
-
-async function dryRun(
+/** How many requests a demand takes, and how long at the budget. */
+export async function showDryRun(
   session: Session,
   request: (source: OpenSource, now: number) => Promise<PlanRequest>,
 ): Promise<number> {
@@ -126,8 +107,8 @@ async function dryRun(
   return exit;
 }
 
-/** Plans and runs every source. */
-async function runAll(
+/** Plans and runs every source in this process. */
+export async function runAll(
   { eachSource, output }: Session,
   request: (source: OpenSource, now: number) => Promise<PlanRequest>,
 ): Promise<number> {
@@ -145,28 +126,4 @@ async function runAll(
       .join("\n\n"),
   );
   return exit;
-}
-
-function refuseOutside(source: OpenSource, range: { start: number; end: number }, now: number): void {
-  const reason =
-    range.end <= source.dataStart
-      ? `ends before the source's data start, ${instant(source.dataStart)}`
-      : range.start > now
-        ? "lies in the future"
-        : undefined;
-  if (reason === undefined) return;
-  throw new UsageError({
-    code: "range_without_data",
-    message: `The range ${instant(range.start)} to ${instant(range.end)} ${reason}.`,
-    next: "Ask for a range that holds usage; USAGE_DATA_START says where it begins.",
-  });
-}
-
-function requireInline(options: { inline?: boolean }): void {
-  if (options.inline === true) return;
-  throw new UsageError({
-    code: "queue_missing",
-    message: "This release has no queue to hand the work to.",
-    next: "Add --inline: the same work in this process.",
-  });
 }

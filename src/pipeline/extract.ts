@@ -49,6 +49,11 @@ export interface SliceResult {
   readonly gaveUp?: PlatformError;
 }
 
+interface ExtractOptions {
+  /** What becomes of a passing error that outlasted `attempts`: kept as a failure, or thrown for the queue to try again. */
+  readonly onTransient?: "keep" | "throw";
+}
+
 /**
  * Fetches one slice and replaces its window.
  *
@@ -59,7 +64,7 @@ export interface SliceResult {
 export async function extractSlice(
   source: OpenSource,
   slice: Slice,
-  maySplit: boolean,
+  { onTransient = "keep" }: ExtractOptions = {},
 ): Promise<SliceResult> {
   let requests = 0;
   const count = () => requests++;
@@ -78,9 +83,10 @@ export async function extractSlice(
     if (last.load === undefined) {
       return await takeNextStep(source, slice, last.stamp, {
         requests,
-        step: afterFlaw(slice, last.flaw, maySplit),
+        step: afterFlaw(slice, last.flaw, source.splitBudget.allows()),
       });
     }
+    source.splitBudget.usable();
     await forget(source, `no_${slice.window.stride}`);
     const { outcome, inserted, updated, retired, unchanged, restated, unverified } = last.load;
     const { records, traces } = last;
@@ -98,7 +104,8 @@ export async function extractSlice(
   } catch (error) {
     if (isKeyRefused(error)) await keepRefusal(source, source.sourceId, error);
     if (!(error instanceof FetchFailed)) throw error;
-    const step = afterRefusal(slice, error.cause, error.stamp.fetchedAt, maySplit);
+    if (error.retryable && onTransient === "throw") throw error.cause;
+    const step = afterRefusal(slice, error.cause, error.stamp.fetchedAt, source.splitBudget.allows());
     const result = await takeNextStep(source, slice, error.stamp, { requests, step });
     return error.retryable ? { ...result, gaveUp: error.cause } : result;
   }
@@ -188,6 +195,7 @@ async function takeNextStep(
   { requests, step }: { requests: number; step: NextStep },
 ): Promise<SliceResult> {
   const { code, message, outcome } = step;
+  source.splitBudget.refused();
   source.log.warn({ slice: describe(slice), code, reason: message, outcome }, "slice not loaded");
   if (step.learn !== undefined) await learn(source, step.learn, message);
   if (step.keep) {

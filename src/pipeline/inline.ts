@@ -41,8 +41,6 @@ export async function runInline(
   const queue = new PQueue({ concurrency: CONCURRENCY });
   let done = 0;
   let total = slices.length;
-  let usable = 0;
-  let refused = 0;
   let gaveUpInARow = 0;
   let stop: unknown;
 
@@ -52,8 +50,6 @@ export async function runInline(
     if (result.outcome === "failed") {
       failures.push({ slice, code: result.code ?? "", message: result.message ?? "" });
     }
-    if (result.outcome === "failed" || result.outcome === "split") refused++;
-    else usable++;
     gaveUpInARow = result.gaveUp === undefined ? 0 : gaveUpInARow + 1;
     if (gaveUpInARow < GIVE_UP_AFTER) return;
     throw new UnreachableError({
@@ -67,13 +63,11 @@ export async function runInline(
   const run = async (slice: Slice): Promise<void> => {
     if (stop !== undefined) return;
     try {
-      // A server that refuses everything must not be asked for every bucket by itself.
-      const maySplit = refused < 40 + 10 * usable;
       const isProbe = source.probes.delete(`no_${slice.window.stride}`);
       if (source.facts.has(`no_${slice.window.stride}`) && !isProbe) {
         note(slice, notAvailable(slice));
       } else {
-        const result = await extractSlice(source, slice, maySplit);
+        const result = await extractSlice(source, slice);
         note(slice, result);
         total += result.followUps.length;
         for (const followUp of result.followUps) enqueue(followUp, 1);

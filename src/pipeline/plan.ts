@@ -21,6 +21,8 @@ export interface PlanRequest {
   readonly workspaceIds?: readonly string[];
   /** `missing` leaves out settled time; `all` asks for everything again. */
   readonly reprocess: "missing" | "all";
+  /** Parts of each scope's time that are being fetched already. */
+  readonly inFlight?: ReadonlyMap<number, readonly Interval[]>;
 }
 
 /** The slices to fetch: required, minus settled coverage, minus failures whose time has not come. */
@@ -38,7 +40,13 @@ export async function planSource(source: OpenSource, request: PlanRequest): Prom
   const workspaceIds = request.workspaceIds ?? source.workspaces.map((w) => w.workspaceId);
   const scopes: KnownScope[] = states
     .filter((state) => workspaceIds.includes(state.workspaceId))
-    .map((state) => ({ ...state, done: request.reprocess === "all" ? [] : doneParts(state) }));
+    .map((state) => ({
+      ...state,
+      done: normalize([
+        ...(request.reprocess === "all" ? [] : doneParts(state)),
+        ...(request.inFlight?.get(state.scopeId) ?? []),
+      ]),
+    }));
   return planSlices({ scopes, wanted: request.wanted, dataStart });
 }
 

@@ -3,10 +3,10 @@ import { intersect, subtract } from "../domain/intervals.ts";
 import { alignRange } from "../domain/plan.ts";
 import { GROUPINGS, type GroupBy } from "../domain/record.ts";
 import { type KnownScope, planSlices, type Slice } from "../domain/slice.ts";
-import { STRIDE_MS, type Stride } from "../domain/stride.ts";
+import { DAY_MS, STRIDE_MS, type Stride } from "../domain/stride.ts";
 import type { Interval } from "../domain/window.ts";
 import { PlatformError } from "../errors.ts";
-import { beginFetch, finishFetch } from "../store/fetches.ts";
+import { beginFetch, finishFetch, storeNow } from "../store/fetches.ts";
 import { type Comparison, compareExport, type Difference } from "../store/reconcile.ts";
 import { ensureScopes, type ScopeState, scopeStates } from "../store/scopes.ts";
 import { type RunResult, runInline } from "./inline.ts";
@@ -79,6 +79,15 @@ export async function reconcile(
     failures: [...first.failures, ...second.failures],
     unverified: first.unverified + second.unverified,
   };
+}
+
+/** The scheduled pass: the last days up to now, all groupings, nothing repaired. */
+export async function reconcileLately(
+  source: OpenSource,
+  { days, stride }: { days: number; stride: Stride },
+): Promise<ReconcileResult> {
+  const now = await storeNow(source.store.db);
+  return reconcile(source, { range: { start: now - days * DAY_MS, end: now }, stride, repair: false });
 }
 
 /** Windows of this stride alone over parts of time of each scope. */

@@ -9,9 +9,10 @@ import type { Store } from "../store/database.ts";
 import { type Fact, factsOf, forgetFact, learnFact } from "../store/facts.ts";
 import { drawStamp, liftFetchNumbers } from "../store/fetches.ts";
 import { noteReadable, READABLE_FOR_MS } from "../store/readable.ts";
-import { bindOrganization, noteRefusal, registerSource } from "../store/sources.ts";
+import { bindOrganization, noteRefusal, registerSource, wasRefusedWithin } from "../store/sources.ts";
 import { knowWorkspaces, type StoredWorkspace, takeListing, workspacesOf } from "../store/workspaces.ts";
 import { withRetries } from "./retry.ts";
+import { createSplitBudget, type SplitBudget } from "./split.ts";
 
 /** A person waits for the first contact: a server that is not there is soon said to be. */
 const CONTACT_ATTEMPTS = 3;
@@ -46,6 +47,7 @@ export interface OpenSource extends SourceDeps {
   /** Strides whose daily probe is due. */
   readonly probes: Set<Fact>;
   readonly evidence: Evidence;
+  readonly splitBudget: SplitBudget;
 }
 
 /** Asks again who can be read, when the last evidence grows old or a caller needs newer one. */
@@ -62,15 +64,8 @@ interface Evidence {
  * Errors: what the platform client raises; `workspaces_unknown` where the server lists none and none is configured.
  */
 export async function openSource(deps: SourceDeps): Promise<OpenSource> {
-  const { store, config, settings } = deps;
-  await liftFetchNumbers(store.db);
-  const sourceId = await registerSource(store, {
-    slug: config.slug,
-    baseUrl: config.baseUrl,
-    dataStart: config.dataStart,
-    hourlyHours: Math.ceil(settings.hourlyForMs / HOUR_MS),
-    configurationDigest: configurationDigest(config),
-  });
+  const { store, config } = deps;
+  const { sourceId } = await enterSource(deps);
   try {
     const listed = await withRetries(deps, () => learnWorkspaces(deps, sourceId), CONTACT_ATTEMPTS);
     await bind(deps, sourceId, config.workspaceIds.length > 0 ? config.workspaceIds : listed);
@@ -87,6 +82,7 @@ export async function openSource(deps: SourceDeps): Promise<OpenSource> {
       : known.filter((w) => config.workspaceIds.includes(w.workspaceId));
   const open: Omit<OpenSource, "evidence"> = {
     ...deps,
+    splitBudget: createSplitBudget(),
     sourceId,
     dataStart: Date.parse(`${config.dataStart}T00:00:00Z`),
     workspaces,
@@ -95,6 +91,33 @@ export async function openSource(deps: SourceDeps): Promise<OpenSource> {
   };
   return { ...open, evidence: evidenceOf(open) };
 }
+
+/** A source as Postgres knows it. */
+export interface EnteredSource {
+  readonly store: Store;
+  readonly sourceId: number;
+}
+
+/** Enters the source, or brings its row up to date, without asking the platform. */
+export async function enterSource({ store, config, settings }: SourceDeps): Promise<EnteredSource> {
+  await liftFetchNumbers(store.db);
+  const sourceId = await registerSource(store, {
+    slug: config.slug,
+    baseUrl: config.baseUrl,
+    dataStart: config.dataStart,
+    hourlyHours: Math.ceil(settings.hourlyForMs / HOUR_MS),
+    configurationDigest: configurationDigest(config),
+  });
+  return { store, sourceId };
+}
+
+/** Whether the platform refused the key within the last hour: then nothing asks. */
+export async function isRefusedLately({ store, sourceId }: EnteredSource): Promise<boolean> {
+  return wasRefusedWithin(store.db, sourceId, REFUSED_FOR_MS);
+}
+
+/** How long a refused key is left alone. */
+const REFUSED_FOR_MS = 3_600_000;
 
 /** Keeps a refused key (401, 403), so that nothing asks on and `status` shows why. */
 export async function keepRefusal(deps: SourceDeps, sourceId: number, error: unknown): Promise<void> {

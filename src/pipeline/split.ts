@@ -98,3 +98,20 @@ function halvesByTime(window: Window, workspaceIds: readonly string[]): SlicePar
     { window: { ...window, start: cut }, workspaceIds },
   ];
 }
+
+/** Keeps a server that refuses everything from being asked for every bucket by itself. */
+export interface SplitBudget {
+  allows(): boolean;
+  refused(): void;
+  usable(): void;
+}
+
+/** Splitting is allowed until refusals outnumber 40 plus ten for each usable answer. */
+export function createSplitBudget(): SplitBudget {
+  let [refusals, answers] = [0, 0];
+  return {
+    allows: () => refusals < 40 + 10 * answers,
+    refused: () => void refusals++,
+    usable: () => void answers++,
+  };
+}

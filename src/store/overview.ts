@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { Interval } from "../domain/window.ts";
 import type { Database } from "./database.ts";
+import { pendingMigrations } from "./migrate.ts";
 
 /** Reading queries for people and pages: they change nothing. Instants are ISO texts in UTC. */
 
@@ -40,7 +41,12 @@ export interface SourceStatus {
   readonly dataStart: string;
   readonly workspaces: number;
   readonly refused: string | null;
-  readonly freshness: readonly { groupBy: string; stride: string; loadedUntil: string; settledUntil: string | null }[];
+  readonly freshness: readonly {
+    groupBy: string;
+    stride: string;
+    loadedUntil: string;
+    settledUntil: string | null;
+  }[];
   readonly failures: readonly { state: string; code: string; parts: number; nextRetry: string }[];
   readonly openDifferences: number;
   readonly restatements: number;
@@ -105,10 +111,78 @@ export async function dailyTotals(db: Database, source: string): Promise<Workspa
 }
 
 /** Version of the server and whether reports can be granted, for `doctor`. */
-export async function serverFacts(db: Database): Promise<{ version: string; hasReader: boolean; number: number }> {
+export async function serverFacts(
+  db: Database,
+): Promise<{ version: string; hasReader: boolean; number: number }> {
   const { rows } = await sql<{ version: string; number: number; hasReader: boolean }>`
     select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
            exists (select from pg_roles where rolname = 'usage_reader') as "hasReader"
   `.execute(db);
   return rows[0] as { version: string; hasReader: boolean; number: number };
+}
+
+/** A connection that reading queries may use. */
+export type Reader = Database;
+
+/** Names of migrations that the database lacks; rejects where it does not answer. */
+export async function checkSchema(reader: Reader): Promise<string[]> {
+  return pendingMigrations(reader);
+}
+
+interface MetricFacts {
+  readonly due: readonly { source: string; state: string; slices: number }[];
+  readonly sources: readonly {
+    source: string;
+    oldestDueSeconds: number;
+    openDifferences: number;
+    refused: boolean;
+  }[];
+  /** Instants in seconds since 1970. */
+  readonly freshness: readonly {
+    source: string;
+    groupBy: string;
+    stride: string;
+    fetchedAt: number;
+    settledUntil: number | null;
+  }[];
+  readonly failures: readonly { source: string; state: string; parts: number }[];
+  readonly fetches: readonly { source: string; outcome: string; fetches: number }[];
+}
+
+/** What `/metrics` shows of the store, in one statement. */
+export async function metricFacts(reader: Reader): Promise<MetricFacts> {
+  const { rows } = await sql<MetricFacts>`
+    select
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, w.state, count(*)::integer as slices
+        from usage.slice w join usage.source s using (source_id)
+        where w.state in ('waiting', 'queued') group by 1, 2
+      ) x) as due,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, s.refused_at is not null as refused,
+               coalesce((
+                 select extract(epoch from now() - min(w.created_at))::integer from usage.slice w
+                 where w.source_id = s.source_id and w.state in ('waiting', 'queued')
+               ), 0) as "oldestDueSeconds",
+               (select count(*)::integer from usage.reconciliation_difference d join usage.scope c using (scope_id)
+                where c.source_id = s.source_id and d.state = 'open') as "openDifferences"
+        from usage.source s
+      ) x) as sources,
+      (select coalesce(json_agg(x), '[]') from (
+        select f.source_id as source, f.group_by as "groupBy", f.stride,
+               extract(epoch from f.fetched_at)::bigint as "fetchedAt",
+               extract(epoch from f.settled_until)::bigint as "settledUntil"
+        from reporting.data_freshness f
+      ) x) as freshness,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, f.state, count(*)::integer as parts
+        from usage.failure f join usage.scope c using (scope_id) join usage.source s using (source_id) group by 1, 2
+      ) x) as failures,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, f.outcome, count(*)::integer as fetches
+        from usage.fetch f join usage.source s using (source_id)
+        where f.fetched_at > now() - interval '1 hour' group by 1, 2
+      ) x) as fetches
+  `.execute(reader);
+  return rows[0] as MetricFacts;
 }

@@ -59,6 +59,17 @@ async function clearRefusals(db: Database, sourceId: number): Promise<void> {
     .execute();
 }
 
+/** Whether the platform refused the key of this source within the last milliseconds. */
+export async function wasRefusedWithin(db: Database, sourceId: number, ms: number): Promise<boolean> {
+  const row = await db
+    .selectFrom("source")
+    .select("source_id")
+    .where("source_id", "=", sourceId)
+    .where("refused_at", ">", sql<Date>`now() - make_interval(secs => ${ms / 1000})`)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Keeps that the platform refused the key (401, 403); undefined clears it after an answer. */
 export async function noteRefusal(
   db: Database,
@@ -73,7 +84,6 @@ export async function noteRefusal(
       refused_message: refusal?.message ?? null,
     })
     .where("source_id", "=", sourceId)
-    .where("refused_at", refusal === undefined ? "is not" : "is", null)
     .execute();
 }
 

@@ -11,6 +11,20 @@ export type Generated<T> = T extends ColumnType<infer S, infer I, infer U>
 
 export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 
+export interface Backfill {
+  backfill_id: Generated<number>;
+  created_at: Generated<Timestamp>;
+  finished_at: Timestamp | null;
+  groupings: string[];
+  period_end: Timestamp;
+  period_start: Timestamp;
+  reprocess: string;
+  source_id: number;
+  state: Generated<string>;
+  stride: string;
+  workspaces: number;
+}
+
 export interface Coverage {
   fetch_number: number;
   fetched_at: Timestamp;
@@ -119,6 +133,26 @@ export interface Series {
   series_id: Generated<number>;
 }
 
+export interface Slice {
+  attempts: Generated<number>;
+  backfill_id: number | null;
+  code: string | null;
+  created_at: Generated<Timestamp>;
+  finished_at: Timestamp | null;
+  generation: Generated<number>;
+  group_by: string;
+  leased_until: Timestamp | null;
+  message: string | null;
+  period_end: Timestamp;
+  period_start: Timestamp;
+  scope_ids: number[];
+  slice_id: Generated<number>;
+  source_id: number;
+  state: Generated<string>;
+  stride: string;
+  workspace_ids: string[];
+}
+
 export interface Source {
   base_url: string;
   configuration_digest: string;
@@ -150,6 +184,7 @@ export interface Workspace {
 }
 
 export interface DB {
+  backfill: Backfill;
   coverage: Coverage;
   dated_record: DatedRecord;
   entity: Entity;
@@ -161,6 +196,7 @@ export interface DB {
   restatement: Restatement;
   scope: Scope;
   series: Series;
+  slice: Slice;
   source: Source;
   source_fact: SourceFact;
   workspace: Workspace;

@@ -1,0 +1,15 @@
+import { z } from "zod";
+import { feedQueue } from "../src/pipeline/feed.ts";
+import { CONTROL_OPTIONS, defineJob } from "./job.ts";
+
+/** Keeps the source's queue filled from the slices that wait in Postgres. */
+export const feedJob = defineJob({
+  name: "feed",
+  queue: "control",
+  payload: z.strictObject({}),
+  options: { ...CONTROL_OPTIONS, attempts: 1 },
+  handle: async ({ source, fetchQueue }) => {
+    const { store, sourceId } = await source.known();
+    return feedQueue(store, { sourceId, queue: fetchQueue });
+  },
+});

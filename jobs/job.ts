@@ -1,0 +1,54 @@
+import type { Job, JobsOptions } from "bullmq";
+import type { z } from "zod";
+import type { Clock } from "../src/clock.ts";
+import type { Logger } from "../src/log.ts";
+import type { FetchQueue } from "../src/pipeline/fetch-queue.ts";
+import type { EnteredSource, OpenSource } from "../src/pipeline/source.ts";
+
+/** The source whose queues these are. */
+export interface SourceHandle {
+  /** The source as Postgres knows it, without asking the platform. */
+  known(): Promise<EnteredSource>;
+  /** The source after contact with the platform, which is made anew when it is older than a round. */
+  open(): Promise<OpenSource>;
+  /** With new contact; undefined while the platform refuses the key and it is too early to try again. */
+  openForRound(): Promise<OpenSource | undefined>;
+}
+
+/** What a job's handler works with. */
+export interface JobContext {
+  readonly source: SourceHandle;
+  readonly fetchQueue: FetchQueue;
+  /** Holds back every worker of the source's queue, on all hosts, for so many milliseconds. */
+  readonly holdBack: (ms: number) => Promise<void>;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Aborted when the process must end. */
+  readonly signal: AbortSignal;
+}
+
+/** What a job did, in numbers: logged once, asserted on by tests. */
+export type JobCounts = Readonly<Record<string, number | string>>;
+
+/** One kind of job. Every file of this folder that is a job exports one, and has no other shape. */
+export interface JobDefinition<Payload> {
+  readonly name: string;
+  /** `control` jobs are few and go together; `fetch` jobs stand under the source's rate budget. */
+  readonly queue: "control" | "fetch";
+  readonly payload: z.ZodType<Payload>;
+  readonly options: JobsOptions;
+  readonly handle: (context: JobContext, payload: Payload, job: Job) => Promise<JobCounts>;
+}
+
+/** Gives a definition its type from its own schema. */
+export function defineJob<Payload>(definition: JobDefinition<Payload>): JobDefinition<Payload> {
+  return definition;
+}
+
+/** Options of control jobs: they come again by schedule, so one that fails is not tried long. */
+export const CONTROL_OPTIONS: JobsOptions = {
+  attempts: 3,
+  backoff: { type: "exponential", delay: 2_000 },
+  removeOnComplete: { count: 200 },
+  removeOnFail: { count: 200 },
+};

@@ -1,0 +1,19 @@
+import { z } from "zod";
+import { feedQueue } from "../src/pipeline/feed.ts";
+import { planRound } from "../src/pipeline/round.ts";
+import { CONTROL_OPTIONS, defineJob } from "./job.ts";
+
+/** A round of a source: enters what is required, not settled and not in flight, and feeds the queue. */
+export const planRoundJob = defineJob({
+  name: "plan-round",
+  queue: "control",
+  payload: z.strictObject({}),
+  options: CONTROL_OPTIONS,
+  handle: async (context) => {
+    const source = await context.source.openForRound();
+    if (source === undefined) return { skipped: "the platform refuses the key" };
+    const { planned, entered } = await planRound(source);
+    const { fed } = await feedQueue(source.store, { sourceId: source.sourceId, queue: context.fetchQueue });
+    return { planned, entered, fed };
+  },
+});

@@ -1,0 +1,15 @@
+import { z } from "zod";
+import { pruneLedgers } from "../src/pipeline/prune.ts";
+import { CONTROL_OPTIONS, defineJob } from "./job.ts";
+
+/** Keeps the ledgers bounded. */
+export const pruneJob = defineJob({
+  name: "prune",
+  queue: "control",
+  payload: z.strictObject({ keepDays: z.int().min(1) }),
+  options: CONTROL_OPTIONS,
+  handle: async ({ source }, { keepDays }) => {
+    const { store, sourceId } = await source.known();
+    return pruneLedgers(store, { sourceId, keepDays });
+  },
+});

@@ -1,0 +1,63 @@
+import { type Command, Option } from "commander";
+import { checkRedis } from "../../jobs/queues.ts";
+import { systemClock } from "../clock.ts";
+import { requireDatabaseUrl, requireSources } from "../config.ts";
+import { UnreachableError } from "../errors.ts";
+import { createLogger } from "../log.ts";
+import { checkReachable, openStore } from "../store/database.ts";
+import { type Role, serve } from "../worker.ts";
+import type { Output } from "./output.ts";
+import { requireRedis } from "./queue.ts";
+import { inSession, requireSchema, type Session } from "./session.ts";
+
+/** A process that is told to end is gone after this, whatever hangs. */
+const END_WITHIN_MS = 25_000;
+const LOOK_AGAIN_MS = 2_000;
+
+export function addServeCommand(program: Command): void {
+  program
+    .command("serve")
+    .description("the service: scheduled rounds, backfills, health and metrics")
+    .addOption(
+      new Option("--role <role>", "what this process does")
+        .choices(["all", "scheduler", "worker", "http"])
+        .default("all"),
+    )
+    .action(inSession(run));
+}
+
+async function run(session: Session, options: { role: Role }): Promise<undefined> {
+  const { config, signal, output, onClose } = session;
+  const databaseUrl = requireDatabaseUrl(config);
+  const redisUrl = requireRedis(session);
+  requireSources(config);
+  const log = createLogger(config.logLevel);
+  const store = openStore({ url: databaseUrl });
+  onClose(() => store.close());
+  await untilThere(output, signal, () => checkReachable(store, databaseUrl));
+  await requireSchema(store);
+  const warnings = await untilThere(output, signal, () => checkRedis(redisUrl));
+  for (const warning of warnings) log.warn({ code: "redis_settings", reason: warning }, "redis");
+
+  const service = await serve({ config, store, redisUrl, role: options.role, log });
+  output.note(`serving as ${options.role}, health and metrics on ${service.url}; SIGTERM or Ctrl-C ends it`);
+  if (!signal.aborted) {
+    await new Promise<void>((stop) => signal.addEventListener("abort", () => stop(), { once: true }));
+  }
+  const deadline = setTimeout(() => process.exit(1), END_WITHIN_MS);
+  await service.close();
+  clearTimeout(deadline);
+}
+
+/** Waits for a server that is not there yet, saying so once: a start before its database is no reason to crash. */
+async function untilThere<T>(output: Output, signal: AbortSignal, check: () => Promise<T>): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await check();
+    } catch (error) {
+      if (!(error instanceof UnreachableError)) throw error;
+      if (attempt % 30 === 0) output.note(`${error.message} Waiting for it. [${error.code}]`);
+      await systemClock.wait(LOOK_AGAIN_MS, signal);
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { finishBackfills } from "../store/backfills.ts";
+import type { Store } from "../store/database.ts";
+import { feedSlices, queuedSlices, releaseSlices } from "../store/slices.ts";
+import { type FetchQueue, ticketId } from "./fetch-queue.ts";
+
+/** So many slices of a source stand in Redis at most: some 20 s of work at the default budget's pace, and under 1 MB. */
+const MOST_QUEUED = 1000;
+
+/** Feeds waiting slices to the source's queue. Postgres commits first: a ticket that is lost is found by the sweep. */
+export async function feedQueue(
+  store: Store,
+  feed: { sourceId: number; queue: FetchQueue },
+): Promise<{ fed: number }> {
+  const slices = await feedSlices(store.db, { sourceId: feed.sourceId, most: MOST_QUEUED });
+  await feed.queue.add(
+    slices.map(({ sliceId, generation, backfillId }) => ({
+      sliceId,
+      generation,
+      routine: backfillId === undefined,
+    })),
+  );
+  return { fed: slices.length };
+}
+
+/** Puts back what Postgres holds for queued and Redis has lost, or whose lease ran out, and ends finished backfills. */
+export async function sweepQueue(
+  store: Store,
+  sweep: { sourceId: number; queue: FetchQueue },
+): Promise<{ requeued: number; finishedBackfills: number }> {
+  const queued = await queuedSlices(store.db, sweep.sourceId);
+  const present = queued.length === 0 ? new Set<string>() : await sweep.queue.present();
+  const lost = queued.filter((slice) => slice.expired || !present.has(ticketId(slice)));
+  if (lost.length > 0) {
+    await releaseSlices(
+      store.db,
+      lost.map((slice) => slice.sliceId),
+    );
+  }
+  const finished = await finishBackfills(store.db);
+  return { requeued: lost.length, finishedBackfills: finished.length };
+}

@@ -1,0 +1,18 @@
+/** A slice that was fed to the queue; `routine` work goes before backfills. */
+export interface Ticket {
+  readonly sliceId: number;
+  readonly generation: number;
+  readonly routine: boolean;
+}
+
+/** The queue of one source, as the pipeline sees it. It may lose everything at any time. */
+export interface FetchQueue {
+  add(tickets: readonly Ticket[]): Promise<void>;
+  /** Ids of the tickets that wait, are delayed or at work. */
+  present(): Promise<Set<string>>;
+}
+
+/** The id under which a ticket stands in the queue: another one each time the slice is fed. */
+export function ticketId({ sliceId, generation }: Pick<Ticket, "sliceId" | "generation">): string {
+  return `${sliceId}-${generation}`;
+}

@@ -1,0 +1,69 @@
+import type { Store } from "../store/database.ts";
+import { failScopes } from "../store/failures.ts";
+import { drawStamp } from "../store/fetches.ts";
+import { claimSlice, endSlice, enterSlices, releaseSlices, type StoredSlice } from "../store/slices.ts";
+import { extractSlice, type SliceResult } from "./extract.ts";
+import type { OpenSource } from "./source.ts";
+
+/** A slice that was taken so often ends every worker that takes it: it is poison. */
+const POISON_AFTER = 20;
+
+/** What a worker did about a ticket. `gone`: somebody else did it, or it was cancelled. */
+export type WorkResult =
+  | { readonly outcome: "gone" | "poisoned" | "dropped" }
+  | (SliceResult & { readonly slice: StoredSlice });
+
+/**
+ * Does the work of one ticket: takes its slice, fetches and loads it, and ends it together with entering the slices
+ * that take its place. Throws what should be tried again; the ticket then stays queued.
+ */
+export async function workTicket(
+  source: OpenSource,
+  ticket: { sliceId: number; generation: number; isLastAttempt: boolean },
+): Promise<WorkResult> {
+  const { store } = source;
+  const slice = await claimSlice(store.db, ticket);
+  if (slice === undefined) return { outcome: "gone" };
+  if (slice.attempts > POISON_AFTER) return poison(source, slice);
+  if (source.facts.has(`no_${slice.window.stride}`) && !source.probes.delete(`no_${slice.window.stride}`)) {
+    await endSlice(store.db, { slice, state: "done", code: "stride_not_available" });
+    return { outcome: "dropped" };
+  }
+  const result = await extractSlice(source, slice, {
+    onTransient: ticket.isLastAttempt ? "keep" : "throw",
+  });
+  await endWithFollowUps(store, slice, result);
+  return { ...result, slice };
+}
+
+async function endWithFollowUps(store: Store, slice: StoredSlice, result: SliceResult): Promise<void> {
+  await store.transaction(async ({ db }) => {
+    await enterSlices(db, {
+      sourceId: slice.sourceId,
+      backfillId: slice.backfillId,
+      slices: result.followUps,
+    });
+    const hasFailed = result.outcome === "failed" || result.outcome === "unverified";
+    await endSlice(db, {
+      slice,
+      state: hasFailed ? "failed" : "done",
+      code: result.code ?? (hasFailed ? "workspace_unverified" : undefined),
+      message: result.message,
+    });
+  });
+}
+
+async function poison(source: OpenSource, slice: StoredSlice): Promise<WorkResult> {
+  const code = "slice_poisoned";
+  const message = `No worker finished it in ${POISON_AFTER} attempts.`;
+  const stamp = await drawStamp(source.store.db);
+  await failScopes(source.store, { ...slice, period: slice.window, stamp, state: "failed", code, message });
+  await endSlice(source.store.db, { slice, state: "failed", code, message });
+  source.log.error({ code, slice: slice.sliceId }, message);
+  return { outcome: "poisoned" };
+}
+
+/** Gives tickets back without having done them: the source refuses the key, or the process ends. */
+export async function returnTickets(store: Store, sliceIds: readonly number[]): Promise<void> {
+  await releaseSlices(store.db, sliceIds);
+}
