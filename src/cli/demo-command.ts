@@ -1,61 +1,101 @@
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
+import { fetchQueueOf, openQueue, producerConnection } from "../../jobs/queues.ts";
 import { type Config, Secret, type SourceConfig } from "../config.ts";
-import { fewestRequests } from "../domain/slice.ts";
-import { type RunCounts, type RunResult, runInline } from "../pipeline/inline.ts";
+import { fewestRequests, type Slice } from "../domain/slice.ts";
+import { UnreachableError } from "../errors.ts";
+import { createLogger } from "../log.ts";
+import { feedQueue } from "../pipeline/feed.ts";
+import { runInline } from "../pipeline/inline.ts";
 import { planSource, routineDemand } from "../pipeline/plan.ts";
 import { type ReconcileResult, reconcile } from "../pipeline/reconcile.ts";
+import { planRound } from "../pipeline/round.ts";
 import type { OpenSource } from "../pipeline/source.ts";
-import { resolvePostgres } from "../services/resolve.ts";
+import { resolvePostgres, resolveRedis } from "../services/resolve.ts";
 import { startStandin } from "../standin/server.ts";
 import { storeNow } from "../store/fetches.ts";
 import { migrate } from "../store/migrate.ts";
-import { dailyTotals, type WorkspaceTotal } from "../store/overview.ts";
+import {
+  dailyTotals,
+  type FetchTotals,
+  fetchTotals,
+  newestFetch,
+  type WorkspaceTotal,
+} from "../store/overview.ts";
+import { dueSlices } from "../store/slices.ts";
+import { serve } from "../worker.ts";
 import { EXIT } from "./exit.ts";
-import { table } from "./output.ts";
+import { type Output, table } from "./output.ts";
 import { describeReconcile } from "./reconcile-command.ts";
-import { exitOfRun } from "./run-report.ts";
 import { createSession, inSession, type Session } from "./session.ts";
 
 const DATA_DIR = fileURLToPath(new URL("../../.usage-etl/demo", import.meta.url));
 /** The stand-in is ours alone: what the live platform's gateway would let through. */
 const RATE_LIMIT = 1000;
 const NEXT_ROUND_MS = 30_000;
+const LOOK_EVERY_MS = 100;
+
+interface DemoOptions {
+  readonly once?: boolean;
+  readonly inline?: boolean;
+  readonly dataDir: string;
+}
 
 export function addDemoCommand(program: Command): void {
   program
     .command("demo")
-    .description("the whole of it on this machine: stand-in, database, extraction, reconciliation")
+    .description("the whole of it on this machine: stand-in, database, queue, extraction, reconciliation")
     .option("--once", "end after the first round instead of running on until Ctrl-C")
-    .option("--data-dir <folder>", "where its database lives from run to run", DATA_DIR)
+    .option("--inline", "without Redis: the same work in this process")
+    .option("--data-dir <folder>", "where its servers keep their data from run to run", DATA_DIR)
     .action(inSession(demo));
 }
 
-async function demo(given: Session, options: { once?: boolean; dataDir: string }): Promise<number> {
+async function demo(given: Session, options: DemoOptions): Promise<number> {
   const { output, signal, onClose } = given;
-  const postgres = await resolvePostgres({ dataDir: options.dataDir, say: output.note });
+  const { dataDir } = options;
+  const postgres = await resolvePostgres({ dataDir, say: output.note });
   onClose(() => postgres.close());
+  const redisUrl = options.inline === true ? undefined : await findRedis(given, dataDir);
   const standin = await startStandin();
   onClose(() => standin.close());
-  output.note(`Postgres: ${postgres.origin}. Platform: the stand-in on ${standin.url}.`);
+  output.note(
+    `Postgres: ${postgres.origin}. Queue: ${redisUrl === undefined ? "none, inline" : "BullMQ"}. Platform: the stand-in on ${standin.url}.`,
+  );
 
-  const session = createSession({ ...given, config: demoConfig(given.config, postgres.url, standin) });
-  await migrate(await session.store());
+  const config = demoConfig(given.config, postgres.url, standin);
+  const session = createSession({ ...given, config });
+  const store = await session.store();
+  await migrate(store);
   return session.eachSource(async (source) => {
-    const exit = await round(session, source, true);
+    let work = (slices: readonly Slice[]) => inline(source, slices, output);
+    if (redisUrl !== undefined) {
+      const log = createLogger(config.logLevel);
+      const service = await serve({ config, store, redisUrl, role: "all", log });
+      onClose(() => service.close());
+      output.note(`Health and metrics: ${service.url}/readyz, ${service.url}/metrics`);
+      work = () => throughQueue(source, redisUrl, session);
+    }
+    const exit = await firstRound(source, output, work);
     if (options.once === true || exit !== EXIT.done) return exit;
     output.note(
       `\nRunning on: a round every ${NEXT_ROUND_MS / 1000} s, Ctrl-C ends it. Look at the views with\n  psql '${postgres.url}' -c 'SELECT * FROM reporting.fct_usage_workspace_daily ORDER BY 2 DESC LIMIT 10'`,
     );
-    for (;;) {
-      try {
-        await source.clock.wait(NEXT_ROUND_MS, signal);
-      } catch {
-        return EXIT.done;
-      }
-      await round(session, source, false);
-    }
+    return runOn(source, { output, signal, isInline: redisUrl === undefined });
   });
+}
+
+/** A Redis where one can be had; a notice where not. */
+async function findRedis({ output, onClose }: Session, dataDir: string): Promise<string | undefined> {
+  try {
+    const redis = await resolveRedis({ dataDir, say: output.note });
+    onClose(() => redis.close());
+    return redis.url;
+  } catch (error) {
+    if (!(error instanceof UnreachableError)) throw error;
+    output.note(`${error.message} The demo goes on inline.`);
+    return undefined;
+  }
 }
 
 function demoConfig(config: Config, databaseUrl: string, standin: { url: string; apiKey: string }): Config {
@@ -68,48 +108,104 @@ function demoConfig(config: Config, databaseUrl: string, standin: { url: string;
     dataStart: "2026-01-05",
     rateLimit: RATE_LIMIT,
   };
-  return { ...config, databaseUrl: new Secret(databaseUrl), sources: [source] };
+  return {
+    ...config,
+    databaseUrl: new Secret(databaseUrl),
+    sources: [source],
+    syncEveryMs: NEXT_ROUND_MS,
+    // Any free port: the demo may run beside the service.
+    httpPort: 0,
+  };
 }
 
-/** One round as the service will do it, then the export held against all that is settled. */
-async function round(session: Session, source: OpenSource, isFirst: boolean): Promise<number> {
-  const { output } = session;
-  const startedAt = source.clock.now();
-  const now = await storeNow(source.store.db);
-  const slices = await planSource(source, { wanted: routineDemand(source, now), reprocess: "missing" });
+async function inline(source: OpenSource, slices: readonly Slice[], output: Output): Promise<void> {
   const progress = output.progress("extract");
-  const run = await runInline(source, slices, progress.update).finally(progress.stop);
-  if (!isFirst) {
-    output.note(
-      `${new Date(now).toISOString()}: ${slices.length} windows fetched again, ${changed(run)} records changed`,
-    );
-    return exitOfRun(run);
+  await runInline(source, slices, progress.update).finally(progress.stop);
+}
+
+/** Enters the round as the scheduler would, and waits until the workers have done all of it. */
+async function throughQueue(source: OpenSource, redisUrl: string, session: Session): Promise<void> {
+  const { output, signal } = session;
+  const { store, sourceId, config, clock } = source;
+  const connection = producerConnection(redisUrl);
+  const queue = openQueue("fetch", config.slug, connection);
+  const progress = output.progress("extract");
+  try {
+    await planRound(source);
+    await feedQueue(store, { sourceId, queue: fetchQueueOf(queue) });
+    let total = 0;
+    for (;;) {
+      const due = (await dueSlices(store.db)).find((one) => one.source === config.slug);
+      const left = (due?.waiting ?? 0) + (due?.queued ?? 0);
+      total = Math.max(total, left);
+      progress.update({ done: total - left, total });
+      if (left === 0) return;
+      await clock.wait(LOOK_EVERY_MS, signal);
+    }
+  } finally {
+    progress.stop();
+    await queue.close();
+    connection.disconnect();
   }
+}
+
+/** One round, then the export held against all that is settled. */
+async function firstRound(
+  source: OpenSource,
+  output: Output,
+  work: (slices: readonly Slice[]) => Promise<void>,
+): Promise<number> {
+  const { store, config, clock } = source;
+  const startedAt = clock.now();
+  const before = await newestFetch(store.db);
+  const now = await storeNow(store.db);
+  const slices = await planSource(source, { wanted: routineDemand(source, now), reprocess: "missing" });
+  await work(slices);
+  const extracted = (await fetchTotals(store.db, { source: config.slug, after: before })).map((totals) => {
+    const own = slices.filter((s) => s.groupBy === totals.groupBy && s.window.stride === totals.stride);
+    return { ...totals, windows: own.length, fewest: fewestRequests(own) };
+  });
   const bar = output.progress("reconcile");
   const range = { start: source.dataStart, end: now };
   const proof = await reconcile(source, { range, stride: "day", repair: false }, bar.update).finally(
     bar.stop,
   );
-  const totals = await dailyTotals(source.store.db, source.config.slug);
-  const extracted = run.counts.map((counts) => ({
-    ...counts,
-    fewest: fewestRequests(
-      slices.filter(({ groupBy, window }) => groupBy === counts.groupBy && window.stride === counts.stride),
-    ),
-  }));
+  const totals = await dailyTotals(store.db, config.slug);
   output.data({ extracted, reconciliation: proof, totals }, () =>
-    describeRound({ extracted, proof, totals, seconds: (source.clock.now() - startedAt) / 1000 }),
+    describeRound({ extracted, proof, totals, seconds: (clock.now() - startedAt) / 1000 }),
   );
-  if (proof.differences.length > 0) return EXIT.mismatch;
-  return exitOfRun(run);
+  if (extracted.some((one) => one.failed > 0) || proof.failures.length > 0) return EXIT.partlyFailed;
+  return proof.differences.length > 0 ? EXIT.mismatch : EXIT.done;
 }
 
-function changed(run: RunResult): number {
-  return run.counts.reduce((sum, { rows }) => sum + rows.inserted + rows.updated + rows.retired, 0);
+/** Says what each further round did, until Ctrl-C. */
+async function runOn(
+  source: OpenSource,
+  { output, signal, isInline }: { output: Output; signal: AbortSignal; isInline: boolean },
+): Promise<number> {
+  const { store, clock, config } = source;
+  for (;;) {
+    const before = await newestFetch(store.db);
+    try {
+      await clock.wait(NEXT_ROUND_MS, signal);
+    } catch {
+      return EXIT.done;
+    }
+    if (isInline) {
+      const wanted = routineDemand(source, await storeNow(store.db));
+      await runInline(source, await planSource(source, { wanted, reprocess: "missing" }));
+    }
+    const totals = await fetchTotals(store.db, { source: config.slug, after: before });
+    const requests = totals.reduce((sum, one) => sum + one.requests, 0);
+    const failed = totals.reduce((sum, one) => sum + one.failed, 0);
+    output.note(
+      `${new Date(clock.now()).toISOString()}: ${requests} requests for what is not settled, ${failed} failed`,
+    );
+  }
 }
 
 function describeRound(shown: {
-  extracted: readonly (RunCounts & { fewest: number })[];
+  extracted: readonly (FetchTotals & { windows: number; fewest: number })[];
   proof: ReconcileResult;
   totals: readonly WorkspaceTotal[];
   seconds: number;
@@ -118,10 +214,15 @@ function describeRound(shown: {
   return [
     table(
       ["group_by", "stride", "windows", "requests", "fewest possible", "records stored", "traces"],
-      extracted.map(({ groupBy, stride, planned, requests, fewest, rows }) => {
-        const stored = rows.inserted + rows.updated + rows.unchanged;
-        return [groupBy, stride, planned, requests, fewest, stored, rows.traces];
-      }),
+      extracted.map((one) => [
+        one.groupBy,
+        one.stride,
+        one.windows,
+        one.requests,
+        one.fewest,
+        one.records,
+        one.traces,
+      ]),
     ),
     "",
     describeReconcile(proof),
