@@ -1,0 +1,129 @@
+import { expect, test } from "vitest";
+import { fetchQueueOf, openQueue, producerConnection } from "../../../jobs/queues.ts";
+import { poll } from "../../support/poll.ts";
+import { end, logOf, type ServiceBench, setupService } from "../../support/service.ts";
+
+/** The service as processes of its own, on a real Redis and a real Postgres. */
+
+const SUMS = `SELECT string_agg(x::text, ' ' ORDER BY x) FROM (
+    SELECT c.group_by, c.stride, w.external_id, sum(r.traces) FROM usage.scope c
+    JOIN usage.entity w ON w.entity_id = c.workspace_id
+    JOIN usage.series s USING (scope_id)
+    JOIN (SELECT series_id, bucket_start::timestamp AT TIME ZONE 'UTC' AS at, traces FROM usage.dated_record
+          UNION ALL SELECT * FROM usage.hourly_record) r USING (series_id)
+    WHERE r.at < date_trunc('day', now()) - interval '1 day'
+    GROUP BY 1, 2, 3
+  ) x`;
+
+/** Several processes share two cores with the other test files. */
+const LONG = 240_000;
+
+test("a round completes by itself, late usage shows up, SIGTERM ends it cleanly", {
+  timeout: LONG,
+}, async () => {
+  const bench = await setupService();
+  const service = await bench.serve();
+  await bench.loaded();
+
+  const stream = bench.standin.organisation.streams[0];
+  if (stream === undefined) throw new Error("the stand-in has no streams");
+  const yesterday = Math.floor(Date.now() / 86_400_000 - 1) * 86_400_000;
+  const total = () =>
+    bench.value<number>(
+      `SELECT coalesce(sum(traces), 0)::bigint FROM reporting.fct_usage_workspace_daily
+       WHERE workspace_id = '${stream.project.workspace.id}' AND usage_date = (now() AT TIME ZONE 'UTC')::date - 1`,
+    );
+  const before = await total();
+  bench.standin.ledger.change(
+    { project: stream.project, user: stream.user, key: stream.key, at: yesterday },
+    17,
+  );
+  await poll(async () => (await total()) === before + 17, { deadlineMs: 30_000, everyMs: 200 });
+
+  const { code, ms } = await end(service, "SIGTERM");
+  expect(code).toBe(0);
+  expect(ms).toBeLessThan(25_000);
+});
+
+test("Redis emptied in the middle of the first load: equal totals, and no hand on it", {
+  timeout: LONG,
+}, async () => {
+  const undisturbed = await setupService({ days: 20 });
+  const disturbed = await setupService({ days: 20 });
+  for (const bench of [undisturbed, disturbed]) {
+    const slow = bench === disturbed ? { USAGE_RATE_LIMIT: "150" } : {};
+    await bench.serve({ environment: slow });
+  }
+  await undisturbed.loaded();
+  await poll(async () => (await disturbed.value<number>("SELECT count(*) FROM usage.coverage")) > 20, {
+    deadlineMs: 30_000,
+  });
+  await disturbed.redis.flushall();
+  await disturbed.loaded();
+  expect(await disturbed.value(SUMS)).toBe(await undisturbed.value(SUMS));
+});
+
+test("a worker killed with SIGKILL: another one does its slices", { timeout: LONG }, async () => {
+  const bench = await setupService({ days: 20, environment: { USAGE_RATE_LIMIT: "300" } });
+  const [first] = await Promise.all([bench.serve(), bench.serve()]);
+  await poll(async () => (await bench.value<number>("SELECT count(*) FROM usage.coverage")) > 20, {
+    deadlineMs: 30_000,
+  });
+  await end(first as Awaited<ReturnType<ServiceBench["serve"]>>, "SIGKILL");
+  await bench.loaded();
+});
+
+test("a key that is refused stops the source, shows why, and another key clears it", {
+  timeout: LONG,
+}, async () => {
+  const bench = await setupService();
+  bench.standin.access.revoked = true;
+  const service = await bench.serve();
+  await poll(() => bench.value("SELECT refused_code FROM usage.source"), { deadlineMs: 20_000 });
+  const asked = bench.standin.requests.count;
+  await poll(() => logOf(service).some((line) => "skipped" in line), { deadlineMs: 20_000 });
+  // Rounds go by, and the platform is left alone.
+  const rounds = () => logOf(service).filter((line) => "skipped" in line).length;
+  const before = rounds();
+  await poll(() => rounds() > before + 2, { deadlineMs: 30_000 });
+  expect(bench.standin.requests.count - asked).toBeLessThanOrEqual(1);
+  await end(service, "SIGTERM");
+  bench.standin.access.revoked = false;
+  await bench.serve({ environment: { USAGE_ORGANIZATION_ID: bench.standin.organisation.id } });
+  await bench.loaded();
+  expect(await bench.value("SELECT refused_code FROM usage.source")).toBeNull();
+});
+
+test("429 holds the source back for what it says and costs no slice", { timeout: LONG }, async () => {
+  const bench = await setupService({ days: 3 });
+  bench.standin.faults.script({
+    fault: { kind: "status", status: 429, retry_after: "1" },
+    times: 5,
+    match: { path: "granular-usage" },
+  });
+  await bench.serve();
+  await bench.loaded();
+  expect(await bench.value("SELECT count(*) FROM usage.failure")).toBe(0);
+  expect(await bench.value("SELECT count(*) FROM usage.fetch WHERE status = 429")).toBe(5);
+});
+
+test("job data that does not parse fails that job with its reason and harms nothing", async () => {
+  const bench = await setupService({ days: 2 });
+  const connection = producerConnection(bench.redisUrl);
+  const queue = openQueue("fetch", "default", connection);
+  await queue.add("extract-slice", { slice: "an older release's" }, { jobId: "old" });
+  await queue.add("no-such-job", {}, { jobId: "unknown" });
+  await fetchQueueOf(queue).add([{ sliceId: 999_999, generation: 1, routine: true }]);
+  const service = await bench.serve();
+  await bench.loaded();
+  await poll(() => logOf(service).filter((line) => line.msg === "job failed").length >= 2, {
+    deadlineMs: 20_000,
+  });
+  const reasons = logOf(service)
+    .filter((line) => line.msg === "job failed")
+    .map((line) => String(line.reason));
+  expect(reasons.some((reason) => reason.startsWith("job_data_invalid: extract-slice"))).toBe(true);
+  expect(reasons.some((reason) => reason.startsWith("job_unknown"))).toBe(true);
+  await queue.close();
+  connection.disconnect();
+});

@@ -1,0 +1,57 @@
+import { Redis } from "ioredis";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { openQueue } from "../../../jobs/queues.ts";
+import { restoreSchedules, schedulesOf } from "../../../jobs/schedule.ts";
+import { resolveRedis } from "../../../src/services/resolve.ts";
+
+/** Schedules on a real Redis: they are put in place once, whoever starts, and a tick that is due is never lost. */
+
+const SETTINGS = { syncEveryMs: 900_000, reconcileForMs: 3_888_000_000, keepHistoryMs: 86_400_000 };
+
+let queue: ReturnType<typeof openQueue>;
+
+beforeEach(async () => {
+  const { PATH = "" } = process.env;
+  const service = await resolveRedis({ env: { PATH }, say: () => {} });
+  const connection = new Redis(service.url, { maxRetriesPerRequest: null });
+  queue = openQueue("control", "test", connection);
+  onTestFinished(async () => {
+    await queue.close();
+    connection.disconnect();
+    await service.close();
+  });
+});
+
+test("several processes that start at once leave one scheduler and one next tick of each", async () => {
+  const schedules = schedulesOf(SETTINGS);
+  await Promise.all(Array.from({ length: 3 }, () => restoreSchedules(queue, schedules)));
+  expect((await queue.getJobSchedulers()).map((one) => one.key).sort()).toEqual(
+    schedules.map((one) => one.job).sort(),
+  );
+  const waiting = await queue.getJobs(["waiting", "delayed"]);
+  const names = waiting.map((job) => job.name);
+  expect(new Set(names).size).toBe(names.length);
+});
+
+test("what stands and is right is not touched, what differs is replaced, what is unknown is removed", async () => {
+  await restoreSchedules(queue, schedulesOf(SETTINGS));
+  expect(await restoreSchedules(queue, schedulesOf(SETTINGS))).toEqual({ restored: 0, removed: 0 });
+  expect(await restoreSchedules(queue, schedulesOf({ ...SETTINGS, syncEveryMs: 60_000 }))).toEqual({
+    restored: 1,
+    removed: 0,
+  });
+  expect(Number((await queue.getJobScheduler("plan-round"))?.every)).toBe(60_000);
+  await queue.upsertJobScheduler("job-of-an-older-release", { every: 1000 }, { name: "gone", data: {} });
+  expect(await restoreSchedules(queue, schedulesOf({ ...SETTINGS, syncEveryMs: 60_000 }))).toEqual({
+    restored: 0,
+    removed: 1,
+  });
+});
+
+test("a tick that is overdue when a process starts is still there afterwards", async () => {
+  await restoreSchedules(queue, schedulesOf(SETTINGS));
+  const before = (await queue.getJobs(["waiting", "delayed"])).map((job) => job.id).sort();
+  expect(before).toHaveLength(schedulesOf(SETTINGS).length);
+  await restoreSchedules(queue, schedulesOf(SETTINGS));
+  expect((await queue.getJobs(["waiting", "delayed"])).map((job) => job.id).sort()).toEqual(before);
+});
