@@ -15,6 +15,7 @@ DECLARE
     'usage_reconciliation', 'Grain: one difference between what is stored and the platform''s CSV export (key: source_id, group_by, stride, period_start, workspace_id, dimension_id).',
     'usage_coverage_daily', 'Grain: UTC day x workspace x grouping x stride: whether its figures can be used. Expected are days from the data start on, and hours for as long as they are kept up to date.',
     'data_freshness', 'Grain: source x grouping x stride: how far usage is loaded and settled.',
+    'backfill_status', 'Grain: backfill. Its counts are of slices, one request each; once they are pruned (USAGE_KEEP_HISTORY) they are 0.',
     'dim_date', 'Grain: UTC day, from the earliest data start to today.',
     'dim_workspace', 'Grain: workspace.',
     'dim_project', 'Grain: project. Two projects may share a name: join by id.',
@@ -52,6 +53,12 @@ DECLARE
     'kind', 'missing_in_store, missing_in_export or traces_differ.',
     'state', 'open, or closed once a later reconciliation did not find it.',
     'found_at', 'When it was first found.',
+    'backfill_id', 'Number of the backfill, as the command line shows it.',
+    'done', 'Slices loaded.',
+    'failed', 'Slices that failed; backfill show names them.',
+    'total', 'Slices in all, those that wait or were cancelled among them.',
+    'created_at', 'When it was asked for.',
+    'finished_at', 'When it was done or cancelled; null before.',
     'loaded_until', 'End of the latest loaded bucket.',
     'settled_until', 'End of the latest settled bucket.',
     'lag_seconds', 'Seconds since the platform was last asked.',
@@ -65,6 +72,12 @@ DECLARE
     'month_start', 'First day of the month.',
     'year_start', 'First day of the year.'
   );
+  -- Where a column's name means something else in one view.
+  exceptions CONSTANT jsonb := jsonb_build_object(
+    'backfill_status.state', 'running, paused, cancelled or done.',
+    'backfill_status.period_start', 'Start of the range asked for.',
+    'backfill_status.period_end', 'End of the range asked for, not included.'
+  );
   one record;
 BEGIN
   FOR one IN
@@ -75,7 +88,10 @@ BEGIN
   LOOP
     IF view_comments ? one.view THEN
       EXECUTE format('COMMENT ON VIEW reporting.%I IS %L', one.view, view_comments ->> one.view);
-      EXECUTE format('COMMENT ON COLUMN reporting.%I.%I IS %L', one.view, one.column, column_comments ->> one.column);
+      EXECUTE format(
+        'COMMENT ON COLUMN reporting.%I.%I IS %L', one.view, one.column,
+        coalesce(exceptions ->> (one.view || '.' || one.column), column_comments ->> one.column)
+      );
     END IF;
   END LOOP;
 END

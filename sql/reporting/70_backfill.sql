@@ -1,0 +1,10 @@
+-- Progress is counted from the slices, which prune removes some time after the end: then the counts are 0.
+CREATE OR REPLACE VIEW reporting.backfill_status AS
+SELECT src.slug AS source_id, b.backfill_id, b.state, b.stride, b.period_start, b.period_end,
+       count(s.slice_id) FILTER (WHERE s.state = 'done') AS done,
+       count(s.slice_id) FILTER (WHERE s.state = 'failed') AS failed,
+       count(s.slice_id) AS total, b.created_at, b.finished_at
+FROM usage.backfill b
+JOIN usage.source src USING (source_id)
+LEFT JOIN usage.slice s USING (backfill_id)
+GROUP BY b.backfill_id, src.slug;

@@ -1,0 +1,71 @@
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { createBackfill, steerBackfill } from "../../src/store/backfills.ts";
+import { ensureScopes, scopesOf } from "../../src/store/scopes.ts";
+import { registerSource } from "../../src/store/sources.ts";
+import { knowWorkspaces } from "../../src/store/workspaces.ts";
+import { setupMigrated, windowOf } from "../support/store.ts";
+
+const WORKSPACE = "00000000-0000-4000-8000-000000000001";
+
+test("backfill_status counts the slices of each backfill, for usage_reader too", async () => {
+  const { store, url } = await setupMigrated();
+  const sourceId = await registerSource(store, {
+    slug: "default",
+    baseUrl: "http://platform.test",
+    dataStart: "2026-03-01",
+    hourlyHours: 24,
+    configurationDigest: "one",
+  });
+  await knowWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
+  await ensureScopes(store.db, { sourceId, groupings: ["workspace"], strides: ["day"] });
+  const scopeIds = await scopesOf(store.db, {
+    sourceId,
+    groupBy: "workspace",
+    stride: "day",
+    workspaceIds: [WORKSPACE],
+  });
+  const windows = [1, 2, 3, 4].map((day) => windowOf("day", `2026-03-0${day}`, `2026-03-0${day + 1}`));
+  const wanted = {
+    sourceId,
+    range: { start: Date.parse("2026-03-01"), end: Date.parse("2026-03-05") },
+    stride: "day",
+    groupings: ["workspace"],
+    workspaces: 1,
+    reprocess: "missing",
+  } as const;
+  const slices = windows.map((window) => ({
+    groupBy: "workspace" as const,
+    window,
+    scopeIds,
+    workspaceIds: [WORKSPACE],
+  }));
+  const first = await createBackfill(store, { ...wanted, slices });
+  const empty = await createBackfill(store, { ...wanted, slices: [] });
+
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  await client.query(`
+    UPDATE usage.slice SET state = 'done', finished_at = now() WHERE period_start < '2026-03-03Z';
+    UPDATE usage.slice SET state = 'failed', finished_at = now() WHERE period_start = '2026-03-03Z'`);
+  await steerBackfill(store, { backfillId: first, action: "cancel" });
+
+  await client.query("SET ROLE usage_reader; SET TIME ZONE 'UTC'");
+  const { rows } = await client.query(
+    `SELECT source_id, backfill_id, state, stride, period_start::text, period_end::text, done::integer,
+            failed::integer, total::integer, finished_at IS NOT NULL AS is_finished
+     FROM reporting.backfill_status ORDER BY backfill_id`,
+  );
+  const same = {
+    source_id: "default",
+    stride: "day",
+    period_start: "2026-03-01 00:00:00+00",
+    period_end: "2026-03-05 00:00:00+00",
+    is_finished: true,
+  };
+  expect(rows).toEqual([
+    { ...same, backfill_id: first, state: "cancelled", done: 2, failed: 1, total: 4 },
+    { ...same, backfill_id: empty, state: "done", done: 0, failed: 0, total: 0 },
+  ]);
+});
