@@ -40,7 +40,12 @@ export interface SourceStatus {
   readonly dataStart: string;
   readonly workspaces: number;
   readonly refused: string | null;
-  readonly freshness: readonly { groupBy: string; stride: string; loadedUntil: string; settledUntil: string | null }[];
+  readonly freshness: readonly {
+    groupBy: string;
+    stride: string;
+    loadedUntil: string;
+    settledUntil: string | null;
+  }[];
   readonly failures: readonly { state: string; code: string; parts: number; nextRetry: string }[];
   readonly openDifferences: number;
   readonly restatements: number;
@@ -105,7 +110,9 @@ export async function dailyTotals(db: Database, source: string): Promise<Workspa
 }
 
 /** Version of the server and whether reports can be granted, for `doctor`. */
-export async function serverFacts(db: Database): Promise<{ version: string; hasReader: boolean; number: number }> {
+export async function serverFacts(
+  db: Database,
+): Promise<{ version: string; hasReader: boolean; number: number }> {
   const { rows } = await sql<{ version: string; number: number; hasReader: boolean }>`
     select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
            exists (select from pg_roles where rolname = 'usage_reader') as "hasReader"

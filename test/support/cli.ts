@@ -1,0 +1,46 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+
+const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
+
+export interface Ended {
+  /** Null where a signal ended it. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly process: ChildProcess;
+  readonly ended: Promise<Ended>;
+  /** What it has written so far. */
+  readonly said: { stdout: string; stderr: string };
+}
+
+/** Starts `usage-etl` as a user does, with nothing in its environment but what is given. Killed when the test ends. */
+export function start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
+  const { PATH = "", HOME = "/tmp" } = process.env;
+  const child = spawn(process.execPath, [CLI, ...args], {
+    env: { PATH, HOME, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const said = { stdout: "", stderr: "" };
+  child.stdout.on("data", (piece) => {
+    said.stdout += piece;
+  });
+  child.stderr.on("data", (piece) => {
+    said.stderr += piece;
+  });
+  const ended = new Promise<Ended>((resolve) => child.on("close", (code) => resolve({ code, ...said })));
+  onTestFinished(async () => {
+    if (child.exitCode === null) child.kill("SIGKILL");
+    await ended;
+  });
+  return { process: child, ended, said };
+}
+
+/** Runs `usage-etl` to its end. */
+export function usageEtl(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ended> {
+  return start(args, env).ended;
+}
