@@ -69,9 +69,23 @@ const duration = z.string().transform((text, context) => {
 const day = z
   .string()
   .refine((text) => DateTime.fromFormat(text, "yyyy-MM-dd").isValid, "is not a day such as 2026-01-05");
-const httpUrl = z.url({ protocol: /^https?$/, error: "is not an http or https URL" });
+const httpUrl = z
+  .url({ protocol: /^https?$/, error: "is not an http or https URL" })
+  // `config` and messages show it.
+  .refine((text) => !URL.canParse(text) || new URL(text).password === "", "holds a password");
+/** Not repeated where it is wrong: it may hold a password. */
+const serverUrl = (form: string, protocols: readonly string[]) =>
+  z
+    .string()
+    .refine(
+      (text) => URL.canParse(text) && protocols.includes(new URL(text).protocol),
+      `is not of the form ${form}`,
+    );
+const postgresUrl = serverUrl("postgresql://user:password@host:5432/database", ["postgresql:", "postgres:"]);
+const redisUrl = serverUrl("redis://host:6379", ["redis:", "rediss:"]);
+// Any digits in the form of a UUID: Postgres and Python take such ids, whatever RFC 9562 says of their variant.
 const workspaceId = z
-  .uuid({ error: (issue) => `has ${JSON.stringify(issue.input)}, which is not a UUID` })
+  .guid({ error: (issue) => `has ${JSON.stringify(issue.input)}, which is not a UUID` })
   .transform((id) => id.toLowerCase());
 const rateLimit = z.coerce
   .number({ error: "is not a number" })
@@ -81,12 +95,12 @@ const rateLimit = z.coerce
 /** Every environment variable that is read: its schema with default, and one sentence with its unit. */
 const SETTINGS = {
   DATABASE_URL: {
-    schema: z.string().optional(),
+    schema: postgresUrl.optional(),
     about: "Postgres that the records are kept in.",
     secret: true,
   },
   REDIS_URL: {
-    schema: z.string().optional(),
+    schema: redisUrl.optional(),
     about: "Redis of the queue; --inline does without.",
     secret: true,
   },
@@ -236,7 +250,9 @@ export function readConfig(environment: Environment): Config {
 }
 
 function refuseUnknown(environment: Environment, problems: string[]): void {
-  const known = Object.keys(SETTINGS).flatMap((name) => [name, `${name}_FILE`]);
+  const known = Object.entries(SETTINGS).flatMap(([name, { secret }]) =>
+    secret ? [name, `${name}_FILE`] : [name],
+  );
   for (const name of Object.keys(environment)) {
     if (!name.startsWith("USAGE_") || known.includes(name)) continue;
     const close = nearest(name, known);
@@ -255,7 +271,9 @@ function readVariable(environment: Environment, name: SettingName, problems: str
 
 function readSecretFile(file: string, where: string, problems: string[]): string | undefined {
   try {
-    return readFileSync(file, "utf8").trim();
+    const text = readFileSync(file, "utf8").trim();
+    if (text === "") problems.push(`${where} ${file} is empty`);
+    return text === "" ? undefined : text;
   } catch (error) {
     problems.push(`${where} ${file} cannot be read: ${(error as Error).message}`);
     return undefined;
@@ -318,23 +336,32 @@ function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
   });
 }
 
-/** The sources, or a `UsageError` that names what to set. */
+/** The sources, for a command that needs the database as well: a `UsageError` names all that is missing at once. */
 export function requireSources(config: Config): readonly SourceConfig[] {
   if (config.sources.length > 0) return config.sources;
+  const database = config.databaseUrl === undefined ? [DATABASE_MISSING] : [];
   throw new UsageError({
     code: "source_missing",
-    message: "No source is configured: USAGE_BASE_URL and USAGE_API_KEY are both needed.",
-    next: "Set both (the key needs organization:read), or USAGE_SOURCES_FILE; `usage-etl demo` needs neither.",
+    message: [
+      "No source is configured: USAGE_BASE_URL and USAGE_API_KEY are both needed.",
+      ...database.map(({ message }) => message),
+    ].join(" "),
+    next: [
+      "Set both (the key needs organization:read), or USAGE_SOURCES_FILE; `usage-etl demo` needs neither.",
+      ...database.map(({ next }) => next),
+    ].join("\n  "),
   });
 }
 
+const DATABASE_MISSING = {
+  code: "database_missing",
+  message: "DATABASE_URL is not set.",
+  next: "Set DATABASE_URL to a Postgres 15 or later, such as postgres://user:password@host:5432/usage; `usage-etl demo` needs none.",
+};
+
 export function requireDatabaseUrl(config: Config): string {
   if (config.databaseUrl !== undefined) return config.databaseUrl.reveal();
-  throw new UsageError({
-    code: "database_missing",
-    message: "DATABASE_URL is not set.",
-    next: "Set it to a Postgres 15 or later, such as postgres://user:password@host:5432/usage; `usage-etl demo` needs none.",
-  });
+  throw new UsageError(DATABASE_MISSING);
 }
 
 /** Digest of what, once changed, makes kept failures worth asking again. The key goes in, and cannot be read out. */

@@ -24,7 +24,8 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof UnreachableError) return EXIT.unreachable;
   if (error instanceof PlatformError) {
     if (error.status === 401 || error.status === 403) return EXIT.refused;
-    return error.code === "network" || error.code === "timeout" ? EXIT.unreachable : EXIT.unexpected;
+    // What is worth trying again has been, to the last attempt: a gateway's 502 is a server out of reach too.
+    return error.retryable ? EXIT.unreachable : EXIT.unexpected;
   }
   return EXIT.unexpected;
 }

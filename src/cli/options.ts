@@ -38,8 +38,10 @@ export function withGrouping(command: Command): Command {
 
 /** Epoch milliseconds of an ISO 8601 day or instant; without an offset it is UTC. */
 function parseInstant(text: string): number {
+  // luxon alone would take "10:00" for today and "2026" for its first day.
   const value = DateTime.fromISO(text, { zone: "utc" });
-  if (!value.isValid) throw new InvalidArgumentError("It is not a day or instant such as 2026-03-01.");
+  if (!value.isValid || !/^\d{4}-\d{2}-\d{2}(T|$)/.test(text))
+    throw new InvalidArgumentError("It is not a day or instant such as 2026-03-01.");
   return value.toMillis();
 }
 

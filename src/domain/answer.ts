@@ -14,10 +14,11 @@ export interface AnswerFlaw {
   readonly message: string;
 }
 
-/** When and how often a name was given to an entity; buckets in epoch milliseconds. */
-interface NameSpan {
-  first: number;
-  last: number;
+/** First and last bucket in which a name was given, in hours since 1970. */
+export interface NameSpan {
+  readonly name: string;
+  firstHour: number;
+  lastHour: number;
 }
 
 /** One value of the grouping's dimension within one of the requested workspaces. */
@@ -25,10 +26,18 @@ export interface AnswerKey {
   /** Index into the requested workspaces. */
   readonly workspace: number;
   readonly dimensionId: string;
-  /** First and last bucket in which it was named, epoch milliseconds. */
-  first: number;
-  last: number;
-  readonly names: Map<string, NameSpan>;
+  /** First and last bucket in which it was named, in hours since 1970. */
+  firstHour: number;
+  lastHour: number;
+  /** Hardly ever more than one. */
+  readonly names: NameSpan[];
+}
+
+/** A row of an answer, for the store: the id that it was given for the row's key, hours since 1970, traces. */
+export interface AnswerRow {
+  seriesId: number;
+  bucketHour: number;
+  traces: number;
 }
 
 /** Bound of `entity_external_id_length`, in UTF-8 bytes. */
@@ -40,7 +49,9 @@ const MAX_ID_BYTES = 1000;
  */
 export class AnswerCollector {
   /** Distinct keys, in order of appearance. */
-  readonly keys: AnswerKey[] = [];
+  get keys(): readonly AnswerKey[] {
+    return this.#keys;
+  }
   /** Sum of all traces received; what is stored must sum to the same. */
   traces = 0;
   records = 0;
@@ -49,7 +60,11 @@ export class AnswerCollector {
   readonly #groupBy: GroupBy;
   readonly #workspaceIds: readonly string[];
   readonly #workspaces: ReadonlyMap<string, number>;
+  readonly #keys: AnswerKey[] = [];
   readonly #index: Map<string, number>[];
+  /** The key that last came after a key: answers name them in the same order, bucket by bucket. */
+  readonly #next: number[] = [];
+  #last = 0;
   #keyOf = new Int32Array(1024);
   #bucketOf = new Int32Array(1024);
   #tracesOf = new Float64Array(1024);
@@ -72,11 +87,12 @@ export class AnswerCollector {
     const bucket = this.#bucket(record);
     const workspace = this.#workspace(record);
     if (bucket === undefined || workspace === undefined) return;
-    const key = this.#key(workspace, record, bucket);
+    const hour = bucket / HOUR_MS;
+    const key = this.#key(workspace, record, hour);
     const row = this.records - 1;
     if (row === this.#keyOf.length) this.#grow();
     this.#keyOf[row] = key;
-    this.#bucketOf[row] = bucket / HOUR_MS;
+    this.#bucketOf[row] = hour;
     this.#tracesOf[row] = record.traces;
     this.traces += record.traces;
   }
@@ -121,36 +137,49 @@ export class AnswerCollector {
     return index;
   }
 
-  #key(workspace: number, record: UsageRecord, bucket: number): number {
-    const index = this.#index[workspace] as Map<string, number>;
+  #key(workspace: number, record: UsageRecord, hour: number): number {
     // A record by workspace that names none belongs to the only one asked for (see #workspace).
     const id = this.#groupBy === "workspace" ? (this.#workspaceIds[workspace] as string) : record.dimensionId;
-    let key = index.get(id);
-    if (key === undefined) {
-      if (Buffer.byteLength(id) > MAX_ID_BYTES) {
-        this.#note("record", "id_too_long", `an id of over ${MAX_ID_BYTES} bytes begins ${id.slice(0, 40)}`);
+    const key = this.#keyNumber(workspace, id, hour);
+    const entry = this.#keys[key] as AnswerKey;
+    widen(entry, hour);
+    if (record.dimensionName !== null) widen(spanOf(entry.names, record.dimensionName, hour), hour);
+    return key;
+  }
+
+  #keyNumber(workspace: number, id: string, hour: number): number {
+    // Comparing with one string costs a fraction of a look-up, which has to hash it first.
+    const expected = this.#next[this.#last];
+    if (expected !== undefined) {
+      const entry = this.#keys[expected] as AnswerKey;
+      if (entry.dimensionId === id && entry.workspace === workspace) {
+        this.#last = expected;
+        return expected;
       }
-      key = this.keys.length;
-      index.set(id, key);
-      this.keys.push({ workspace, dimensionId: id, first: bucket, last: bucket, names: new Map() });
     }
-    const entry = this.keys[key] as AnswerKey;
-    if (bucket < entry.first) entry.first = bucket;
-    if (bucket > entry.last) entry.last = bucket;
-    if (record.dimensionName !== null) {
-      const span = entry.names.get(record.dimensionName);
-      if (span === undefined) entry.names.set(record.dimensionName, { first: bucket, last: bucket });
-      else if (bucket < span.first) span.first = bucket;
-      else if (bucket > span.last) span.last = bucket;
+    const index = this.#index[workspace] as Map<string, number>;
+    const key = index.get(id) ?? this.#newKey(index, workspace, id, hour);
+    this.#next[this.#last] = key;
+    this.#last = key;
+    return key;
+  }
+
+  #newKey(index: Map<string, number>, workspace: number, id: string, hour: number): number {
+    if (Buffer.byteLength(id) > MAX_ID_BYTES) {
+      this.#note("record", "id_too_long", `an id of over ${MAX_ID_BYTES} bytes begins ${id.slice(0, 40)}`);
     }
+    const key = this.#keys.length;
+    index.set(id, key);
+    this.#keys.push({ workspace, dimensionId: id, firstHour: hour, lastHour: hour, names: [] });
     return key;
   }
 
   #grow(): void {
-    const grown = this.#keyOf.length * 2;
-    this.#keyOf = copyInto(new Int32Array(grown), this.#keyOf);
-    this.#bucketOf = copyInto(new Int32Array(grown), this.#bucketOf);
-    this.#tracesOf = copyInto(new Float64Array(grown), this.#tracesOf);
+    const rows = this.#keyOf.length * 2;
+    // Moved, not copied into new ones: the old memory is free at once instead of at some later collection.
+    this.#keyOf = new Int32Array(this.#keyOf.buffer.transfer(rows * 4));
+    this.#bucketOf = new Int32Array(this.#bucketOf.buffer.transfer(rows * 4));
+    this.#tracesOf = new Float64Array(this.#tracesOf.buffer.transfer(rows * 8));
   }
 
   #note(kind: AnswerFlaw["kind"], code: AnswerFlaw["code"], message: string): void {
@@ -177,18 +206,17 @@ export class AnswerCollector {
   }
 
   /**
-   * Hands out the rows in order of (rank of their key, bucket), each pair once: records that share a key and bucket are
-   * added up. `rankOf[key]` is the key's place in the order the store wants; `bucket` is in hours since 1970.
+   * The rows in order of (series id of their key, bucket), each pair once: records that share a key and bucket are added
+   * up. `seriesOf[key]` is the store's id of a key. The row handed out is one object, filled anew for each.
    */
-  forEachRow(
-    rankOf: ArrayLike<number>,
-    visit: (key: number, bucketHour: number, traces: number) => void,
-  ): void {
-    const { order, starts, keyAt } = this.#byKey(rankOf);
+  *rows(seriesOf: ArrayLike<number>): Generator<AnswerRow, void, undefined> {
+    const { order, starts, keyAt } = this.#byKey(ranks(seriesOf, this.keys.length));
+    const out: AnswerRow = { seriesId: 0, bucketHour: 0, traces: 0 };
     for (let rank = 0; rank < keyAt.length; rank++) {
       const rows = order.subarray(starts[rank], starts[rank + 1]);
       if (!this.#ascending(rows))
         rows.sort((a, b) => (this.#bucketOf[a] as number) - (this.#bucketOf[b] as number));
+      out.seriesId = seriesOf[keyAt[rank] as number] as number;
       let sum = 0;
       for (let i = 0; i < rows.length; i++) {
         const row = rows[i] as number;
@@ -196,7 +224,9 @@ export class AnswerCollector {
         const bucket = this.#bucketOf[row] as number;
         const next = rows[i + 1];
         if (next !== undefined && this.#bucketOf[next] === bucket) continue;
-        visit(keyAt[rank] as number, bucket, sum);
+        out.bucketHour = bucket;
+        out.traces = sum;
+        yield out;
         sum = 0;
       }
     }
@@ -233,7 +263,26 @@ export class AnswerCollector {
   }
 }
 
-function copyInto<T extends Int32Array | Float64Array>(target: T, source: T): T {
-  target.set(source as never);
-  return target;
+function widen(span: { firstHour: number; lastHour: number }, hour: number): void {
+  if (hour < span.firstHour) span.firstHour = hour;
+  if (hour > span.lastHour) span.lastHour = hour;
+}
+
+/** The string that came first is kept: a new one a record would fill the memory with equal ones. */
+function spanOf(names: NameSpan[], name: string, hour: number): NameSpan {
+  for (const span of names) if (span.name === name) return span;
+  const span = { name, firstHour: hour, lastHour: hour };
+  names.push(span);
+  return span;
+}
+
+/** Place of each key in the order of its series id. */
+function ranks(seriesOf: ArrayLike<number>, keys: number): Int32Array {
+  const order = Int32Array.from({ length: keys }, (_, key) => key);
+  order.sort((a, b) => (seriesOf[a] as number) - (seriesOf[b] as number));
+  const rankOf = new Int32Array(keys);
+  order.forEach((key, rank) => {
+    rankOf[key] = rank;
+  });
+  return rankOf;
 }

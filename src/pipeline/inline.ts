@@ -2,14 +2,24 @@ import PQueue from "p-queue";
 import { GROUPINGS, type GroupBy } from "../domain/record.ts";
 import type { Slice } from "../domain/slice.ts";
 import { STRIDES, type Stride } from "../domain/stride.ts";
-import { UnreachableError } from "../errors.ts";
+import { type PlatformError, UnreachableError } from "../errors.ts";
 import { extractSlice, NO_ROWS, type RowCounts, type SliceResult } from "./extract.ts";
 import type { OpenSource } from "./source.ts";
 
 /** Slices fetched at once: enough to keep the network and Postgres busy on two cores. */
 const CONCURRENCY = 4;
 /** Slices in a row that failed after every attempt: then the platform is down, and asking on only makes it worse. */
-const GIVE_UP_AFTER = 3;
+export const GIVE_UP_AFTER = 3;
+
+export function platformUnreachable(last: PlatformError | undefined): UnreachableError {
+  return new UnreachableError({
+    code: "platform_unreachable",
+    message: `${GIVE_UP_AFTER} slices in a row failed after every attempt, the last with: ${last?.message}`,
+    next: "See whether the platform is up; what was loaded stays, and the next round goes on from there.",
+    retryable: true,
+    cause: last,
+  });
+}
 
 /** What a run did for one grouping and stride: figures of different strides or groupings are never added together. */
 export interface RunCounts {
@@ -52,13 +62,7 @@ export async function runInline(
     }
     gaveUpInARow = result.gaveUp === undefined ? 0 : gaveUpInARow + 1;
     if (gaveUpInARow < GIVE_UP_AFTER) return;
-    throw new UnreachableError({
-      code: "platform_unreachable",
-      message: `${GIVE_UP_AFTER} slices in a row failed after every attempt, the last with: ${result.gaveUp?.message}`,
-      next: "See whether the platform is up; what was loaded stays, and the next round goes on from there.",
-      retryable: true,
-      cause: result.gaveUp,
-    });
+    throw platformUnreachable(result.gaveUp);
   };
   const run = async (slice: Slice): Promise<void> => {
     if (stop !== undefined) return;

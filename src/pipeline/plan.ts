@@ -89,14 +89,14 @@ function askable(source: OpenSource, want: Want): Want[] {
   return [{ stride: want.stride, range: { start: end - STRIDE_MS[want.stride], end } }];
 }
 
-/** Parts of a demand that a person asked for and the data start or the future leaves out. */
+/** What of a range that a person asked for can hold usage: nothing after the hour or day under way. */
 export function clipToFuture(
   source: OpenSource,
   range: Interval,
   stride: Stride,
   now: number,
 ): Interval | undefined {
-  if (!source.facts.has("no_future_end")) return range;
   const grid = stride === "hour" ? HOUR_MS : DAY_MS;
-  return intersect([range], [{ start: range.start, end: floorToGrid(now, grid) }])[0];
+  const end = source.facts.has("no_future_end") ? floorToGrid(now, grid) : ceilToGrid(now, grid);
+  return intersect([range], [{ start: range.start, end }])[0];
 }

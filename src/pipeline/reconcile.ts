@@ -9,7 +9,7 @@ import { PlatformError } from "../errors.ts";
 import { beginFetch, finishFetch, storeNow } from "../store/fetches.ts";
 import { type Comparison, compareExport, type Difference } from "../store/reconcile.ts";
 import { ensureScopes, type ScopeState, scopeStates } from "../store/scopes.ts";
-import { type RunResult, runInline } from "./inline.ts";
+import { GIVE_UP_AFTER, platformUnreachable, type RunResult, runInline } from "./inline.ts";
 import { withRetries } from "./retry.ts";
 import { isKeyRefused, keepRefusal, type OpenSource } from "./source.ts";
 
@@ -115,7 +115,7 @@ async function compareAll(
   slices: readonly Slice[],
   onProgress: (progress: { done: number; total: number }) => void,
 ): Promise<Compared> {
-  let [requests, compared, unverified, done] = [0, 0, 0, 0];
+  let [requests, compared, unverified, done, gaveUpInARow] = [0, 0, 0, 0, 0];
   const differences: Difference[] = [];
   const failures: { slice: Slice; code: string; message: string }[] = [];
   for (const slice of slices) {
@@ -127,6 +127,7 @@ async function compareAll(
       compared += comparison.compared;
       unverified += comparison.unverified.length;
       differences.push(...comparison.differences);
+      gaveUpInARow = 0;
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error;
       if (isKeyRefused(error)) {
@@ -134,6 +135,8 @@ async function compareAll(
         throw error;
       }
       failures.push({ slice, code: error.code, message: error.message });
+      gaveUpInARow = error.retryable ? gaveUpInARow + 1 : 0;
+      if (gaveUpInARow >= GIVE_UP_AFTER) throw platformUnreachable(error);
     }
     onProgress({ done: ++done, total: slices.length });
   }

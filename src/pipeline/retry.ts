@@ -36,9 +36,11 @@ export async function withRetries<T>(
 
 /** Milliseconds to wait after the n-th failed attempt. */
 export function pauseOf(error: EtlError, attempt: number): number {
-  if (error instanceof PlatformError) {
-    if (error.retryAfterMs !== undefined) return Math.min(error.retryAfterMs, CAP_MS);
-    if (error.status === 429) return SILENT_LIMIT_MS;
+  // A failed fetch wraps what the platform said.
+  const said = error instanceof PlatformError ? error : error.cause;
+  if (said instanceof PlatformError) {
+    if (said.retryAfterMs !== undefined) return Math.min(said.retryAfterMs, CAP_MS);
+    if (said.status === 429) return SILENT_LIMIT_MS;
   }
   return Math.random() * Math.min(CAP_MS, 1000 * 2 ** (attempt - 1));
 }

@@ -1,7 +1,9 @@
 import type { Clock } from "../clock.ts";
 import { configurationDigest, type EmailPolicy, type SourceConfig } from "../config.ts";
+import type { FetchStamp } from "../domain/coverage.ts";
+import type { UsageRecord } from "../domain/record.ts";
 import { WORKSPACES_PER_REQUEST } from "../domain/slice.ts";
-import { DAY_MS, HOUR_MS } from "../domain/stride.ts";
+import { floorToGrid, HOUR_MS } from "../domain/stride.ts";
 import { PlatformError, UsageError } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { BillingClient } from "../platform/billing.ts";
@@ -67,8 +69,7 @@ export async function openSource(deps: SourceDeps): Promise<OpenSource> {
   const { store, config } = deps;
   const { sourceId } = await enterSource(deps);
   try {
-    const listed = await withRetries(deps, () => learnWorkspaces(deps, sourceId), CONTACT_ATTEMPTS);
-    await bind(deps, sourceId, config.workspaceIds.length > 0 ? config.workspaceIds : listed);
+    await makeContact(deps, sourceId);
     await noteRefusal(store.db, sourceId, undefined);
   } catch (error) {
     await keepRefusal(deps, sourceId, error);
@@ -131,33 +132,31 @@ export function isKeyRefused(error: unknown): error is KeyRefused {
   return error instanceof PlatformError && (error.status === 401 || error.status === 403);
 }
 
-async function bind(deps: SourceDeps, sourceId: number, workspaceIds: readonly string[]): Promise<void> {
-  await deps.admit();
-  const organization = await deps.billing.organization({ signal: deps.signal });
-  if (organization === undefined) return;
-  await bindOrganization(deps.store, {
-    sourceId,
-    organizationId: organization.id,
-    organizationName: organization.displayName,
-    workspaceIds,
-  });
-}
-
-/** Takes in the configured workspaces and the listing; returns the ids that the listing names. */
-async function learnWorkspaces(deps: SourceDeps, sourceId: number): Promise<string[]> {
-  const { store, config } = deps;
+/** Binds the source, then takes in what it reads: one that is refused leaves nothing behind. */
+async function makeContact(deps: SourceDeps, sourceId: number): Promise<void> {
+  const { store, config, billing, signal } = deps;
+  const organization = await ask(deps, () => billing.organization({ signal }), CONTACT_ATTEMPTS);
+  const listing = await askForListing(deps, CONTACT_ATTEMPTS);
+  if (organization !== undefined) {
+    await bindOrganization(store, {
+      sourceId,
+      organizationId: organization.id,
+      organizationName: organization.displayName,
+      workspaceIds: config.workspaceIds.length > 0 ? config.workspaceIds : (listing?.ids ?? []),
+    });
+  }
   await knowWorkspaces(store.db, { sourceId, workspaceIds: config.workspaceIds });
-  const listed = await takeInListing(deps, sourceId);
-  if (listed !== undefined) {
+  if (listing !== undefined) {
+    await takeIn(deps, sourceId, listing);
     await forgetFact(store.db, { sourceId, fact: "no_listing" });
-    return listed;
+    return;
   }
   await learnFact(store.db, {
     sourceId,
     fact: "no_listing",
     evidence: "GET /api/v1/workspaces is not found",
   });
-  if ((await workspacesOf(store.db, sourceId)).length > 0) return [];
+  if ((await workspacesOf(store.db, sourceId)).length > 0) return;
   throw new UsageError({
     code: "workspaces_unknown",
     message: `${config.baseUrl} does not list its workspaces, and none is configured for source ${config.slug}.`,
@@ -165,39 +164,71 @@ async function learnWorkspaces(deps: SourceDeps, sourceId: number): Promise<stri
   });
 }
 
-async function takeInListing(deps: SourceDeps, sourceId: number): Promise<string[] | undefined> {
-  const { store, config, billing } = deps;
-  const stamp = await drawStamp(store.db);
-  await deps.admit();
-  const listing = await billing.workspaces({ includeDeleted: true, signal: deps.signal });
-  if (listing === undefined) return undefined;
-  const wanted = new Set(config.workspaceIds);
-  const workspaces = listing
-    .map((w) => ({ workspaceId: w.id.toLowerCase(), name: w.displayName, isDeleted: w.isDeleted }))
-    .filter((w) => wanted.size === 0 || wanted.has(w.workspaceId));
-  const { unlisted } = await takeListing(store, { sourceId, workspaces, stamp });
+/** A request that no slice stands behind: within the same budget, and tried again the same way. */
+function ask<T>(deps: SourceDeps, send: () => Promise<T>, attempts?: number): Promise<T> {
+  return withRetries(
+    deps,
+    async () => {
+      await deps.admit();
+      return send();
+    },
+    attempts,
+  );
+}
+
+interface Listing {
+  readonly stamp: FetchStamp;
+  readonly workspaces: readonly { workspaceId: string; name: string | null; isDeleted: boolean }[];
+  readonly ids: readonly string[];
+}
+
+/** Undefined where the server lists nothing. */
+async function askForListing(deps: SourceDeps, attempts?: number): Promise<Listing | undefined> {
+  const send = async () => {
+    const stamp = await drawStamp(deps.store.db);
+    const listed = await deps.billing.workspaces({ includeDeleted: true, signal: deps.signal });
+    const workspaces = listed?.map((w) => ({
+      workspaceId: w.id.toLowerCase(),
+      name: w.displayName,
+      isDeleted: w.isDeleted,
+    }));
+    return workspaces && { stamp, workspaces, ids: workspaces.map((w) => w.workspaceId) };
+  };
+  return ask(deps, send, attempts);
+}
+
+async function takeIn(deps: SourceDeps, sourceId: number, listing: Listing): Promise<void> {
+  const { store, config } = deps;
+  // Of those that are not configured, the ones that once were: left out, they would seem to be gone.
+  const known = (await workspacesOf(store.db, sourceId)).map((w) => w.workspaceId);
+  const wanted = new Set([...config.workspaceIds, ...known]);
+  const { unlisted } = await takeListing(store, {
+    sourceId,
+    workspaces: listing.workspaces.filter(
+      (w) => config.workspaceIds.length === 0 || wanted.has(w.workspaceId),
+    ),
+    stamp: listing.stamp,
+  });
   for (const workspaceId of unlisted) {
     deps.log.warn(
       { code: "workspace_unlisted", source: config.slug, workspaceId },
       "a known workspace is gone from the listing without being deleted: its time stays as it was loaded",
     );
   }
-  return workspaces.map((w) => w.workspaceId);
 }
 
 function evidenceOf(open: Omit<OpenSource, "evidence">): Evidence {
   // At first contact the listing has just been read; without one nothing has been asked yet.
   let renewedAt = open.facts.has("no_listing") ? Number.NEGATIVE_INFINITY : open.clock.now();
   let running: Promise<void> | undefined;
-  const ask = async () => {
-    await withRetries(open, async () => {
-      if (open.facts.has("no_listing")) await askByUsage(open);
-      else await takeInListing(open, open.sourceId);
-    });
+  const look = async () => {
+    const listing = open.facts.has("no_listing") ? undefined : await askForListing(open);
+    if (listing === undefined) await askByUsage(open);
+    else await takeIn(open, open.sourceId, listing);
     renewedAt = open.clock.now();
   };
   const renew = () => {
-    running ??= ask().finally(() => {
+    running ??= look().finally(() => {
       running = undefined;
     });
     return running;
@@ -212,29 +243,23 @@ function evidenceOf(open: Omit<OpenSource, "evidence">): Evidence {
 
 /** Where nothing is listed: a workspace that an answer over all of time names can be read. */
 async function askByUsage(open: Omit<OpenSource, "evidence">): Promise<void> {
-  const stamp = await drawStamp(open.store.db);
-  const tomorrow =
-    Math.floor(stamp.fetchedAt / DAY_MS) * DAY_MS + (open.facts.has("no_future_end") ? 0 : DAY_MS);
+  const { store, billing, dataStart: start, signal } = open;
+  const stamp = await drawStamp(store.db);
+  // Never in the future: a server that refuses that may not be known as one yet.
+  const end = floorToGrid(stamp.fetchedAt, HOUR_MS);
+  if (end <= start) return;
   const named = new Set<string>();
   const ids = open.workspaces.map((w) => w.workspaceId);
   for (let first = 0; first < ids.length; first += WORKSPACES_PER_REQUEST) {
-    await open.admit();
-    await open.billing.usage(
-      {
-        start: open.dataStart,
-        end: tomorrow,
-        groupBy: "workspace",
-        workspaceIds: ids.slice(first, first + WORKSPACES_PER_REQUEST),
-      },
-      {
-        ...(open.signal === undefined ? {} : { signal: open.signal }),
-        onRecords: (records) => {
-          for (const record of records) named.add(record.dimensionId);
-        },
-      },
+    const workspaceIds = ids.slice(first, first + WORKSPACES_PER_REQUEST);
+    const onRecords = (records: readonly UsageRecord[]) => {
+      for (const record of records) named.add(record.dimensionId);
+    };
+    await ask(open, () =>
+      billing.usage({ start, end, groupBy: "workspace", workspaceIds }, { signal, onRecords }),
     );
   }
-  await noteReadable(open.store.db, {
+  await noteReadable(store.db, {
     sourceId: open.sourceId,
     workspaceIds: [...named],
     at: stamp.fetchedAt,

@@ -10,15 +10,22 @@ const MAX_REMEMBERED = 20_000;
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}(:?\d{2}){0,2}([.,]\d{1,9})?([Zz]|[+-]\d{2}(:?\d{2})?)?$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-const remembered = new Map<string, number | undefined>();
+const remembered = new Map<string, number>();
+/** Of the record before: comparing with it costs less than a look-up, which has to hash the text first. */
+let latest: { readonly text: string; readonly instant: number } | undefined;
 
 /**
  * Epoch milliseconds of an ISO 8601 timestamp; without an offset it is UTC (design.md, rule 14). Undefined where it is
  * none. Remembered for each distinct text: luxon costs 2.3 us, a look-up 25 ns.
  */
 export function fromWireTime(text: string): number | undefined {
-  const known = remembered.get(text);
-  if (known !== undefined) return known;
+  if (text === latest?.text) return latest.instant;
+  const instant = remembered.get(text) ?? parseTime(text);
+  if (instant !== undefined) latest = { text, instant };
+  return instant;
+}
+
+function parseTime(text: string): number | undefined {
   if (!TIMESTAMP.test(text)) return undefined;
   const parsed = DateTime.fromISO(text.replace(" ", "T").toUpperCase(), { zone: "utc" });
   if (!parsed.isValid) return undefined;

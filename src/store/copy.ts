@@ -10,42 +10,48 @@ const POSTGRES_EPOCH_HOURS = 262_968;
 const MICROSECONDS_PER_HOUR = 3_600_000_000n;
 
 type BucketType = "timestamptz" | "date";
-type Visit = (seriesId: number, bucketHour: number, traces: number) => void;
+
+interface CopiedRow {
+  readonly seriesId: number;
+  readonly bucketHour: number;
+  readonly traces: number;
+}
 
 /**
  * Writes rows (series_id integer, bucket_start timestamptz or date, traces bigint) with COPY in binary, in 64 KiB
- * buffers: the fastest of the ways that were measured. `each` must visit the rows in key order. Returns their number.
+ * buffers: the fastest of the ways that were measured. `rows` come in key order; each is encoded when Postgres has taken
+ * what went before, so that no more than two buffers are ever in memory. Returns their number.
  */
 export async function copyRows(
   client: PoolClient,
-  target: { table: string; bucketType: BucketType; each: (visit: Visit) => void },
+  target: { table: string; bucketType: BucketType; rows: Iterable<CopiedRow> },
 ): Promise<number> {
-  const buffers = encodeRows(target.bucketType, target.each);
   const stream = client.query(
     copyFrom(`COPY ${target.table} (series_id, bucket_start, traces) FROM STDIN (FORMAT binary)`),
   );
   const done = once(stream, "finish");
   // A failure between two writes must not be an unhandled one before it is awaited below.
   done.catch(() => {});
-  for (const buffer of buffers.list) {
-    if (!stream.write(buffer)) await Promise.race([once(stream, "drain"), done]);
+  const encoded = encodeRows(target.bucketType, target.rows);
+  let next = encoded.next();
+  for (; next.done !== true; next = encoded.next()) {
+    if (!stream.write(next.value)) await Promise.race([once(stream, "drain"), done]);
   }
   stream.end();
   await done;
-  return buffers.rows;
+  return next.value;
 }
 
-/** 30 or 34 bytes a row: a million rows wait in 34 MB until Postgres took them. */
-function encodeRows(bucketType: BucketType, each: (visit: Visit) => void): { list: Buffer[]; rows: number } {
-  const list: Buffer[] = [];
+/** Buffers of 30 or 34 bytes a row; returns the number of rows. */
+function* encodeRows(bucketType: BucketType, rows: Iterable<CopiedRow>): Generator<Buffer, number> {
   const bucketBytes = bucketType === "date" ? 4 : 8;
   const rowBytes = 2 + 3 * 4 + 4 + bucketBytes + 8;
   let buffer = Buffer.allocUnsafe(BUFFER_BYTES);
   let at = HEADER.copy(buffer);
-  let rows = 0;
-  each((seriesId, bucketHour, traces) => {
+  let count = 0;
+  for (const { seriesId, bucketHour, traces } of rows) {
     if (at + rowBytes > BUFFER_BYTES) {
-      list.push(buffer.subarray(0, at));
+      yield buffer.subarray(0, at);
       buffer = Buffer.allocUnsafe(BUFFER_BYTES);
       at = 0;
     }
@@ -60,8 +66,9 @@ function encodeRows(bucketType: BucketType, each: (visit: Visit) => void): { lis
     // Counts are safe integers: the high word is a whole number below 2^21.
     at = buffer.writeInt32BE(Math.floor(traces / 2 ** 32), at);
     at = buffer.writeUInt32BE(traces % 2 ** 32, at);
-    rows++;
-  });
-  list.push(buffer.subarray(0, at), TRAILER);
-  return { list, rows };
+    count++;
+  }
+  yield buffer.subarray(0, at);
+  yield TRAILER;
+  return count;
 }

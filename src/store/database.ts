@@ -42,7 +42,8 @@ function isRetryable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: string }).code;
   if (code !== undefined) return RETRYABLE_STATES.test(code) || LOST_CONNECTION.has(code);
-  return /connection terminated|timeout exceeded when trying to connect/i.test(error.message);
+  // "Not queryable": the backend ended between two statements, and the next one found the connection gone.
+  return /connection terminated|not queryable|timeout exceeded when trying to connect/i.test(error.message);
 }
 
 /** Opens a pool; connects on first use. */

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { AnswerKey } from "../domain/answer.ts";
 import type { GroupBy } from "../domain/record.ts";
+import { HOUR_MS } from "../domain/stride.ts";
 import type { Database, Store } from "./database.ts";
 
 /** Entity ids in the order of the external ids; undefined where there is none. */
@@ -40,6 +41,14 @@ export async function learnNames(
       ${names.map((n) => n.entityId)}::integer[], ${names.map((n) => n.name)}::text[],
       ${names.map((n) => n.first)}::bigint[], ${names.map((n) => n.last)}::bigint[]
     ) n (id, name, first, last)
+    -- Most are known as they are, and a row that only meets its like is locked and logged all the same.
+    where not exists (
+      select from usage.entity_name same
+      where same.entity_id = n.id and md5(same.name) = md5(n.name)
+        and same.first_bucket <= to_timestamp(n.first / 1000.0)
+        and (same.last_bucket > to_timestamp(n.last / 1000.0)
+          or (same.last_bucket = to_timestamp(n.last / 1000.0) and same.fetch_number >= ${fetchNumber}))
+    )
     order by id, md5(name)
     on conflict (entity_id, md5(name)) do update
     set first_bucket = least(known.first_bucket, excluded.first_bucket),
@@ -54,49 +63,151 @@ export async function learnNames(
   `.execute(db);
 }
 
+interface NamingAnswer {
+  readonly sourceId: number;
+  readonly groupBy: GroupBy;
+  readonly fetchNumber: number;
+  /** Scope of each requested workspace, by its index. */
+  readonly scopeIds: readonly number[];
+  readonly keys: readonly AnswerKey[];
+}
+
+/** A transaction for so many: what is in flight for them is some 2 KB each. */
+const KEYS_AT_ONCE = 2000;
+
 /**
  * Enters what a whole answer names (entities, their series and names) and returns the series id of each key.
  *
  * Apart from the load, before it: it is idempotent and in no order, an entity without records harms nobody, and no
  * load waits for another one's new entities.
  */
-export async function learnKeys(
-  store: Store,
-  answer: {
-    sourceId: number;
-    groupBy: GroupBy;
-    fetchNumber: number;
-    /** Scope of each requested workspace, by its index. */
-    scopeIds: readonly number[];
-    keys: readonly AnswerKey[];
-  },
+export async function learnKeys(store: Store, answer: NamingAnswer): Promise<Int32Array> {
+  const { keys } = answer;
+  const series = new Int32Array(keys.length);
+  for (let first = 0; first < keys.length; first += KEYS_AT_ONCE) {
+    const some = keys.slice(first, first + KEYS_AT_ONCE);
+    series.set(await store.transaction(({ db }) => learnSome(db, answer, some)), first);
+  }
+  return series;
+}
+
+async function learnSome(
+  db: Database,
+  { sourceId, groupBy, fetchNumber, scopeIds }: NamingAnswer,
+  keys: readonly AnswerKey[],
 ): Promise<Int32Array> {
-  const { sourceId, groupBy, fetchNumber, scopeIds, keys } = answer;
-  if (keys.length === 0) return new Int32Array();
-  return store.transaction(async ({ db }) => {
-    const external = keys.map((key) => key.dimensionId);
-    const distinct = [...new Set(external)].sort();
-    const known = await entityIds(db, { sourceId, dimension: groupBy, externalIds: distinct });
-    if (known.includes(undefined)) {
-      await sql`
-        insert into usage.entity (source_id, dimension, external_id)
-        select ${sourceId}, ${groupBy}, id from unnest(${distinct}::text[]) id
-        on conflict do nothing
-      `.execute(db);
-    }
-    const ids = known.includes(undefined)
-      ? await entityIds(db, { sourceId, dimension: groupBy, externalIds: distinct })
-      : known;
-    const entityOf = new Map(distinct.map((id, i) => [id, ids[i] as number]));
-    const entities = external.map((id) => entityOf.get(id) as number);
-    await learnNames(db, fetchNumber, namesInTime(keys, entities));
-    await widenSeen(db, keys, entities);
-    return seriesIds(
-      db,
-      keys.map((key) => scopeIds[key.workspace] as number),
-      entities,
-    );
-  });
+  const known = await enterEntities(db, { sourceId, dimension: groupBy, seen: seenInTime(keys) });
+  const entities = keys.map((key) => (known.get(key.dimensionId) as KnownEntity).entity_id);
+  await learnNames(db, fetchNumber, namesInTime(keys, entities));
+  return enterSeries(
+    db,
+    keys.map((key) => scopeIds[key.workspace] as number),
+    entities,
+  );
+}
+
+/** First and last bucket, epoch milliseconds. */
+interface Span {
+  readonly first: number;
+  readonly last: number;
+}
+
+function toSpan({ firstHour, lastHour }: { firstHour: number; lastHour: number }): Span {
+  return { first: firstHour * HOUR_MS, last: lastHour * HOUR_MS };
+}
+
+function union(a: Span, b: Span): Span {
+  return { first: Math.min(a.first, b.first), last: Math.max(a.last, b.last) };
+}
+
+/** Of each id: an entity may stand in several workspaces of one answer. */
+function seenInTime(keys: readonly AnswerKey[]): Map<string, Span> {
+  const seen = new Map<string, Span>();
+  for (const key of keys) {
+    const span = toSpan(key);
+    seen.set(key.dimensionId, union(seen.get(key.dimensionId) ?? span, span));
+  }
+  return seen;
+}
+
+interface KnownEntity {
+  readonly entity_id: number;
+  readonly external_id: string;
+  /** Epoch milliseconds; null where only a configuration or a listing named it. */
+  readonly first: number | null;
+  readonly last: number | null;
+}
+
+interface Dimension {
+  readonly sourceId: number;
+  readonly dimension: GroupBy;
+}
+
+const ENTITY = sql`entity_id, external_id, (extract(epoch from first_seen_at) * 1000)::bigint as first,
+  (extract(epoch from last_seen_at) * 1000)::bigint as last`;
+
+/** Makes sure that entities are there, and seen no later and no earlier than `seen` says; returns them by external id. */
+async function enterEntities(
+  db: Database,
+  named: Dimension & { seen: ReadonlyMap<string, Span> },
+): Promise<Map<string, KnownEntity>> {
+  const { seen } = named;
+  // In one order in all sessions: who enters the same ids waits for the other, and neither for both.
+  const ids = [...seen.keys()].sort();
+  const known = new Map<string, KnownEntity>();
+  const note = (entities: readonly KnownEntity[]) => {
+    for (const entity of entities) known.set(entity.external_id, entity);
+    return ids.filter((id) => !known.has(id));
+  };
+  const missing = note(await findEntities(db, named, ids));
+  if (missing.length > 0) {
+    const entered = missing.map((id) => ({ id, ...(seen.get(id) as Span) }));
+    const raced = note(await insertEntities(db, named, entered));
+    if (raced.length > 0) note(await findEntities(db, named, raced));
+  }
+  await widenSeen(
+    db,
+    [...known.values()].flatMap(({ entity_id, external_id, first, last }) => {
+      const span = seen.get(external_id) as Span;
+      const isWithin = first !== null && last !== null && first <= span.first && last >= span.last;
+      return isWithin ? [] : [{ entityId: entity_id, ...span }];
+    }),
+  );
+  return known;
+}
+
+/**
+ * By `= any`, not by a join: before the first ANALYZE, Postgres takes the table for one row of this source, and joins
+ * thousands of ids to it in nested loops.
+ */
+async function findEntities(
+  db: Database,
+  { sourceId, dimension }: Dimension,
+  ids: readonly string[],
+): Promise<KnownEntity[]> {
+  const { rows } = await sql<KnownEntity>`
+    select ${ENTITY} from usage.entity
+    where source_id = ${sourceId} and dimension = ${dimension} and external_id = any (${[...ids]}::text[])
+  `.execute(db);
+  return rows;
+}
+
+async function insertEntities(
+  db: Database,
+  { sourceId, dimension }: Dimension,
+  entered: readonly (Span & { id: string })[],
+): Promise<KnownEntity[]> {
+  const { rows } = await sql<KnownEntity>`
+    insert into usage.entity (source_id, dimension, external_id, first_seen_at, last_seen_at)
+    select ${sourceId}, ${dimension}, id, to_timestamp(first / 1000.0), to_timestamp(last / 1000.0)
+    from unnest(
+      ${entered.map((e) => e.id)}::text[], ${entered.map((e) => e.first)}::bigint[],
+      ${entered.map((e) => e.last)}::bigint[]
+    ) n (id, first, last)
+    on conflict do nothing
+    returning ${ENTITY}
+  `.execute(db);
+  return rows;
 }
 
 /** One row an entity and name: an entity may stand in several workspaces of one answer. */
@@ -104,15 +215,10 @@ function namesInTime(keys: readonly AnswerKey[], entities: readonly number[]): N
   const merged = new Map<string, NameInTime>();
   keys.forEach((key, i) => {
     const entityId = entities[i] as number;
-    for (const [name, span] of key.names) {
+    for (const { name, ...hours } of key.names) {
       const at = `${entityId} ${name}`;
-      const other = merged.get(at) ?? { entityId, name, ...span };
-      merged.set(at, {
-        entityId,
-        name,
-        first: Math.min(other.first, span.first),
-        last: Math.max(other.last, span.last),
-      });
+      const span = toSpan(hours);
+      merged.set(at, { entityId, name, ...union(merged.get(at) ?? span, span) });
     }
   });
   return [...merged.values()];
@@ -120,22 +226,21 @@ function namesInTime(keys: readonly AnswerKey[], entities: readonly number[]): N
 
 async function widenSeen(
   db: Database,
-  keys: readonly AnswerKey[],
-  entities: readonly number[],
+  widened: readonly (Span & { readonly entityId: number })[],
 ): Promise<void> {
+  if (widened.length === 0) return;
   await sql`
     with seen as (
-      select id, to_timestamp(min(first) / 1000.0) as first, to_timestamp(max(last) / 1000.0) as last
+      select id, to_timestamp(first / 1000.0) as first, to_timestamp(last / 1000.0) as last
       from unnest(
-        ${entities}::integer[], ${keys.map((k) => k.first)}::bigint[], ${keys.map((k) => k.last)}::bigint[]
+        ${widened.map((w) => w.entityId)}::integer[], ${widened.map((w) => w.first)}::bigint[],
+        ${widened.map((w) => w.last)}::bigint[]
       ) n (id, first, last)
-      group by id
     ), locked as (
-      select e.entity_id
-      from usage.entity e join seen on seen.id = e.entity_id
-      where seen.first < e.first_seen_at or seen.last > e.last_seen_at or e.first_seen_at is null
-      order by e.entity_id
-      for no key update of e
+      select entity_id from usage.entity
+      where entity_id = any (${widened.map((w) => w.entityId)}::integer[])
+      order by entity_id
+      for no key update
     )
     update usage.entity e
     set first_seen_at = least(e.first_seen_at, seen.first), last_seen_at = greatest(e.last_seen_at, seen.last)
@@ -144,28 +249,37 @@ async function widenSeen(
   `.execute(db);
 }
 
-async function seriesIds(
+/** Series ids of pairs of scope and entity, in the order of the pairs; made where missing. */
+async function enterSeries(
   db: Database,
-  scopeIds: readonly number[],
+  scopes: readonly number[],
   entities: readonly number[],
 ): Promise<Int32Array> {
-  const look = () =>
-    sql<{ series_id: number | null }>`
-      select s.series_id
-      from unnest(${[...scopeIds]}::integer[], ${[...entities]}::integer[]) with ordinality k (scope_id, entity_id, n)
-      left join usage.series s on s.scope_id = k.scope_id and s.entity_id = k.entity_id
-      order by k.n
-    `.execute(db);
-  let { rows } = await look();
-  if (rows.some((row) => row.series_id === null)) {
-    await sql`
-      insert into usage.series (scope_id, entity_id)
-      select scope_id, entity_id
-      from unnest(${[...scopeIds]}::integer[], ${[...entities]}::integer[]) k (scope_id, entity_id)
-      order by scope_id, entity_id
-      on conflict do nothing
-    `.execute(db);
-    rows = (await look()).rows;
-  }
-  return Int32Array.from(rows, (row) => row.series_id as number);
+  const known = new Map([...new Set(scopes)].map((scopeId) => [scopeId, new Map<number, number>()]));
+  const note = (rows: readonly { scope_id: number; entity_id: number; series_id: number }[]) => {
+    for (const row of rows) known.get(row.scope_id)?.set(row.entity_id, row.series_id);
+    const ids = Int32Array.from(scopes, (scope, i) => known.get(scope)?.get(entities[i] as number) ?? 0);
+    return ids;
+  };
+  const find = () =>
+    sql<{ scope_id: number; entity_id: number; series_id: number }>`
+    select scope_id, entity_id, series_id from usage.series
+    where scope_id = any (${[...known.keys()]}::integer[]) and entity_id = any (${[...entities]}::integer[])
+  `.execute(db);
+  let ids = note((await find()).rows);
+  if (!ids.includes(0)) return ids;
+  const missing = [...ids.keys()].filter((i) => ids[i] === 0);
+  const inserted = await sql<{ scope_id: number; entity_id: number; series_id: number }>`
+    insert into usage.series (scope_id, entity_id)
+    select scope_id, entity_id
+    from unnest(
+      ${missing.map((i) => scopes[i])}::integer[], ${missing.map((i) => entities[i])}::integer[]
+    ) k (scope_id, entity_id)
+    order by scope_id, entity_id
+    on conflict do nothing
+    returning scope_id, entity_id, series_id
+  `.execute(db);
+  ids = note(inserted.rows);
+  // Another session entered the same one meanwhile.
+  return ids.includes(0) ? note((await find()).rows) : ids;
 }

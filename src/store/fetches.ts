@@ -74,20 +74,26 @@ export async function finishFetch(
     .execute();
 }
 
-/** Lifts the fetch numbers above all stored ones: after a restore the sequence may be behind its data. */
+/**
+ * Lifts the fetch numbers above all stored ones: after a restore the sequence may be behind its data. One process at a
+ * time: a second one must not set back what the first has lifted and drawn from.
+ */
 export async function liftFetchNumbers(db: Database): Promise<void> {
-  await sql`
-    select setval('usage.fetch_number', stored.newest)
-    from (
-      select greatest(
-        (select max(fetch_number) from usage.coverage),
-        (select max(fetch_number) from usage.fetch),
-        (select max(fetch_number) from usage.failure),
-        (select max(fetch_number) from usage.entity_name)
-      ) as newest
-    ) stored, usage.fetch_number s
-    where stored.newest > s.last_value
-  `.execute(db);
+  await db.transaction().execute(async (transaction) => {
+    await sql`select pg_advisory_xact_lock(hashtext('usage-etl fetch numbers'))`.execute(transaction);
+    await sql`
+      select setval('usage.fetch_number', stored.newest)
+      from (
+        select greatest(
+          (select max(fetch_number) from usage.coverage),
+          (select max(fetch_number) from usage.fetch),
+          (select max(fetch_number) from usage.failure),
+          (select max(fetch_number) from usage.entity_name)
+        ) as newest
+      ) stored, usage.fetch_number s
+      where stored.newest > s.last_value or (stored.newest = s.last_value and not s.is_called)
+    `.execute(transaction);
+  });
 }
 
 /** Postgres's clock, epoch milliseconds: the only one that decides what is due or settled. */

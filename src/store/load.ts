@@ -65,24 +65,13 @@ export async function loadAnswer(store: Store, whole: WholeAnswer): Promise<Load
     keys: answer.keys,
     fetchNumber: stamp.fetchNumber,
   });
-  const rows = { rankOf: ranks(series), series };
-  return store.transaction((transaction) => replaceWindow(transaction, whole, rows));
-}
-
-/** Place of each key in the order of series ids. */
-function ranks(series: Int32Array): Int32Array {
-  const order = Int32Array.from(series.keys()).sort((a, b) => (series[a] as number) - (series[b] as number));
-  const rankOf = new Int32Array(series.length);
-  order.forEach((key, rank) => {
-    rankOf[key] = rank;
-  });
-  return rankOf;
+  return store.transaction((transaction) => replaceWindow(transaction, whole, series));
 }
 
 async function replaceWindow(
   transaction: Transaction,
   whole: WholeAnswer,
-  rows: { rankOf: Int32Array; series: Int32Array },
+  seriesOf: Int32Array,
 ): Promise<LoadResult> {
   const { db, client } = transaction;
   const { window, stamp, scopeIds, answer } = whole;
@@ -101,25 +90,24 @@ async function replaceWindow(
   if (readable.length === 0) return { outcome: "unverified", ...NOTHING, unverified };
 
   const table = recordTable(window.stride);
-  const each = (visit: (series: number, bucket: number, traces: number) => void) =>
-    answer.forEachRow(rows.rankOf, (key, bucket, traces) =>
-      visit(rows.series[key] as number, bucket, traces),
-    );
+  const { bucketType } = table;
+  const rows = answer.rows(seriesOf);
   // Records exist only inside coverage: where there is none, there is nothing to compare with.
   const isFresh = !overlapped.some((fragment) => readable.includes(fragment.scopeId));
   let counts: typeof NOTHING = NOTHING;
   if (isFresh) {
-    const inserted = await copyRows(client, { table: table.name, bucketType: table.bucketType, each });
+    const inserted = await copyRows(client, { table: table.name, bucketType, rows });
     counts = { ...NOTHING, inserted };
   } else {
     await client.query(table.createStage);
-    const staged = await copyRows(client, { table: table.stage, bucketType: table.bucketType, each });
+    const staged = await copyRows(client, { table: table.stage, bucketType, rows });
     const changes = await findChanges(transaction, table, { window, scopeIds: readable });
     if (changes.emptied.some((scopeId) => !whole.confirms?.emptied.includes(scopeId))) {
       return { outcome: "unconfirmed", ...NOTHING, emptied: changes.emptied };
     }
-    const restated = await applyChanges(transaction, table, stamp);
     const { inserted, updated, retired } = changes;
+    const isChanged = inserted + updated + retired > 0;
+    const restated = isChanged ? await applyChanges(transaction, table, stamp) : 0;
     counts = { ...NOTHING, inserted, updated, retired, unchanged: staged - inserted - updated, restated };
   }
   await replaceCoverage(db, whole, { readable, overlapped });
@@ -169,17 +157,14 @@ async function findChanges(
   table: RecordTable,
   within: { window: Window; scopeIds: readonly number[] },
 ): Promise<{ inserted: number; updated: number; retired: number; emptied: number[] }> {
-  await client.query(table.stageChanges, [
+  const values = [
     within.scopeIds,
     new Date(within.window.start).toISOString(),
     new Date(within.window.end).toISOString(),
-  ]);
-  const { rows } = await client.query(table.countChanges, [
-    within.scopeIds,
-    new Date(within.window.start).toISOString(),
-    new Date(within.window.end).toISOString(),
-  ]);
-  return rows[0];
+  ];
+  const staged = await client.query(table.stageChanges, values);
+  if (staged.rowCount === 0) return { inserted: 0, updated: 0, retired: 0, emptied: [] };
+  return (await client.query(table.countChanges, values)).rows[0];
 }
 
 async function applyChanges({ client }: Transaction, table: RecordTable, stamp: FetchStamp): Promise<number> {

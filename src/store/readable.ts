@@ -12,11 +12,18 @@ export async function noteReadable(
   named: { sourceId: number; workspaceIds: readonly string[]; at: number },
 ): Promise<void> {
   await sql`
+    with locked as (
+      select w.entity_id
+      from usage.workspace w join usage.entity e on e.entity_id = w.entity_id
+      where e.source_id = ${named.sourceId} and e.external_id = any (${[...named.workspaceIds]}::text[])
+        and (w.unlisted_since is null or w.unlisted_since <= ${new Date(named.at)})
+      order by w.entity_id
+      for no key update of w
+    )
     update usage.workspace w
     set readable_at = greatest(w.readable_at, ${new Date(named.at)})
-    from usage.entity e
-    where e.entity_id = w.entity_id and e.source_id = ${named.sourceId}
-      and e.external_id = any (${[...named.workspaceIds]}::text[])
+    from locked
+    where locked.entity_id = w.entity_id
   `.execute(db);
 }
 
@@ -37,11 +44,20 @@ export async function splitByEvidence(
   const since = new Date(asked.since ?? stamp.fetchedAt - READABLE_FOR_MS);
   const named = [...answer.named()].map((index) => scopeIds[index] as number);
   if (named.length > 0) {
+    // A late answer does not bring back what a newer listing took away. In key order: scopes of other strides and groupings share these rows, and so do listings.
     await sql`
-      update usage.workspace w set readable_at = ${new Date(stamp.fetchedAt)}
-      from usage.scope s
-      where s.scope_id = any (${named}::integer[]) and w.entity_id = s.workspace_id
-        and (w.readable_at is null or w.readable_at < ${new Date(stamp.fetchedAt)})
+      with locked as (
+        select w.entity_id
+        from usage.workspace w join usage.scope s on s.workspace_id = w.entity_id
+        where s.scope_id = any (${named}::integer[])
+          and (w.readable_at is null or w.readable_at < ${new Date(stamp.fetchedAt)})
+          and (w.unlisted_since is null or w.unlisted_since <= ${new Date(stamp.fetchedAt)})
+        order by w.entity_id
+        for no key update of w
+      )
+      update usage.workspace w set readable_at = greatest(w.readable_at, ${new Date(stamp.fetchedAt)})
+      from locked
+      where locked.entity_id = w.entity_id
     `.execute(db);
   }
   const { rows } = await sql<{ scope_id: number }>`

@@ -76,11 +76,7 @@ async function stageExport({ client }: Transaction, { answer, scopeIds }: Export
   await copyRows(client, {
     table: "pg_temp.usage_export_row",
     bucketType: "timestamptz",
-    each: (visit) =>
-      answer.forEachRow(
-        answer.keys.map((_, key) => key),
-        visit,
-      ),
+    rows: answer.rows(answer.keys.map((_, key) => key)),
   });
 }
 

@@ -37,17 +37,35 @@ export async function takeListing(
 ): Promise<{ unlisted: string[] }> {
   const { sourceId, workspaces, stamp } = listing;
   const ids = workspaces.map((w) => w.workspaceId);
+  const at = new Date(stamp.fetchedAt);
   return store.transaction(async ({ db }) => {
     await enter(db, sourceId, ids);
+    // In key order, as loads take these rows. What newer evidence said of a workspace stays.
     await sql`
+      with locked as (
+        select w.entity_id, e.external_id
+        from usage.workspace w join usage.entity e on e.entity_id = w.entity_id
+        where e.source_id = ${sourceId}
+        order by w.entity_id
+        for no key update of w
+      )
       update usage.workspace w
-      set readable_at = case when l.id is null then null else greatest(w.readable_at, ${new Date(stamp.fetchedAt)}) end,
-          is_deleted = coalesce(l.deleted, w.is_deleted),
-          unlisted_since = case when l.id is null then coalesce(w.unlisted_since, now()) end
-      from usage.entity e
+      set readable_at = case
+            when w.unlisted_since > ${at} then w.readable_at
+            when l.id is not null then greatest(w.readable_at, ${at})
+            when w.readable_at > ${at} then w.readable_at
+          end,
+          unlisted_since = case
+            when w.unlisted_since > ${at} then w.unlisted_since
+            when l.id is not null then null
+            when w.readable_at > ${at} then w.unlisted_since
+            else coalesce(w.unlisted_since, ${at})
+          end,
+          is_deleted = coalesce(l.deleted, w.is_deleted)
+      from locked
       left join unnest(${ids}::text[], ${workspaces.map((w) => w.isDeleted)}::boolean[]) l (id, deleted)
-        on l.id = e.external_id
-      where e.entity_id = w.entity_id and e.source_id = ${sourceId}
+        on l.id = locked.external_id
+      where locked.entity_id = w.entity_id
     `.execute(db);
     // A listing names the present: its names count for the hour under way.
     const entities = await entityIds(db, { sourceId, dimension: "workspace", externalIds: ids });

@@ -1,0 +1,162 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../src/domain/stride.ts";
+import { resolvePostgres } from "../../src/services/resolve.ts";
+import { type Ended, start, usageEtl } from "../support/cli.ts";
+import { poll } from "../support/poll.ts";
+import { farFromTheNextHour } from "../support/source.ts";
+import { dump } from "../support/tables.ts";
+
+/** The demo as somebody tries it first: twice over, and killed half way. */
+
+/** Hours for two days that are settled as well. */
+const ENV = { USAGE_HOURLY_FOR: "P5D" };
+const DATA_START = Date.UTC(2026, 0, 5);
+const WORKSPACES = 5;
+
+interface Shown {
+  extracted: { groupBy: string; stride: string; planned: number; requests: number; fewest: number }[];
+  reconciliation: { differences: unknown[]; compared: number };
+}
+
+async function folder(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), "usage-etl-demo-"));
+  // Started by root, Postgres runs as another user, who must get there: else the data goes elsewhere and stays.
+  await chmod(dir, 0o711);
+  onTestFinished(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+const demo = (dir: string) => usageEtl(["demo", "--once", "--json", "--data-dir", dir], ENV);
+
+function shown(ended: Ended): Shown {
+  expect([ended.code, ended.stderr.replace(/^Postgres: .*\n/, "")]).toEqual([0, ""]);
+  const round = JSON.parse(ended.stdout) as Shown;
+  expect(round.reconciliation.differences).toEqual([]);
+  expect(round.reconciliation.compared).toBeGreaterThan(10_000);
+  for (const { groupBy, stride, planned, requests, fewest } of round.extracted) {
+    expect([groupBy, stride, requests, fewest]).toEqual([groupBy, stride, planned, planned]);
+  }
+  return round;
+}
+
+/** Looks into the database that a demo left behind. */
+async function look<T>(
+  dir: string,
+  work: (sql: <R>(text: string, given?: unknown[]) => Promise<R[]>) => Promise<T>,
+) {
+  const postgres = await resolvePostgres({ dataDir: dir, env: {}, say: () => {} });
+  const client = new pg.Client({ connectionString: postgres.url });
+  try {
+    await client.connect();
+    return await work(async (text, given = []) => (await client.query(text, given)).rows);
+  } finally {
+    await client.end();
+    await postgres.close();
+  }
+}
+
+/** Hours of settled time that were loaded, times workspaces, by grouping and stride: each once is the least there is. */
+async function settledHours(dir: string): Promise<Record<string, number>> {
+  return look(dir, async (sql) => {
+    const rows = await sql<{ key: string; hours: number }>(
+      `SELECT group_by || ' ' || stride AS key,
+              sum(workspaces * extract(epoch FROM least(period_end, $1) - period_start) / 3600)::integer AS hours
+       FROM usage.fetch WHERE purpose = 'load' AND outcome = 'loaded' AND period_start < $1 GROUP BY 1`,
+      [new Date(settledUntil())],
+    );
+    return Object.fromEntries(rows.map(({ key, hours }) => [key, hours]));
+  });
+}
+
+const settledUntil = () => (Math.floor(Date.now() / DAY_MS) - 3) * DAY_MS;
+
+function once(): Record<string, number> {
+  const day = (WORKSPACES * (settledUntil() - DATA_START)) / HOUR_MS;
+  const hour = WORKSPACES * 48;
+  return Object.fromEntries(
+    ["workspace", "project", "user", "api_key"].flatMap((by) => [
+      [`${by} day`, day],
+      [`${by} hour`, hour],
+    ]),
+  );
+}
+
+/** Everything stored of settled time. */
+const settled = (dir: string) =>
+  look(dir, async (sql) => {
+    const cut = new Date(settledUntil()).toISOString().slice(0, 10);
+    const { records } = await dump({ sql });
+    return records.filter((line) => (/ (\d{4}-\d{2}-\d{2})/.exec(line)?.[1] ?? "") < cut);
+  });
+
+/** Command lines of processes that name the folder. */
+function processesOf(dir: string): string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        return [readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ")];
+      } catch {
+        return [];
+      }
+    })
+    .filter((line) => line.includes(dir));
+}
+
+test("twice over: no difference, the fewest requests, and no settled time fetched again", async () => {
+  await farFromTheNextHour();
+  const dir = await folder();
+  const first = shown(await demo(dir));
+  expect(await settledHours(dir)).toEqual(once());
+  const before = await settled(dir);
+
+  const second = shown(await demo(dir));
+  expect(await settledHours(dir)).toEqual(once());
+  expect(await settled(dir)).toEqual(before);
+  const requests = (round: Shown) => round.extracted.reduce((sum, one) => sum + one.requests, 0);
+  expect(requests(second)).toBeLessThan(requests(first) / 2);
+  await poll(() => processesOf(dir).length === 0);
+
+  // Killed half way in another folder, and started again: the same settled figures, and nothing fetched twice.
+  const other = await folder();
+  const running = start(["demo", "--once", "--json", "--data-dir", other], ENV);
+  await poll(() => loadedSoFar(other).then((count) => count >= 60), { deadlineMs: 30_000, everyMs: 5 });
+  running.process.kill("SIGKILL");
+  expect((await running.ended).stdout).toBe("");
+  shown(await demo(other));
+  expect(await settled(other)).toEqual(before);
+  const fetched = await settledHours(other);
+  // A load that was committed, its line in the ledger not yet, is the only thing that may lack here.
+  for (const [key, hours] of Object.entries(once())) expect(fetched[key]).toBeLessThanOrEqual(hours);
+  expect(Object.keys(fetched).sort()).toEqual(Object.keys(once()).sort());
+  await poll(() => processesOf(other).length === 0);
+}, 180_000);
+
+/** Loads that the ledger of a running demo counts; 0 while there is none. */
+async function loadedSoFar(dir: string): Promise<number> {
+  let note: { port: number; password: string };
+  try {
+    note = JSON.parse(readFileSync(join(dir, "postgres/server.json"), "utf8"));
+  } catch {
+    return 0;
+  }
+  const client = new pg.Client({ host: "127.0.0.1", user: "postgres", database: "postgres", ...note });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query(
+      "SELECT count(*)::integer AS n FROM usage.fetch WHERE outcome = 'loaded'",
+    );
+    return rows[0].n;
+  } catch {
+    // Not there yet, or without a schema.
+    return 0;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

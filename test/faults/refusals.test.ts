@@ -1,0 +1,244 @@
+import { describe, expect, test } from "vitest";
+import { DAY_MS } from "../../src/domain/stride.ts";
+import { eachRecord, startProxy } from "../support/proxy.ts";
+import { type Bench, setup } from "../support/source.ts";
+import { differences, dump, inLedger, inStore, together } from "../support/tables.ts";
+
+/** What the platform refuses or gets wrong costs as little as it can, is kept, and heals by itself. */
+
+const everything = ({ standin, dataStart, today, workspaceIds }: Bench) => {
+  const end = today + DAY_MS;
+  return together(
+    inLedger(standin, { stride: "day", range: { start: dataStart, end }, workspaceIds }),
+    inLedger(standin, { stride: "hour", range: { start: today - DAY_MS, end }, workspaceIds }),
+  );
+};
+const usage = { path: "/granular-usage" };
+
+describe("one bad record", () => {
+  test("costs one bucket, is kept with the time to ask again, and heals", async () => {
+    const bench = await setup({ workspaces: [0, 1], hourlyForMs: DAY_MS });
+    const bad = new Date(bench.dataStart + 2 * DAY_MS).toISOString().replace(".000Z", "Z");
+    const project = bench.standin.organisation.projects[2];
+    const proxy = await startProxy(
+      bench.standin.url,
+      eachRecord((record) =>
+        record.dimensions.project_id === project?.id && record.time_bucket === bad
+          ? { ...record, traces: -1 }
+          : record,
+      ),
+    );
+    const { run } = await bench.sync({ baseUrl: proxy.url });
+    expect(run.failures.map(({ code }) => code)).toEqual(["answer_invalid"]);
+    expect(run.failures[0]?.message).toContain("traces = -1");
+
+    const lost = new Map(
+      [...everything(bench)].filter(([key]) => {
+        const [groupBy, stride, at, workspace] = key.split(" ");
+        const isIt = groupBy === "project" && stride === "day" && workspace === project?.workspace.id;
+        return isIt && Date.parse(at ?? "") === Date.parse(bad);
+      }),
+    );
+    expect(lost.size).toBeGreaterThan(0);
+    const rest = new Map([...everything(bench)].filter(([key]) => !lost.has(key)));
+    expect(differences(await inStore(bench), rest)).toEqual([]);
+
+    const failures = await bench.sql<{ from: Date; to: Date; minutes: number; status: string }>(
+      `SELECT period_start AS from, period_end AS to, extract(epoch FROM retry_at - failed_at)::integer / 60 AS minutes
+       FROM usage.failure`,
+    );
+    expect(
+      failures.map(({ from, to, minutes }) => [from.toISOString(), to.getTime() - from.getTime(), minutes]),
+    ).toEqual([[new Date(bad).toISOString(), DAY_MS, 60]]);
+    const shown = await bench.sql<{ coverage_status: string; traces: null }>(
+      `SELECT coverage_status, traces FROM reporting.fct_usage_project_daily
+       WHERE usage_date = $1::date AND workspace_id = $2`,
+      [bad.slice(0, 10), project?.workspace.id],
+    );
+    expect(shown).toEqual([{ coverage_status: "failed", traces: null }]);
+
+    // Before its time it is not asked for again; then it is, and goes.
+    const asked = () => proxy.seen.filter((url) => url.searchParams.get("start_time") === bad).length;
+    const before = asked();
+    await bench.sync({ baseUrl: proxy.url });
+    expect(asked()).toBe(before);
+    await bench.passTime();
+    await bench.sync({ baseUrl: proxy.url });
+    const [again] = await bench.sql<{ attempts: number; minutes: number }>(
+      "SELECT attempts, extract(epoch FROM retry_at - failed_at)::integer / 60 AS minutes FROM usage.failure",
+    );
+    expect(again).toEqual({ attempts: 2, minutes: 120 });
+    proxy.rewrite = () => undefined;
+    await bench.passTime();
+    await bench.sync({ baseUrl: proxy.url });
+    expect((await dump(bench)).failures).toEqual([]);
+    expect(differences(await inStore(bench), everything(bench))).toEqual([]);
+    expect((await dump(bench)).restatements).toEqual([]);
+  });
+
+  test.each([
+    ["a text for a number", { traces: "12" }],
+    ["a bucket that is no time", { time_bucket: "yesterday" }],
+    ["a bucket outside the window", { time_bucket: "2025-01-01T00:00:00Z" }],
+    ["more than a number can hold exactly", { traces: 2 ** 53 }],
+  ])("%s is stored nowhere, and the rest is", async (_, change) => {
+    const bench = await setup({ workspaces: [0], hourlyForMs: 0 });
+    const user = bench.standin.organisation.streams.find(({ user }) => user !== null)?.user;
+    const day = new Date(bench.dataStart + DAY_MS).toISOString().replace(".000Z", "Z");
+    const proxy = await startProxy(
+      bench.standin.url,
+      eachRecord((record) =>
+        record.dimensions.user_id === user?.id && record.time_bucket === day
+          ? { ...record, ...(change as object) }
+          : record,
+      ),
+    );
+    await bench.sync({ baseUrl: proxy.url });
+    const book = inLedger(bench.standin, {
+      stride: "day",
+      range: { start: bench.dataStart, end: bench.today + DAY_MS },
+      workspaceIds: bench.workspaceIds,
+    });
+    const stored = await inStore(bench, ["day"]);
+    // What is stored is right, and at most the one day of the one grouping is not stored.
+    const wrong = [...stored].filter(([key, traces]) => book.get(key) !== traces);
+    expect(wrong).toEqual([]);
+    const missing = [...book.keys()].filter((key) => !stored.has(key));
+    expect(missing.length).toBeGreaterThan(0);
+    for (const key of missing) expect(key).toMatch(/^user day /);
+    proxy.rewrite = () => undefined;
+    await bench.passTime();
+    await bench.sync();
+    expect(differences(await inStore(bench, ["day"]), book)).toEqual([]);
+  });
+
+  test("of a workspace that the platform chokes on leaves the others alone", async () => {
+    const bench = await setup({ workspaces: [0, 1, 2], hourlyForMs: 0 });
+    const [, chokes = ""] = bench.workspaceIds;
+    bench.standin.faults.script({
+      fault: { kind: "status", status: 422 },
+      times: 10_000,
+      match: { ...usage, query: { group_by: "workspace", workspace_ids: chokes } },
+    });
+    const { run } = await bench.sync();
+    expect(new Set(run.failures.flatMap(({ slice }) => slice.workspaceIds))).toEqual(new Set([chokes]));
+    const book = [
+      ...inLedger(bench.standin, {
+        stride: "day",
+        range: { start: bench.dataStart, end: bench.today + DAY_MS },
+        workspaceIds: bench.workspaceIds,
+      }),
+    ].filter(([key]) => !(key.startsWith("workspace ") && key.includes(chokes)));
+    expect(differences(await inStore(bench, ["day"]), new Map(book))).toEqual([]);
+  });
+});
+
+test("a server that refuses every request is not asked for every bucket by itself", async () => {
+  const bench = await setup({ days: 300, workspaces: [0, 1, 2], hourlyForMs: 31 * DAY_MS });
+  const source = await bench.open();
+  bench.standin.faults.script({ fault: { kind: "status", status: 400 }, times: 100_000, match: usage });
+  const { planned, requests } = await bench.sync();
+  // Ten months of days in four groupings are thousands of buckets.
+  expect(requests).toBeLessThan(planned + 150);
+  expect(source.workspaces).toHaveLength(3);
+  expect(await inStore(bench)).toEqual(new Map());
+});
+
+describe("a refused key", () => {
+  test.each([
+    [401, { kind: "status", status: 401 }],
+    [403, { kind: "status", status: 403 }],
+    [403, { kind: "status", status: 403, content_type: "text/html", body: "<html>Forbidden</html>" }],
+  ] as const)(
+    "(%i) stops the source at once and is kept, and a good key clears it",
+    async (status, fault) => {
+      const bench = await setup({ workspaces: [0, 1], hourlyForMs: 3 * DAY_MS });
+      bench.standin.faults.script({ fault, times: 1000, skip: 5, match: usage });
+      const before = bench.standin.requests.count;
+      await expect(bench.sync()).rejects.toMatchObject({ status });
+      // Those that were under way, and none after.
+      expect(bench.standin.requests.count - before).toBeLessThanOrEqual(2 + 5 + 4);
+      const refused = () =>
+        bench.sql<{ refused_code: string | null }>("SELECT refused_code FROM usage.source");
+      expect(await refused()).toEqual([{ refused_code: status === 401 ? "unauthorized" : "forbidden" }]);
+      // What was loaded stays, and what was not is no failure of its range.
+      const stored = await inStore(bench);
+      expect(stored.size).toBeGreaterThan(0);
+      expect((await dump(bench)).failures).toEqual([]);
+
+      bench.standin.faults.clear();
+      await bench.sync();
+      expect(await refused()).toEqual([{ refused_code: null }]);
+      const { standin, workspaceIds, today, dataStart } = bench;
+      const hours = { start: today - 3 * DAY_MS, end: today + DAY_MS };
+      const days = { start: dataStart, end: today + DAY_MS };
+      expect(
+        differences(
+          await inStore(bench),
+          together(
+            inLedger(standin, { stride: "hour", range: hours, workspaceIds }),
+            inLedger(standin, { stride: "day", range: days, workspaceIds }),
+          ),
+        ),
+      ).toEqual([]);
+    },
+  );
+
+  test("that is revoked is said at first contact", async () => {
+    const bench = await setup({ workspaces: [0] });
+    await bench.sync();
+    bench.standin.access.revoked = true;
+    await expect(bench.open()).rejects.toMatchObject({ status: 401 });
+    expect(bench.waits).toEqual([]);
+  });
+});
+
+describe("a platform that goes down in the middle", () => {
+  test("ends the round after three slices, and nothing is lost", async () => {
+    const bench = await setup({ workspaces: [0, 1], hourlyForMs: 4 * DAY_MS });
+    bench.standin.faults.script({ fault: { kind: "reset" }, times: 100_000, skip: 8, match: usage });
+    const before = bench.standin.requests.count;
+    await expect(bench.sync()).rejects.toMatchObject({ code: "platform_unreachable" });
+    // Three that gave up after eight attempts, and the three others under way.
+    expect(bench.standin.requests.count - before).toBeLessThanOrEqual(2 + 8 + 6 * 8);
+    const stored = await inStore(bench);
+    expect(stored.size).toBeGreaterThan(0);
+
+    bench.standin.faults.clear();
+    await bench.sync();
+    // What gave up waits for its time, and for no longer.
+    await bench.passTime();
+    await bench.sync();
+    expect((await dump(bench)).failures).toEqual([]);
+    const { standin, workspaceIds, today, dataStart } = bench;
+    const hours = { start: today - 4 * DAY_MS, end: today + DAY_MS };
+    const days = { start: dataStart, end: today + DAY_MS };
+    const book = together(
+      inLedger(standin, { stride: "hour", range: hours, workspaceIds }),
+      inLedger(standin, { stride: "day", range: days, workspaceIds }),
+    );
+    expect(differences(await inStore(bench), book)).toEqual([]);
+  });
+
+  test("an abort in the middle keeps what was loaded and leaves no half", async () => {
+    const bench = await setup({ workspaces: [0, 1] });
+    const abort = new AbortController();
+    const source = await bench.open({ signal: abort.signal });
+    bench.standin.faults.script({ fault: { kind: "hang" }, times: 100, skip: 4, match: usage });
+    const { planSource, routineDemand } = await import("../../src/pipeline/plan.ts");
+    const { runInline } = await import("../../src/pipeline/inline.ts");
+    const slices = await planSource(source, {
+      wanted: routineDemand(source, Date.now()),
+      reprocess: "missing",
+    });
+    const reason = new Error("enough");
+    const run = runInline(source, slices, ({ done }) => {
+      if (done === 4) abort.abort(reason);
+    });
+    await expect(run).rejects.toBe(reason);
+    bench.standin.faults.clear();
+    await bench.sync();
+    expect(differences(await inStore(bench), everything(bench))).toEqual([]);
+    expect((await dump(bench)).failures).toEqual([]);
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, expect, test } from "vitest";
+import { HOUR_MS } from "../../src/domain/stride.ts";
+import type { FaultStep } from "../../src/standin/faults.ts";
+import type { StandinOptions } from "../../src/standin/server.ts";
+import { type Bench, setup } from "../support/source.ts";
+import { dump } from "../support/tables.ts";
+
+/** Whatever goes wrong on the way, a round ends with the tables of a round in which nothing did. */
+
+/** SEED=n runs the dice of one failure again. */
+const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+
+let undisturbed: { hour: number; now: number; tables: Awaited<ReturnType<typeof dump>> } | undefined;
+
+/** A round on a server that does this; its tables, beside those of an undisturbed one. */
+async function disturbed(disturb: (bench: Bench) => void, standin: Omit<StandinOptions, "now"> = {}) {
+  const workspaces = [0, 1];
+  const hour = Math.floor(Date.now() / HOUR_MS);
+  if (undisturbed?.hour !== hour) {
+    const calm = await setup({ workspaces });
+    await calm.sync();
+    undisturbed = { hour, now: calm.now, tables: await dump(calm) };
+  }
+  const bench = await setup({ workspaces, now: undisturbed.now, standin });
+  const { run } = await bench.sync({ opened: () => disturb(bench) });
+  return { bench, run, tables: await dump(bench), expected: undisturbed.tables };
+}
+
+const usage = { path: "/granular-usage" };
+const script = (bench: Bench, ...steps: FaultStep[]) => bench.standin.faults.script(...steps);
+
+describe("waits", () => {
+  test.each([
+    ["10 s after a 429 that says nothing", undefined, 10_000],
+    ["as long as a 429 says", 3, 3_000],
+    ["as long as a 429 says, five minutes at most", 86_400, 300_000],
+  ])("%s", async (_, retryAfter, wait) => {
+    const fault = {
+      kind: "status",
+      status: 429,
+      ...(retryAfter === undefined ? {} : { retry_after: retryAfter }),
+    };
+    const { bench, tables, expected } = await disturbed((b) =>
+      script(b, { fault: fault as FaultStep["fault"], times: 3, skip: 2, match: usage }),
+    );
+    expect(bench.waits).toEqual([wait, wait, wait]);
+    expect(tables).toEqual(expected);
+  });
+
+  test("until the date that a 429 names", async () => {
+    const { bench, tables, expected } = await disturbed((b) =>
+      script(b, {
+        fault: { kind: "status", status: 429, retry_after: new Date(Date.now() + 40_000).toUTCString() },
+        match: usage,
+      }),
+    );
+    expect(bench.waits).toHaveLength(1);
+    expect(bench.waits[0]).toBeGreaterThan(20_000);
+    expect(bench.waits[0]).toBeLessThanOrEqual(40_000);
+    expect(tables).toEqual(expected);
+  });
+
+  test("longer each time, up to a bound, on a server that fails on", async () => {
+    const { bench, run } = await disturbed((b) =>
+      script(b, {
+        fault: { kind: "status", status: 503 },
+        times: 7,
+        match: { ...usage, query: { group_by: "user", workspace_ids: b.workspaceIds[0] ?? "" } },
+      }),
+    );
+    expect(run.failures).toEqual([]);
+    expect(bench.waits).toHaveLength(7);
+    bench.waits.forEach((ms, i) => {
+      // Several slices of this workspace may share the seven.
+      expect(ms).toBeLessThanOrEqual(1000 * 2 ** i);
+    });
+  });
+});
+
+describe("ends in the same tables", () => {
+  const faults: [string, FaultStep["fault"], Omit<StandinOptions, "now">?][] = [
+    ["500", { kind: "status", status: 500 }],
+    ["502", { kind: "status", status: 502 }],
+    ["408", { kind: "status", status: 408 }],
+    ["resets", { kind: "reset" }],
+    ["bodies cut short of their length", { kind: "cut", framing: "length", at: "half" }],
+    ["bodies whose length promises one byte more", { kind: "cut", framing: "length", at: "all" }],
+    ["chunks without the last one, all of the text there", { kind: "cut", framing: "chunked", at: "all" }],
+    ["chunks that end half way", { kind: "cut", framing: "chunked", at: "half" }],
+    ["gzip without its trailer", { kind: "cut", framing: "gzip" }],
+    ["gzip ended by the connection half way", { kind: "cut", framing: "close", at: "half" }],
+    [
+      "text ended by the connection half way",
+      { kind: "cut", framing: "close", at: "half" },
+      { compress: false },
+    ],
+    ["slow bodies", { kind: "slow", ms: 150 }],
+    ["whole bodies in chunks", { kind: "whole", framing: "chunked" }],
+    ["whole bodies ended by the connection", { kind: "whole", framing: "close" }, { compress: false }],
+  ];
+  test.each(faults)("%s", async (_, fault, standin) => {
+    const { bench, run, tables, expected } = await disturbed(
+      (b) => script(b, { fault, times: 6, skip: 1, match: usage }),
+      standin,
+    );
+    expect(run.failures).toEqual([]);
+    expect(bench.standin.faults.inspect().fired).toBe(6);
+    expect(tables).toEqual(expected);
+  });
+
+  test.each([0, 1, 2])(`all of them by the dice of seed ${SEED} + %i, once they have passed`, async (n) => {
+    const { bench, expected } = await disturbed((b) =>
+      b.standin.faults.set({
+        seed: SEED + n,
+        rates: {
+          ...{ "429": 0.03, "429-retry-after": 0.03, "500": 0.03, "503": 0.03, reset: 0.06 },
+          ...{ "cut-length": 0.04, "cut-chunked": 0.04, "cut-close": 0.04, "cut-gzip": 0.04 },
+        },
+      }),
+    );
+    expect(bench.standin.faults.inspect().fired).toBeGreaterThan(0);
+    // A slice may have had eight in a row.
+    bench.standin.faults.clear();
+    await bench.passTime();
+    await bench.sync();
+    expect(await dump(bench)).toEqual(expected);
+  });
+
+  test.each(["chunked", "close"] as const)("every body framed by %s", async (framing) => {
+    const { run, tables, expected } = await disturbed(() => {}, { framing, compress: false });
+    expect(run.failures).toEqual([]);
+    expect(tables).toEqual(expected);
+  });
+});

@@ -1,0 +1,67 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { onTestFinished } from "vitest";
+
+/** What a proxy in front of the platform makes of an answer; undefined leaves it as it is. */
+export type Rewrite = (answer: { readonly url: URL; readonly text: string }) => string | undefined;
+
+export interface Proxy {
+  readonly url: string;
+  /** Takes effect with the next request. */
+  rewrite: Rewrite;
+  /** Path and query of every request, in order. */
+  readonly seen: URL[];
+}
+
+/** Stands between the product and `target` and rewrites bodies: faults that a platform's own server never makes. */
+export async function startProxy(target: string, rewrite: Rewrite): Promise<Proxy> {
+  const seen: URL[] = [];
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url ?? "/", target);
+    seen.push(url);
+    try {
+      const answer = await fetch(url, {
+        headers: { "x-api-key": String(request.headers["x-api-key"] ?? ""), "accept-encoding": "identity" },
+      });
+      const text = await answer.text();
+      const body = Buffer.from(proxy.rewrite({ url, text }) ?? text);
+      response.writeHead(answer.status, {
+        "content-type": answer.headers.get("content-type") ?? "text/plain",
+        "content-length": body.length,
+      });
+      response.end(body);
+    } catch {
+      response.destroy();
+    }
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  onTestFinished(
+    () =>
+      new Promise<void>((closed) => {
+        server.close(() => closed());
+        server.closeAllConnections();
+      }),
+  );
+  const proxy: Proxy = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    rewrite,
+    seen,
+  };
+  return proxy;
+}
+
+interface WireRecord {
+  time_bucket: string;
+  dimensions: Record<string, string | null>;
+  traces: number;
+}
+
+/** Rewrites the records of usage answers one by one; everything else passes. */
+export function eachRecord(change: (record: WireRecord, url: URL) => WireRecord): Rewrite {
+  return ({ url, text }) => {
+    if (!url.pathname.endsWith("/granular-usage")) return undefined;
+    const answer = JSON.parse(text) as { usage?: WireRecord[] };
+    if (answer.usage === undefined) return undefined;
+    return JSON.stringify({ ...answer, usage: answer.usage.map((record) => change(record, url)) });
+  };
+}

@@ -1,0 +1,218 @@
+import { pino } from "pino";
+import { onTestFinished } from "vitest";
+import { type EmailPolicy, Secret, type SourceConfig } from "../../src/config.ts";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/stride.ts";
+import { type RunResult, runInline } from "../../src/pipeline/inline.ts";
+import { type PlanRequest, planSource, routineDemand } from "../../src/pipeline/plan.ts";
+import { type ReconcileRequest, type ReconcileResult, reconcile } from "../../src/pipeline/reconcile.ts";
+import { type OpenSource, openSource } from "../../src/pipeline/source.ts";
+import { createBillingClient } from "../../src/platform/billing.ts";
+import { createPlatformHttp } from "../../src/platform/http.ts";
+import { type Standin, type StandinOptions, startStandin } from "../../src/standin/server.ts";
+import type { Store } from "../../src/store/database.ts";
+import { storeNow } from "../../src/store/fetches.ts";
+import { poll } from "./poll.ts";
+import { setupMigrated } from "./store.ts";
+
+/** A migrated database, a stand-in and what joins them: everything a use case of the pipeline needs, fresh. */
+export interface Bench {
+  readonly databaseUrl: string;
+  readonly store: Store;
+  readonly standin: Standin;
+  /** Where the stand-in's clock stands. */
+  readonly now: number;
+  /** UTC midnight that began the stand-in's day. */
+  readonly today: number;
+  readonly dataStart: number;
+  /** The platform ids that sources of this bench are configured with; empty: listed. */
+  readonly workspaceIds: readonly string[];
+  /** Milliseconds of every wait that a source's clock was asked for, in order. */
+  readonly waits: number[];
+  /** Lines of the log, from `debug` on. */
+  readonly logs: Record<string, unknown>[];
+  /** First contact, as a new process makes it. */
+  open(how?: OpenOptions): Promise<OpenSource>;
+  /** One routine round in a process of its own. */
+  sync(how?: OpenOptions): Promise<Round>;
+  /** What `usage-etl backfill` does, in a process of its own. */
+  fetch(request: PlanRequest, how?: OpenOptions): Promise<Round>;
+  reconcile(request?: Partial<ReconcileRequest>, how?: OpenOptions): Promise<ReconcileResult>;
+  /** Lets whatever waits for its time be due now: kept failures and the daily probes. */
+  passTime(): Promise<void>;
+  sql<T>(text: string, parameters?: unknown[]): Promise<T[]>;
+}
+
+interface Round {
+  readonly source: OpenSource;
+  readonly run: RunResult;
+  /** Slices that were planned. */
+  readonly planned: number;
+  /** Usage requests of the platform that the stand-in saw. */
+  readonly requests: number;
+}
+
+interface OpenOptions {
+  readonly config?: Partial<SourceConfig>;
+  readonly settings?: Partial<OpenSource["settings"]>;
+  /** Default: the stand-in; a proxy's address in its place. */
+  readonly baseUrl?: string;
+  readonly store?: Store;
+  readonly signal?: AbortSignal;
+  /** Called between first contact and the work. */
+  readonly opened?: (source: OpenSource) => void;
+}
+
+interface BenchOptions {
+  readonly standin?: Omit<StandinOptions, "now">;
+  /** Of another bench, so that both platforms say the same. */
+  readonly now?: number;
+  /** Whole UTC days with usage before today. Default 6: three of them are settled. */
+  readonly days?: number;
+  /** Indices of the stand-in's workspaces to be configured with; default: none, so they are listed. */
+  readonly workspaces?: readonly number[];
+  readonly settleAfterMs?: number;
+  readonly hourlyForMs?: number;
+  readonly userEmail?: EmailPolicy;
+}
+
+/** The default of `USAGE_SETTLE_AFTER`. */
+const SETTLED_DAYS_AGO = 3;
+
+/**
+ * The stand-in's clock stands still, so that its answers can be held against its ledger; Postgres's runs on. Everything
+ * is closed when the test ends, and a connection left open fails it.
+ */
+export async function setup(options: BenchOptions = {}): Promise<Bench> {
+  const started = await farFromTheNextHour();
+  const now = options.now ?? started;
+  const today = floorToGrid(now, DAY_MS);
+  const dataStart = today - (options.days ?? 6) * DAY_MS;
+  const { store, url } = await setupMigrated();
+  const closers: (() => Promise<void>)[] = [];
+  // Before the database goes: hooks of a test run in reverse order.
+  onTestFinished(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const standin = await startStandin({
+    dataStart: new Date(dataStart).toISOString().slice(0, 10),
+    now: () => now,
+    ...options.standin,
+  });
+  closers.push(() => standin.close());
+  const workspaceIds = (options.workspaces ?? []).map(
+    (index) => standin.organisation.workspaces[index]?.id ?? "",
+  );
+  const waits: number[] = [];
+  const logs: Record<string, unknown>[] = [];
+  const log = pino({ level: "debug", base: null }, { write: (line) => void logs.push(JSON.parse(line)) });
+
+  const open: Bench["open"] = async (how = {}) => {
+    const config: SourceConfig = {
+      slug: "default",
+      baseUrl: how.baseUrl ?? standin.url,
+      apiKey: new Secret(standin.apiKey),
+      organizationId: undefined,
+      workspaceIds,
+      dataStart: new Date(dataStart).toISOString().slice(0, 10),
+      rateLimit: 1000,
+      ...how.config,
+    };
+    const billing = createBillingClient(
+      createPlatformHttp({ baseUrl: config.baseUrl, apiKey: config.apiKey.reveal() }),
+    );
+    closers.push(() => billing.close());
+    const source = await openSource({
+      store: how.store ?? store,
+      billing,
+      config,
+      settings: {
+        settleAfterMs: options.settleAfterMs ?? SETTLED_DAYS_AGO * DAY_MS,
+        hourlyForMs: options.hourlyForMs ?? DAY_MS,
+        userEmail: options.userEmail ?? "keep",
+        ...how.settings,
+      },
+      log,
+      clock: {
+        now: Date.now,
+        wait: async (ms, signal) => {
+          signal?.throwIfAborted();
+          waits.push(ms);
+        },
+      },
+      attempts: 8,
+      admit: async () => {},
+      ...(how.signal === undefined ? {} : { signal: how.signal }),
+    });
+    how.opened?.(source);
+    return source;
+  };
+  const run = async (source: OpenSource, request: PlanRequest): Promise<Round> => {
+    const slices = await planSource(source, request);
+    const before = standin.requests.count;
+    const result = await runInline(source, slices);
+    return { source, run: result, planned: slices.length, requests: standin.requests.count - before };
+  };
+  const sql = async <T>(text: string, parameters: unknown[] = []): Promise<T[]> =>
+    store.transaction(async ({ client }) => (await client.query(text, parameters)).rows as T[]);
+  return {
+    databaseUrl: url,
+    store,
+    standin,
+    now,
+    today,
+    dataStart,
+    workspaceIds,
+    waits,
+    logs,
+    open,
+    async sync(how) {
+      const source = await open(how);
+      const wanted = routineDemand(source, await storeNow(source.store.db));
+      return run(source, { wanted, reprocess: "missing" });
+    },
+    fetch: async (request, how) => run(await open(how), request),
+    async reconcile(request, how) {
+      const source = await open(how);
+      const range = { start: source.dataStart, end: await storeNow(source.store.db) };
+      return reconcile(source, { range, stride: "day", repair: false, ...request });
+    },
+    async passTime() {
+      await sql("UPDATE usage.failure SET retry_at = now() - interval '1 s'");
+      await sql(
+        "UPDATE usage.source_fact SET probe_after = now() - interval '1 s' WHERE probe_after IS NOT NULL",
+      );
+    },
+    sql,
+  };
+}
+
+/** The busiest hour of a stream with user and key on that UTC day: what a test adds to or takes from. */
+export function senderOn(standin: Standin, workspace: number, day: number) {
+  const { organisation, ledger } = standin;
+  const edges = Array.from({ length: 25 }, (_, hour) => day + hour * HOUR_MS);
+  const busiest = organisation.streams
+    .filter(
+      ({ project, user, key }) =>
+        project.workspace === organisation.workspaces[workspace] && user !== null && key !== null,
+    )
+    .flatMap(({ project, user, key, ...stream }) =>
+      [...ledger.counts({ project, user, key, ...stream }, edges)].map((traces, hour) => ({
+        project,
+        user,
+        key,
+        at: day + hour * HOUR_MS,
+        traces,
+      })),
+    )
+    .reduce((most, one) => (one.traces > most.traces ? one : most));
+  if (busiest.traces < 2) throw new Error(`no traffic on ${new Date(day).toISOString()}`);
+  return busiest;
+}
+
+/** A round takes seconds; one that runs into the next hour needs one window more. */
+export async function farFromTheNextHour(): Promise<number> {
+  return poll(() => (Date.now() % HOUR_MS < HOUR_MS - 10_000 ? Date.now() : 0), {
+    deadlineMs: 15_000,
+    everyMs: 100,
+  });
+}

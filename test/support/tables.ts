@@ -1,0 +1,146 @@
+import type { GroupBy } from "../../src/domain/record.ts";
+import { GROUPINGS } from "../../src/domain/record.ts";
+import { STRIDE_MS, type Stride } from "../../src/domain/stride.ts";
+import type { Interval } from "../../src/domain/window.ts";
+import type { Standin } from "../../src/standin/server.ts";
+import type { Bench } from "./source.ts";
+
+/** What is stored and what the stand-in's ledger says, as lines of the same form: one a key, its traces behind. */
+
+/** `group_by stride bucket workspace dimension` to traces; absent is zero. */
+export type Figures = Map<string, number>;
+
+interface Asked {
+  readonly stride: Stride;
+  readonly range: Interval;
+  readonly groupings?: readonly GroupBy[];
+  /** Platform ids; default: all that the key reads. */
+  readonly workspaceIds?: readonly string[];
+}
+
+/** The book itself, summed here: nothing of the stand-in's answers and nothing of the product stands between. */
+export function inLedger(standin: Standin, asked: Asked): Figures {
+  const figures: Figures = new Map();
+  const { ledger, organisation, access } = standin;
+  const size = STRIDE_MS[asked.stride];
+  const count = (asked.range.end - asked.range.start) / size;
+  const edges = Array.from({ length: count + 1 }, (_, i) => asked.range.start + i * size);
+  const asks = (id: string) => asked.workspaceIds === undefined || asked.workspaceIds.includes(id);
+  for (const stream of organisation.streams) {
+    const { project, user, key } = stream;
+    const { workspace } = project;
+    if (!asks(workspace.id) || !access.canRead(workspace)) continue;
+    const ids: Record<GroupBy, string> = {
+      workspace: workspace.id,
+      project: project.id,
+      user: user?.id ?? "",
+      api_key: key?.shortKey ?? "",
+    };
+    ledger.counts(stream, edges).forEach((traces, i) => {
+      if (traces === 0) return;
+      for (const groupBy of asked.groupings ?? GROUPINGS) {
+        const key = line(groupBy, asked.stride, edges[i] ?? 0, workspace.id, ids[groupBy]);
+        figures.set(key, (figures.get(key) ?? 0) + traces);
+      }
+    });
+  }
+  return figures;
+}
+
+/** The records of these strides that are stored, zeros left out. */
+export async function inStore(
+  { sql }: Bench,
+  strides: readonly Stride[] = ["hour", "day"],
+): Promise<Figures> {
+  const rows = await sql<Stored>(
+    `SELECT c.group_by, c.stride, r.bucket_start, w.external_id AS workspace, e.external_id AS dimension, r.traces
+     FROM (
+       SELECT series_id, bucket_start, traces FROM usage.hourly_record
+       UNION ALL
+       SELECT series_id, bucket_start::timestamp AT TIME ZONE 'UTC', traces FROM usage.dated_record
+     ) r
+     JOIN usage.series s USING (series_id)
+     JOIN usage.scope c USING (scope_id)
+     JOIN usage.entity w ON w.entity_id = c.workspace_id
+     JOIN usage.entity e ON e.entity_id = s.entity_id
+     WHERE c.stride = ANY ($1) AND r.traces > 0`,
+    [strides],
+  );
+  return new Map(
+    rows.map((row) => [
+      line(row.group_by, row.stride, row.bucket_start.getTime(), row.workspace, row.dimension),
+      row.traces,
+    ]),
+  );
+}
+
+interface Stored {
+  group_by: string;
+  stride: string;
+  bucket_start: Date;
+  workspace: string;
+  dimension: string;
+  traces: number;
+}
+
+function line(groupBy: string, stride: string, at: number, workspace: string, dimension: string): string {
+  return `${groupBy} ${stride} ${new Date(at).toISOString()} ${workspace} ${dimension}`;
+}
+
+/** Lines that differ, at most twenty: a message to read instead of ten thousand lines. */
+export function differences(stored: Figures, expected: Figures): string[] {
+  return [...new Set([...stored.keys(), ...expected.keys()])]
+    .filter((key) => stored.get(key) !== expected.get(key))
+    .sort()
+    .slice(0, 20)
+    .map((key) => `${key}: stored ${stored.get(key) ?? "nothing"}, ledger ${expected.get(key) ?? "nothing"}`);
+}
+
+/** Several figures of different keys in one. */
+export function together(...all: readonly Figures[]): Figures {
+  return new Map(all.flatMap((figures) => [...figures]));
+}
+
+/** Traces by grouping and stride. */
+export function totals(figures: Figures): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (const [key, traces] of figures) {
+    const [groupBy, stride] = key.split(" ");
+    sums[`${groupBy} ${stride}`] = (sums[`${groupBy} ${stride}`] ?? 0) + traces;
+  }
+  return sums;
+}
+
+/**
+ * Everything a reader can see, without what tells two runs apart (numbers, times of fetches, order of ids): equal dumps
+ * are equal tables. Fragments of coverage that touch are one.
+ */
+export async function dump(bench: Pick<Bench, "sql">) {
+  const lines = async (text: string) =>
+    (await bench.sql<{ line: string }>(text)).map((row) => row.line).sort();
+  return {
+    records: await lines(`
+      SELECT concat_ws(' ', src.slug, c.group_by, c.stride, r.bucket_start, w.external_id, e.external_id, r.traces) AS line
+      FROM (
+        SELECT series_id, bucket_start::text, traces FROM usage.hourly_record
+        UNION ALL SELECT series_id, bucket_start::text, traces FROM usage.dated_record
+      ) r
+      JOIN usage.series s USING (series_id) JOIN usage.scope c USING (scope_id)
+      JOIN usage.source src USING (source_id)
+      JOIN usage.entity w ON w.entity_id = c.workspace_id JOIN usage.entity e ON e.entity_id = s.entity_id`),
+    coverage: await lines(`
+      SELECT concat_ws(' ', c.group_by, c.stride, w.external_id, v.settled, range_agg(tstzrange(period_start, period_end))) AS line
+      FROM usage.coverage v JOIN usage.scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
+      GROUP BY c.group_by, c.stride, w.external_id, v.settled`),
+    failures: await lines(`
+      SELECT concat_ws(' ', c.group_by, c.stride, w.external_id, f.state, f.code, f.period_start, f.period_end) AS line
+      FROM usage.failure f JOIN usage.scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id`),
+    names: await lines(`
+      SELECT concat_ws(' ', e.dimension, e.external_id, quote_literal(n.name), e.first_seen_at, e.last_seen_at) AS line
+      FROM usage.entity e LEFT JOIN usage.entity_name n USING (entity_id)`),
+    restatements: await lines(`
+      SELECT concat_ws(' ', c.group_by, c.stride, t.bucket_start, e.external_id, t.old_traces, '>', t.new_traces) AS line
+      FROM usage.restatement t JOIN usage.series s USING (series_id) JOIN usage.scope c USING (scope_id)
+      JOIN usage.entity e ON e.entity_id = s.entity_id`),
+  };
+}

@@ -1,0 +1,46 @@
+import { CommanderError } from "commander";
+import { describe, expect, test } from "vitest";
+import { describeError, EXIT, exitCodeOf, firstExit } from "../../../src/cli/exit.ts";
+import { EtlError, PlatformError, UnreachableError, UsageError } from "../../../src/errors.ts";
+
+const facts = { code: "a_code", message: "It is wrong.", next: "Mend it." };
+const platform = (more: Partial<ConstructorParameters<typeof PlatformError>[0]>) =>
+  new PlatformError({ ...facts, method: "GET", url: "https://x.example", ...more });
+
+describe("of several exit codes", () => {
+  test.each([
+    [[0, 4, 3, 6, 5, 2], 2],
+    [[0, 4, 3, 6, 5], 5],
+    [[0, 4, 3, 6], 6],
+    [[1, 4, 3, 0], 3],
+    [[1, 4, 0], 4],
+    [[0, 1], 1],
+    [[0, 0], 0],
+    [[], 0],
+  ])("%j the first that applies is %i", (exits, first) => {
+    expect(firstExit(exits)).toBe(first);
+  });
+});
+
+describe("an error's exit code", () => {
+  test.each([
+    ["help was asked for", new CommanderError(0, "commander.help", ""), EXIT.done],
+    ["a wrong flag", new CommanderError(1, "commander.unknownOption", ""), EXIT.usage],
+    ["a wrong setting", new UsageError(facts), EXIT.usage],
+    ["a server out of reach", new UnreachableError(facts), EXIT.unreachable],
+    ["401", platform({ status: 401 }), EXIT.refused],
+    ["403", platform({ status: 403 }), EXIT.refused],
+    ["no answer", platform({ code: "network", retryable: true }), EXIT.unreachable],
+    ["no answer in time", platform({ code: "timeout", retryable: true }), EXIT.unreachable],
+    ["a gateway's 502, to the last attempt", platform({ status: 502, retryable: true }), EXIT.unreachable],
+    ["404", platform({ status: 404 }), EXIT.unexpected],
+    ["anything of ours", new EtlError(facts), EXIT.unexpected],
+    ["a bug", new TypeError("x"), EXIT.unexpected],
+  ])("%s", (_, error, exit) => {
+    expect(exitCodeOf(error)).toBe(exit);
+  });
+});
+
+test("an error says what is wrong, what to do and its code", () => {
+  expect(describeError(new UsageError(facts))).toBe("It is wrong.\n  Mend it. [a_code]");
+});

@@ -1,0 +1,72 @@
+import { Command } from "commander";
+import { describe, expect, test } from "vitest";
+import { groupingsOf, rangeOf, withRange, withSelection, workspacesOf } from "../../../src/cli/options.ts";
+
+/** What a command makes of its flags. */
+function parse(...args: string[]) {
+  const command = withSelection(withRange(new Command("x")))
+    .exitOverride()
+    .configureOutput({ writeErr: () => {} });
+  return command
+    .parse(args, { from: "user" })
+    .opts<Parameters<typeof rangeOf>[0] & { workspace?: string[] }>();
+}
+
+describe("an instant", () => {
+  test.each([
+    ["2026-03-01", "2026-03-01T00:00:00Z"],
+    ["2026-03-01T05", "2026-03-01T05:00:00Z"],
+    ["2026-03-01T05:30", "2026-03-01T05:30:00Z"],
+    ["2026-03-01T05:30:00Z", "2026-03-01T05:30:00Z"],
+    ["2026-03-01T05:30+05:30", "2026-03-01T00:00:00Z"],
+    ["2028-02-29", "2028-02-29T00:00:00Z"],
+  ])("%s is %s, whatever the local time", (text, utc) => {
+    expect(parse("--from", text).from).toBe(Date.parse(utc));
+  });
+
+  test.each([
+    "10:00",
+    "2026",
+    "2026-3-1",
+    "2026-02-30",
+    "2027-02-29",
+    "today",
+    "",
+    "2026-03-01T25:00",
+    "20260301",
+  ])("%j is none", (text) => {
+    expect(() => parse("--from", text)).toThrow(/is invalid|not a day/);
+  });
+});
+
+describe("a range", () => {
+  const [start, end] = [Date.UTC(2026, 2, 1), Date.UTC(2026, 2, 2)];
+  test("is half-open and needs both ends, or a default for the one that is missing", () => {
+    expect(rangeOf({ from: start, to: end })).toEqual({ start, end });
+    expect(rangeOf({ from: start }, { start: 0, end })).toEqual({ start, end });
+    expect(() => rangeOf({ from: start })).toThrow(/--to is missing/);
+    expect(() => rangeOf({ to: end })).toThrow(/--from is missing/);
+  });
+  test.each([
+    [end, start],
+    [start, start],
+  ])("from %i to %i is reversed", (from, to) => {
+    expect(() => rangeOf({ from, to })).toThrow(/is not before/);
+  });
+});
+
+describe("a selection", () => {
+  test("is all groupings and workspaces by day, unless it is said", () => {
+    expect(parse()).toMatchObject({ stride: "day" });
+    expect(groupingsOf({})).toEqual(["workspace", "project", "user", "api_key"]);
+    expect(groupingsOf({ groupBy: "user" })).toEqual(["user"]);
+    expect(workspacesOf(undefined, ["a", "b"])).toEqual(["a", "b"]);
+  });
+  test("takes several workspaces, in any case, and refuses one that is not known by naming those that are", () => {
+    const { workspace } = parse("--workspace", "AB", "cd", "--workspace", "EF");
+    expect(workspace).toEqual(["ab", "cd", "ef"]);
+    expect(() => workspacesOf(["x"], ["a", "b"])).toThrow(
+      expect.objectContaining({ next: "Known are: a, b." }),
+    );
+  });
+});

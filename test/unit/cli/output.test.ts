@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { instant, table } from "../../../src/cli/output.ts";
+
+test("an instant is as short as it can be said", () => {
+  expect(instant(Date.UTC(2026, 2, 1))).toBe("2026-03-01");
+  expect(instant(Date.UTC(2026, 2, 1, 5))).toBe("2026-03-01T05:00Z");
+});
+
+test("a table has numbers to the right, their digits grouped, and a dash for nothing", () => {
+  const lines = table(
+    ["name", "traces"],
+    [
+      ["a", 1234567],
+      ["long name", null],
+    ],
+  ).split("\n");
+  expect(lines.map((line) => line.trimEnd())).toEqual([
+    "name          traces",
+    "a          1,234,567",
+    "long name          -",
+  ]);
+});

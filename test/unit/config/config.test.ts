@@ -1,0 +1,224 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inspect } from "node:util";
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  configurationDigest,
+  describeSettings,
+  readConfig,
+  requireDatabaseUrl,
+  requireSources,
+} from "../../../src/config.ts";
+import { UsageError } from "../../../src/errors.ts";
+
+const KEY = "lsv2_sk_do_not_show";
+const ID = "11111111-2222-3333-4444-555555555555";
+const SOURCE = { USAGE_BASE_URL: "https://api.example.com", USAGE_API_KEY: KEY };
+
+function file(content: string, name = "secret"): string {
+  const dir = mkdtempSync(join(tmpdir(), "usage-etl-config-"));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const path = join(dir, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+/** The lines that a wrong environment is refused with. */
+function problemsOf(environment: Record<string, string>): string[] {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    expect(error.code).toBe("configuration_invalid");
+    const [head, ...lines] = error.message.split("\n  ");
+    expect(head).toBe(`The configuration has ${lines.length} problem${lines.length > 1 ? "s" : ""}:`);
+    return lines;
+  }
+  throw new Error("was taken");
+}
+
+describe("defaults", () => {
+  test("are those of the documentation", () => {
+    expect(readConfig(SOURCE)).toMatchObject({
+      settleAfterMs: 3 * 86_400_000,
+      hourlyForMs: 31 * 86_400_000,
+      reconcileForMs: 45 * 86_400_000,
+      userEmail: "keep",
+      logLevel: "warn",
+      sources: [{ slug: "default", dataStart: "2026-01-05", rateLimit: 200, workspaceIds: [] }],
+    });
+  });
+
+  test("an empty variable counts as unset", () => {
+    expect(
+      readConfig({ ...SOURCE, USAGE_DATA_START: "", DATABASE_URL: "", USAGE_API_KEY_FILE: "" }),
+    ).toMatchObject({
+      databaseUrl: undefined,
+      sources: [{ dataStart: "2026-01-05" }],
+    });
+  });
+
+  test("every setting has a sentence", () => {
+    for (const { name, about } of describeSettings())
+      expect([name, about]).toEqual([name, expect.stringMatching(/\.$/)]);
+  });
+
+  test("nobody's other variables are looked at, and the result cannot be changed", () => {
+    const config = readConfig({ ...SOURCE, PATH: "/bin", DATABASE_ULR: "x" });
+    expect(Object.isFrozen(config)).toBe(true);
+  });
+});
+
+describe("what is wrong", () => {
+  test("is said together, each with its name and value", () => {
+    const problems = problemsOf({
+      USAGE_BASE_URL: "api.example.com",
+      USAGE_API_KEY: KEY,
+      USAGE_SETTLE_AFTR: "P1D",
+      USAGE_SETTLE_AFTER: "3 days",
+      USAGE_WORKSPACE_IDS: `${ID},abc`,
+      USAGE_DATA_START: "2026-02-30",
+      USAGE_RATE_LIMIT: "0",
+      USAGE_USER_EMAIL: "hide",
+      USAGE_LOG_LEVEL: "loud",
+    });
+    expect(problems).toHaveLength(8);
+    const said = (text: string) => expect(problems.join("\n")).toContain(text);
+    said("USAGE_SETTLE_AFTR is not a setting; did you mean USAGE_SETTLE_AFTER?");
+    said("USAGE_BASE_URL is not an http or https URL");
+    said("USAGE_SETTLE_AFTER is not an ISO 8601 duration");
+    said('USAGE_WORKSPACE_IDS has "abc"');
+    said("USAGE_DATA_START is not a day");
+    said("USAGE_RATE_LIMIT must be at least 1");
+    said("USAGE_USER_EMAIL must be keep, hash or drop");
+    said("USAGE_LOG_LEVEL");
+  });
+
+  test("an unknown variable like none of ours has no suggestion", () => {
+    expect(problemsOf({ USAGE_ELEPHANTS: "2" })).toEqual(["USAGE_ELEPHANTS is not a setting"]);
+  });
+
+  test.each(["DATABASE_URL", "REDIS_URL", "USAGE_API_KEY"])("%s and its file both set", (name) => {
+    const value = name === "REDIS_URL" ? "redis://x" : "postgres://x";
+    expect(problemsOf({ [name]: value, [`${name}_FILE`]: file(value) })).toEqual([
+      `${name} and ${name}_FILE are both set; keep one`,
+    ]);
+  });
+
+  test("a file for what is no secret is no setting, instead of silently nothing", () => {
+    expect(problemsOf({ USAGE_BASE_URL_FILE: file("https://x.example") })).toEqual([
+      expect.stringMatching(/^USAGE_BASE_URL_FILE is not a setting/),
+    ]);
+  });
+
+  test("a secret's file that is not there or empty", () => {
+    const empty = file("\n");
+    expect(problemsOf({ DATABASE_URL_FILE: empty, USAGE_API_KEY_FILE: "/nowhere/key" })).toEqual([
+      `DATABASE_URL_FILE ${empty} is empty`,
+      expect.stringMatching(/^USAGE_API_KEY_FILE \/nowhere\/key cannot be read: ENOENT/),
+    ]);
+  });
+
+  test("a base URL that holds a password is refused without repeating it", () => {
+    const problems = problemsOf({ ...SOURCE, USAGE_BASE_URL: "https://me:hunter2@api.example.com" });
+    expect(problems).toEqual(["USAGE_BASE_URL holds a password"]);
+  });
+
+  test.each([
+    ["DATABASE_URL", "localhost/usage"],
+    ["DATABASE_URL", "mysql://me:hunter2@host/usage"],
+    ["REDIS_URL", "cache:6379"],
+  ])("a %s of %j, which is not repeated", (name, value) => {
+    const [problem, ...more] = problemsOf({ [name]: value });
+    expect(problem).toMatch(new RegExp(`^${name} is not of the form \\w+://`));
+    expect(`${problem}`).not.toContain(value);
+    expect(more).toEqual([]);
+  });
+
+  test.each(["P-1D", "-P3D", "", "15"])("a duration of %j", (text) => {
+    if (text === "") expect(readConfig({ USAGE_SETTLE_AFTER: text }).settleAfterMs).toBe(259_200_000);
+    else expect(problemsOf({ USAGE_SETTLE_AFTER: text })).toHaveLength(1);
+  });
+});
+
+describe("secrets", () => {
+  test("come from files without the line end, and show nowhere", () => {
+    const config = readConfig({
+      USAGE_BASE_URL: "https://api.example.com",
+      USAGE_API_KEY_FILE: file(`${KEY}\n`),
+      DATABASE_URL_FILE: file("postgres://me:hunter2@host/db\r\n"),
+    });
+    expect(config.sources[0]?.apiKey.reveal()).toBe(KEY);
+    expect(requireDatabaseUrl(config)).toBe("postgres://me:hunter2@host/db");
+    for (const shown of [JSON.stringify(config), inspect(config, { depth: 9 }), `${config.databaseUrl}`]) {
+      expect(shown).not.toContain(KEY);
+      expect(shown).not.toContain("hunter2");
+    }
+  });
+
+  test("the digest changes with the key and does not hold it", () => {
+    const [one, other] = [KEY, `${KEY}2`].map(
+      (USAGE_API_KEY) => readConfig({ ...SOURCE, USAGE_API_KEY }).sources[0],
+    );
+    if (one === undefined || other === undefined) throw new Error("no source");
+    expect(configurationDigest(one)).toMatch(/^[0-9a-f]{32}$/);
+    expect(configurationDigest(one)).not.toBe(configurationDigest(other));
+  });
+});
+
+describe("what is missing", () => {
+  test("is said at once by what needs it", () => {
+    const config = readConfig({});
+    expect(() => requireSources(config)).toThrow(/USAGE_BASE_URL and USAGE_API_KEY.* DATABASE_URL/);
+    expect(() => requireDatabaseUrl(config)).toThrow(/DATABASE_URL/);
+    expect(() => requireSources(readConfig({ DATABASE_URL: "postgres://x" }))).toThrow(
+      /^(?!.*DATABASE_URL).*USAGE_API_KEY/,
+    );
+  });
+
+  test("half a source is none", () => {
+    expect(readConfig({ USAGE_BASE_URL: "https://api.example.com" }).sources).toEqual([]);
+  });
+});
+
+describe("several sources", () => {
+  const read = (content: unknown, more: Record<string, string> = {}) => ({
+    USAGE_SOURCES_FILE: file(typeof content === "string" ? content : JSON.stringify(content), "sources.json"),
+    ...more,
+  });
+  const eu = { slug: "eu", baseUrl: "https://eu.example.com", apiKey: KEY };
+
+  test("are read with their own defaults, ids in lower case", () => {
+    const upper = "AAAAAAAA-2222-3333-4444-555555555555";
+    const { sources } = readConfig(read([eu, { ...eu, slug: "us", workspaceIds: [upper], rateLimit: 5 }]));
+    expect(sources).toMatchObject([
+      { slug: "eu", dataStart: "2026-01-05", rateLimit: 200, workspaceIds: [] },
+      { slug: "us", rateLimit: 5, workspaceIds: [upper.toLowerCase()] },
+    ]);
+  });
+
+  test("take keys from files", () => {
+    const { sources } = readConfig(read([{ slug: "eu", baseUrl: eu.baseUrl, apiKeyFile: file(`${KEY}\n`) }]));
+    expect(sources[0]?.apiKey.reveal()).toBe(KEY);
+  });
+
+  test.each([
+    ["not JSON", "{", "is not JSON"],
+    ["an empty list", [], "holds no source"],
+    ["a slug twice", [eu, eu], "slug eu stands twice"],
+    ["a slug with capitals", [{ ...eu, slug: "EU" }], "must be lower-case"],
+    ["an unknown field", [{ ...eu, apikey: "x" }], "apikey"],
+    ["no key", [{ slug: "eu", baseUrl: eu.baseUrl }], "needs apiKey or apiKeyFile"],
+    ["two keys", [{ ...eu, apiKeyFile: "/x" }], "needs apiKey or apiKeyFile"],
+    ["no base URL", [{ slug: "eu", apiKey: KEY }], "baseUrl"],
+  ])("%s is refused", (_, content, text) => {
+    const problems = problemsOf(read(content)).join("\n");
+    expect(problems).toContain(text);
+    expect(problems).not.toContain(KEY);
+  });
+
+  test("beside USAGE_BASE_URL are refused", () => {
+    expect(problemsOf(read([eu], SOURCE)).join("\n")).toContain("keep one way");
+  });
+});
