@@ -13,7 +13,7 @@ const GAPS = ["failed", "missing", "unverified"];
 export function addLookCommands(program: Command): void {
   withRange(program.command("coverage"))
     .description("which days are loaded and settled, by grouping and stride")
-    .option("--fail-on-gaps", "exit with 4 where a day is failed, missing or unverified")
+    .option("--fail-on-gaps", "exit with 4 where a day that is over is failed, missing or unverified")
     .action(inSession(coverage));
   program
     .command("status")
@@ -34,7 +34,7 @@ async function coverage(session: Session, options: RangeOptions & { failOnGaps?:
     isWhole ? undefined : rangeOf(options, { start: 0, end: Date.now() }),
   );
   session.output.data(lines, describeCoverage);
-  const hasGaps = lines.some((line) => GAPS.includes(line.status));
+  const hasGaps = lines.some((line) => GAPS.includes(line.status) && line.endedDays > 0);
   return options.failOnGaps === true && (hasGaps || lines.length === 0) ? EXIT.mismatch : EXIT.done;
 }
 

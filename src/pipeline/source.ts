@@ -261,7 +261,8 @@ async function askByUsage(open: Omit<OpenSource, "evidence">): Promise<void> {
   }
   await noteReadable(store.db, {
     sourceId: open.sourceId,
-    workspaceIds: [...named],
+    asked: ids,
+    named: [...named],
     at: stamp.fetchedAt,
   });
 }

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { UnreachableError, UsageError } from "../errors.ts";
+import { withoutPassword } from "../url.ts";
 import type { Service } from "./service.ts";
 
 /** Servers that the person named by `DATABASE_URL` and `REDIS_URL`: looked at once, never started, stopped or altered. */
@@ -78,14 +79,6 @@ export async function pingRedis(url: string): Promise<void> {
   } finally {
     client.disconnect();
   }
-}
-
-/** A URL fit for a message: without its password, wherever in the URL it stands. */
-export function withoutPassword(url: string): string {
-  const parsed = new URL(url);
-  parsed.password = "";
-  parsed.searchParams.delete("password");
-  return parsed.href;
 }
 
 /** The URL in `NAME` or in the file that `NAME_FILE` names; undefined where neither is set or both are empty. */

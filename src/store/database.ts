@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
-import { UnreachableError } from "../errors.ts";
+import { UnreachableError, UsageError } from "../errors.ts";
+import { withoutPassword } from "../url.ts";
 import type { DB } from "./tables.ts";
 
 export type Database = Kysely<DB>;
@@ -112,11 +113,23 @@ function over(client: pg.PoolClient): Database {
   }).withSchema("usage");
 }
 
-/** Fails with `postgres_unreachable` and the address, without its password, unless Postgres answers. */
+/**
+ * Errors: `postgres_unreachable` unless Postgres answers, `postgres_refused` where it does but not to this user or for
+ * this database. The address is shown without its password.
+ */
 export async function checkReachable(store: Store, url: string): Promise<void> {
   try {
     await sql`select 1`.execute(store.db);
   } catch (cause) {
+    // Class 28 is a refused log-in, 3D000 a database that does not exist: the server is there, the URL is wrong.
+    if (cause instanceof Error && "code" in cause && /^(28|3D)/.test(String(cause.code))) {
+      throw new UsageError({
+        code: "postgres_refused",
+        message: `Postgres at ${withoutPassword(url)} refuses the connection: ${cause.message}.`,
+        next: "Check user, password and database in DATABASE_URL.",
+        cause,
+      });
+    }
     throw new UnreachableError({
       code: "postgres_unreachable",
       message: `Postgres at ${withoutPassword(url)} does not answer: ${cause instanceof Error ? cause.message : String(cause)}`,
@@ -125,8 +138,4 @@ export async function checkReachable(store: Store, url: string): Promise<void> {
       cause,
     });
   }
-}
-
-function withoutPassword(url: string): string {
-  return URL.canParse(url) ? Object.assign(new URL(url), { password: "" }).href : "DATABASE_URL";
 }

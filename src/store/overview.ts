@@ -14,6 +14,8 @@ export interface CoverageLine {
   readonly status: string;
   /** Day x workspace. */
   readonly days: number;
+  /** Those of them that are over: today's figure may yet come. */
+  readonly endedDays: number;
   readonly firstDay: string;
   readonly lastDay: string;
 }
@@ -24,6 +26,7 @@ export async function coverageLines(db: Database, range?: Interval): Promise<Cov
   const to = range === undefined ? null : new Date(range.end);
   const { rows } = await sql<CoverageLine>`
     select source_id as source, group_by as "groupBy", stride, status, count(*)::integer as days,
+           count(*) filter (where usage_date < (now() at time zone 'UTC')::date)::integer as "endedDays",
            min(usage_date)::text as "firstDay", max(usage_date)::text as "lastDay"
     from reporting.usage_coverage_daily
     where (${from}::timestamptz is null or usage_date >= (${from}::timestamptz at time zone 'UTC')::date)

@@ -6,22 +6,29 @@ import type { Database } from "./database.ts";
 /** How long evidence that a workspace can be read stands: within it, an absent record is a zero (rule 4). */
 export const READABLE_FOR_MS = 600_000;
 
-/** Keeps that an answer fetched at that instant named these workspaces. */
+/**
+ * Keeps what an answer over all of time says of the workspaces it was asked for: those it names were readable when it
+ * was fetched, and evidence from before says nothing of the others any longer.
+ */
 export async function noteReadable(
   db: Database,
-  named: { sourceId: number; workspaceIds: readonly string[]; at: number },
+  answer: { sourceId: number; asked: readonly string[]; named: readonly string[]; at: number },
 ): Promise<void> {
+  const at = new Date(answer.at);
   await sql`
     with locked as (
-      select w.entity_id
+      select w.entity_id, e.external_id = any (${[...answer.named]}::text[]) as named
       from usage.workspace w join usage.entity e on e.entity_id = w.entity_id
-      where e.source_id = ${named.sourceId} and e.external_id = any (${[...named.workspaceIds]}::text[])
-        and (w.unlisted_since is null or w.unlisted_since <= ${new Date(named.at)})
+      where e.source_id = ${answer.sourceId} and e.external_id = any (${[...answer.asked]}::text[])
+        and (w.unlisted_since is null or w.unlisted_since <= ${at})
       order by w.entity_id
       for no key update of w
     )
     update usage.workspace w
-    set readable_at = greatest(w.readable_at, ${new Date(named.at)})
+    set readable_at = case
+      when locked.named then greatest(w.readable_at, ${at})
+      when w.readable_at > ${at} then w.readable_at
+    end
     from locked
     where locked.entity_id = w.entity_id
   `.execute(db);

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { EtlError, UsageError } from "../errors.ts";
+import { UsageError } from "../errors.ts";
 import type { Database, Store, Transaction } from "./database.ts";
 
 /** Identity and settings of a source, as the process that opens it knows them. */
@@ -112,7 +112,7 @@ export async function bindOrganization(
       .where("source_id", "=", binding.sourceId)
       .executeTakeFirstOrThrow();
     if (source.organization_id !== null && source.organization_id !== binding.organizationId) {
-      throw new EtlError({
+      throw new UsageError({
         code: "organization_changed",
         message: `Source ${source.slug} was bound to organization ${source.organization_id}; its key now speaks for ${binding.organizationId}.`,
         next: "Use a key of the first organization, or configure the other one as a source of its own (USAGE_SOURCES_FILE).",

@@ -19,7 +19,7 @@ const DATA_START = Date.UTC(2026, 0, 5);
 const WORKSPACES = 5;
 
 interface Shown {
-  extracted: { groupBy: string; stride: string; planned: number; requests: number; fewest: number }[];
+  extracted: { groupBy: string; stride: string; windows: number; requests: number; fewest: number }[];
   reconciliation: { differences: unknown[]; compared: number };
 }
 
@@ -34,12 +34,12 @@ async function folder(): Promise<string> {
 const demo = (dir: string) => usageEtl(["demo", "--once", "--json", "--data-dir", dir], ENV);
 
 function shown(ended: Ended): Shown {
-  expect([ended.code, ended.stderr.replace(/^Postgres: .*\n/, "")]).toEqual([0, ""]);
+  expect([ended.code, ended.stderr.replace(/^(Postgres|Health and metrics): .*\n/gm, "")]).toEqual([0, ""]);
   const round = JSON.parse(ended.stdout) as Shown;
   expect(round.reconciliation.differences).toEqual([]);
   expect(round.reconciliation.compared).toBeGreaterThan(10_000);
-  for (const { groupBy, stride, planned, requests, fewest } of round.extracted) {
-    expect([groupBy, stride, requests, fewest]).toEqual([groupBy, stride, planned, planned]);
+  for (const { groupBy, stride, windows, requests, fewest } of round.extracted) {
+    expect([groupBy, stride, requests, fewest]).toEqual([groupBy, stride, windows, windows]);
   }
   return round;
 }

@@ -33,7 +33,12 @@ beforeEach(async () => {
     configurationDigest: "one",
   });
   await knowWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE, OTHER] });
-  await noteReadable(store.db, { sourceId, workspaceIds: [WORKSPACE, OTHER], at: Date.now() });
+  await noteReadable(store.db, {
+    sourceId,
+    asked: [WORKSPACE, OTHER],
+    named: [WORKSPACE, OTHER],
+    at: Date.now(),
+  });
   await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
 });
 

@@ -170,9 +170,7 @@ describe("a difference", () => {
     expect(await withoutAccess(true)).toMatchObject({ differences: [], unverified: 4 });
   });
 
-  // Known: evidence of the round before stands for ten minutes where nothing is listed (store/readable.ts keeps
-  // `readable_at` of a workspace that the newest answer over all of time does not name).
-  test.fails("nor where nothing is listed, minutes after a round", async () => {
+  test("nor where nothing is listed, minutes after a round", async () => {
     expect(await withoutAccess(false)).toMatchObject({ differences: [], unverified: 4 });
   });
 });

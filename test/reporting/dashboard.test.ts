@@ -1,0 +1,230 @@
+import { readFileSync } from "node:fs";
+import pg from "pg";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { parse } from "yaml";
+import { createMetrics } from "../../src/dashboard/metrics.ts";
+import { GROUPINGS } from "../../src/domain/record.ts";
+import { createBackfill } from "../../src/store/backfills.ts";
+import type { Store } from "../../src/store/database.ts";
+import { failScopes } from "../../src/store/failures.ts";
+import { drawStamp } from "../../src/store/fetches.ts";
+import { noteReadable } from "../../src/store/readable.ts";
+import { ensureScopes, scopesOf } from "../../src/store/scopes.ts";
+import { registerSource } from "../../src/store/sources.ts";
+import { knowWorkspaces } from "../../src/store/workspaces.ts";
+import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
+
+const DEPLOY = new URL("../../docs/deploy/", import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, DEPLOY), "utf8");
+
+interface Datasource {
+  type: string;
+  uid: string;
+}
+interface Panel {
+  title: string;
+  type: string;
+  datasource?: Datasource;
+  targets?: { datasource: Datasource; rawSql?: string; expr?: string; format?: string }[];
+}
+interface Dashboard {
+  panels: Panel[];
+  templating: { list: { name: string; query: string; datasource: Datasource }[] };
+}
+
+const dashboard = JSON.parse(read("monitoring/grafana/dashboards/usage.json")) as Dashboard;
+const { groups } = parse(read("monitoring/rules.yml")) as {
+  groups: { rules: { alert: string; expr: string; labels: object; annotations: Record<string, string> }[] }[];
+};
+const rules = groups.flatMap((group) => group.rules);
+const targets = dashboard.panels.flatMap(({ title, targets = [] }) =>
+  targets.map((target) => ({ title, ...target })),
+);
+const queries = [
+  ...targets.flatMap(({ title, rawSql, format }) =>
+    rawSql === undefined ? [] : [{ title, rawSql, format }],
+  ),
+  ...dashboard.templating.list.map(({ name, query }) => ({
+    title: `variable ${name}`,
+    rawSql: query,
+    format: "variable",
+  })),
+];
+const expressions = [
+  ...targets.flatMap(({ title, expr }) => (expr === undefined ? [] : [{ title, expr }])),
+  ...rules.map(({ alert, expr }) => ({ title: alert, expr })),
+  { title: "KEDA", expr: /query: (.*)/.exec(read("kubernetes-keda.yaml"))?.[1] ?? "" },
+];
+
+const WORKSPACE = "00000000-0000-4000-8000-000000000001";
+const FROM = "2026-03-01T06:30:00Z";
+const TO = "2026-03-09T06:30:00Z";
+
+/** What Grafana makes of a query before it sends it: macros of its Postgres data source, and the variables. */
+function expand(text: string): string {
+  const variables: Record<string, string> = { source: "'default','another'", workspace: `'${WORKSPACE}'` };
+  const expanded = text
+    .replaceAll(/\$__timeFilter\(([^()]+)\)/g, `$1 BETWEEN '${FROM}' AND '${TO}'`)
+    .replaceAll("$__timeFrom()", `'${FROM}'`)
+    .replaceAll("$__timeTo()", `'${TO}'`)
+    .replaceAll(/\$\{(\w+):sqlstring\}/g, (whole, name: string) => variables[name] ?? whole);
+  const unknown = /\$[\w{]+/.exec(expanded)?.[0];
+  if (unknown !== undefined) throw new Error(`${unknown} is neither a known macro nor a variable`);
+  return expanded;
+}
+
+async function filledStore(): Promise<{ store: Store; url: string }> {
+  const { store, url } = await setupMigrated();
+  const sourceId = await registerSource(store, {
+    slug: "default",
+    baseUrl: "http://platform.test",
+    dataStart: "2026-03-01",
+    hourlyHours: 24,
+    configurationDigest: "one",
+  });
+  await knowWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
+  await noteReadable(store.db, { sourceId, workspaceIds: [WORKSPACE], at: Date.now() });
+  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
+  const window = windowOf("day", "2026-03-01", "2026-03-04");
+  for (const groupBy of GROUPINGS) {
+    const id = groupBy === "workspace" ? WORKSPACE : "00000000-0000-4000-8000-00000000000a";
+    await loadRows(store, {
+      sourceId,
+      workspaceId: WORKSPACE,
+      groupBy,
+      window,
+      rows: [["2026-03-02", id, 7, "a name"]],
+    });
+  }
+  const scopeIds = await scopesOf(store.db, {
+    sourceId,
+    groupBy: "user",
+    stride: "day",
+    workspaceIds: [WORKSPACE],
+  });
+  const failed = windowOf("day", "2026-03-05", "2026-03-06");
+  const stamp = await drawStamp(store.db);
+  await failScopes(store, {
+    scopeIds,
+    period: failed,
+    stamp,
+    state: "failed",
+    code: "test",
+    message: "test",
+  });
+  await createBackfill(store, {
+    sourceId,
+    range: failed,
+    stride: "day",
+    groupings: ["user"],
+    workspaces: 1,
+    reprocess: "all",
+    slices: [{ groupBy: "user", window: failed, scopeIds, workspaceIds: [WORKSPACE] }],
+  });
+  return { store, url };
+}
+
+describe("the SQL of the dashboard", () => {
+  test("runs as usage_reader, and shows what is loaded", async () => {
+    const { url } = await filledStore();
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    onTestFinished(() => client.end());
+    await client.query("SET ROLE usage_reader");
+    const rows = new Map<string, number>();
+    for (const { title, rawSql, format } of queries) {
+      const result = await client.query(expand(rawSql)).catch((error: Error) => {
+        throw new Error(`${title}: ${error.message}`);
+      });
+      rows.set(title, result.rows.length);
+      const names = result.fields.map(({ name }) => name);
+      if (format === "time_series") expect(names.slice(0, 2), title).toEqual(["time", "metric"]);
+      if (title === "variable workspace") expect(names).toEqual(["__value", "__text"]);
+    }
+    const empty = [...rows].filter(([, count]) => count === 0).map(([title]) => title);
+    expect(empty).toEqual(["Open differences", "Restatements"]);
+  });
+
+  test("an unknown macro or variable is refused", () => {
+    expect(() => expand("SELECT $__unknown(x)")).toThrow("$__unknown");
+    // Without sqlstring, Grafana puts a value in as it is.
+    expect(() => expand("SELECT ${source}")).toThrow("${source");
+  });
+
+  test("reads the schema reporting, and nothing else", () => {
+    for (const { title, rawSql } of queries) {
+      const tables = [...rawSql.matchAll(/\b(?:FROM|JOIN) ([\w.]+)/g)].map((found) => found[1]);
+      expect(tables.length, title).toBeGreaterThan(0);
+      expect(tables.filter((table) => !table?.startsWith("reporting."))).toEqual([]);
+    }
+  });
+});
+
+test("every panel has a data source that is provisioned", () => {
+  const { datasources } = parse(read("monitoring/grafana/datasources/datasources.yml")) as {
+    datasources: Datasource[];
+  };
+  const provisioned = datasources.map(({ type, uid }) => ({ type, uid }));
+  const used = [
+    ...dashboard.panels.flatMap(({ datasource }) => datasource ?? []),
+    ...targets.map(({ datasource }) => datasource),
+    ...dashboard.templating.list.map(({ datasource }) => datasource),
+  ];
+  for (const datasource of used) expect(provisioned).toContainEqual(datasource);
+});
+
+describe("metrics", () => {
+  /** Labels of each metric that a process which has worked exposes; a histogram under its series' names. */
+  async function exposed(): Promise<Map<string, Set<string>>> {
+    const { store } = await filledStore();
+    const metrics = createMetrics(store.db);
+    metrics.jobDone({
+      job: "feed",
+      source: "default",
+      seconds: 1,
+      counts: { requests: 1, inserted: 1 },
+    });
+    metrics.jobFailed({ job: "feed", source: "default", code: "timeout" });
+    const labels = new Map<string, Set<string>>();
+    for (const line of (await metrics.text()).split("\n")) {
+      const [, declared] = /^# TYPE (\S+)/.exec(line) ?? [];
+      const [, name = declared, pairs = ""] = /^([a-z]\w*)(?:\{(.*)\})? /.exec(line) ?? [];
+      if (name === undefined) continue;
+      const known = labels.get(name) ?? new Set();
+      for (const [, label = ""] of pairs.matchAll(/(\w+)="/g)) known.add(label);
+      labels.set(name, known);
+    }
+    return labels;
+  }
+
+  test("every metric and label that the dashboard, the alerts and the autoscaler name is exposed", async () => {
+    const labels = await exposed();
+    // Prometheus's own, and what it makes of a metric's label `job`, since its own has that name.
+    labels.set("up", new Set(["job"]));
+    for (const known of labels.values()) if (known.has("job")) known.add("exported_job");
+    for (const { title, expr } of expressions) {
+      const names = expr.match(/\busage_etl_\w+|\bup\b/g) ?? [];
+      expect(names.length, title).toBeGreaterThan(0);
+      for (const name of names) expect([...labels.keys()], title).toContain(name);
+      const known = new Set(names.flatMap((name) => [...(labels.get(name) ?? [])]));
+      const named = [
+        ...[...expr.matchAll(/\{([^}]*)\}/g)].flatMap(
+          ([, matchers = ""]) => matchers.match(/\w+(?==|!)/g) ?? [],
+        ),
+        ...[...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, by = ""]) => by.split(/,\s*/)),
+      ];
+      for (const label of named) expect([...known], `${title}: ${expr}`).toContain(label);
+    }
+  });
+});
+
+test("every alert says what is wrong, and docs/operate.md what to do about it", () => {
+  const runbook = read("../operate.md");
+  expect(runbook).toContain("## Alerts");
+  for (const { alert, labels, annotations } of rules) {
+    expect(labels).toHaveProperty("severity");
+    expect(annotations.summary).not.toBe("");
+    expect(annotations.runbook).toBe("docs/operate.md#alerts");
+    expect(runbook).toMatch(new RegExp(`^\\| \`${alert}\` \\|`, "m"));
+  }
+});

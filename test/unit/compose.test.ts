@@ -1,0 +1,261 @@
+import { execFile, execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import { describeSettings, readConfig } from "../../src/config.ts";
+
+/** What stands in for a container engine and a cluster: neither is needed to see that the files fit the program. */
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
+
+interface Service {
+  image: string;
+  profiles?: string[];
+  build?: string;
+  command?: string[];
+  environment?: Record<string, string>;
+  depends_on?: Record<string, { condition: string }>;
+  healthcheck?: { disable?: boolean; test?: string[] };
+  ports?: string[];
+  volumes?: string[];
+  restart: string;
+  stop_grace_period?: string;
+}
+
+const compose = parse(read("docker-compose.yml"), { merge: true }) as {
+  services: Record<string, Service>;
+  volumes: Record<string, unknown>;
+};
+const services = Object.entries(compose.services);
+const ours = services.filter(([, service]) => service.build !== undefined);
+
+const SETTINGS = describeSettings().flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]));
+
+/** Compose's `${NAME:-default}` and `$$`, which are all that the file uses. */
+function interpolate(text: string, given: Record<string, string> = {}): string {
+  return text.replaceAll(/\$(\$|\{(\w+):-([^}]*)\})/g, (_, all: string, name: string, otherwise: string) =>
+    all === "$" ? "$" : given[name] || otherwise,
+  );
+}
+
+function environmentOf(name: string, given: Record<string, string> = {}): Record<string, string> {
+  const { environment = {} } = compose.services[name] as Service;
+  return Object.fromEntries(
+    Object.entries(environment).map(([key, text]) => [key, interpolate(text, given)]),
+  );
+}
+
+describe("docker-compose.yml", () => {
+  test.each(["scheduler", "worker"])("%s has an environment that the program accepts", (name) => {
+    const config = readConfig(environmentOf(name));
+    expect(config.sources).toMatchObject([{ baseUrl: "http://standin:8080" }]);
+    expect(config.httpHost).toBe("0.0.0.0");
+    const live = { USAGE_BASE_URL: "https://platform.test", USAGE_API_KEY: "key", USAGE_SYNC_EVERY: "PT5M" };
+    expect(readConfig(environmentOf(name, live))).toMatchObject({
+      sources: [{ baseUrl: "https://platform.test" }],
+      syncEveryMs: 300_000,
+    });
+  });
+
+  test("every setting can be set from outside, but the sources file, which has to be mounted too", () => {
+    const settable = Object.keys(environmentOf("worker"));
+    const names = describeSettings().map(({ name }) => name);
+    expect(names.filter((name) => !settable.includes(name))).toEqual(["USAGE_SOURCES_FILE"]);
+  });
+
+  test("who waits for another's health or end can wait for it, within every profile", () => {
+    for (const [name, { depends_on = {}, profiles = [] }] of services) {
+      for (const [other, { condition }] of Object.entries(depends_on)) {
+        const awaited = compose.services[other];
+        expect(awaited, `${name} waits for ${other}`).toBeDefined();
+        if (condition === "service_healthy") expect(awaited?.healthcheck?.test, other).toBeDefined();
+        else {
+          expect(condition).toBe("service_completed_successfully");
+          expect(awaited?.restart, other).toBe("no");
+        }
+        if (awaited?.profiles !== undefined) expect(awaited.profiles).toEqual(profiles);
+      }
+    }
+  });
+
+  test("what runs on is healthy, restarted and reached from this machine alone; what ends is not restarted", () => {
+    for (const [name, { healthcheck, restart, ports = [] }] of services) {
+      expect(healthcheck?.disable === true, name).toBe(restart === "no");
+      if (restart !== "no") expect(healthcheck?.test, name).toBeDefined();
+      for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
+    }
+  });
+
+  test("mounts what there is", () => {
+    for (const mount of services.flatMap(([, { volumes = [] }]) => volumes)) {
+      const [source = ""] = mount.split(":");
+      if (source.startsWith("./")) expect(existsSync(join(ROOT, source)), source).toBe(true);
+      else expect(Object.keys(compose.volumes)).toContain(source);
+    }
+  });
+
+  test("our processes share an image and have the time to hand their jobs back", () => {
+    expect(ours.map(([name]) => name)).toEqual(["settings", "migrate", "scheduler", "worker", "standin"]);
+    expect(new Set(ours.map(([, { image }]) => image)).size).toBe(1);
+    for (const [, { command, stop_grace_period }] of ours) {
+      if (command?.[0] === "serve") expect(stop_grace_period).toBe("30s");
+    }
+  });
+
+  describe("the check of settings", () => {
+    /** Runs it as the container does, with a name service that knows the stand-in or does not. */
+    async function check(given: { USAGE_BASE_URL?: string; USAGE_API_KEY?: string; standin: boolean }) {
+      const { standin, ...settings } = given;
+      const bin = mkdtempSync(join(tmpdir(), "usage-etl-settings-"));
+      onTestFinished(() => rmSync(bin, { recursive: true }));
+      for (const [name, code] of [
+        ["getent", standin ? 0 : 2],
+        ["sleep", 0],
+      ] as const) {
+        writeFileSync(join(bin, name), `#!/bin/sh\nexit ${code}\n`);
+        chmodSync(join(bin, name), 0o755);
+      }
+      const script = interpolate(compose.services.settings?.command?.[0] ?? "");
+      return new Promise<{ code: number; said: string }>((resolve) => {
+        const child = execFile(
+          "/bin/sh",
+          ["-c", script],
+          { env: { PATH: bin, ...environmentOf("settings", settings) } },
+          (_error, _stdout, said) => resolve({ code: child.exitCode ?? -1, said }),
+        );
+      });
+    }
+
+    test("passes where all is set, and where the stand-in is there", async () => {
+      const both = { USAGE_BASE_URL: "https://platform.test", USAGE_API_KEY: "key" };
+      expect(await check({ ...both, standin: false })).toEqual({ code: 0, said: "" });
+      expect(await check({ standin: true })).toEqual({ code: 0, said: "" });
+    });
+
+    test.each([
+      [{}, ["USAGE_BASE_URL is not set", "USAGE_API_KEY is not set"]],
+      [{ USAGE_BASE_URL: "https://platform.test" }, ["USAGE_API_KEY is not set"]],
+      [{ USAGE_API_KEY: "key" }, ["USAGE_BASE_URL is not set"]],
+    ])("says what is missing of %o", async (settings, missing) => {
+      const { code, said } = await check({ ...settings, standin: missing.length === 1 });
+      expect(code).toBe(2);
+      expect(said.match(/\w+ is not set/g)).toEqual(missing);
+      expect(said).toContain("--profile demo up");
+    });
+  });
+});
+
+describe("Dockerfile", () => {
+  const lines = read("Dockerfile").replaceAll("\\\n", "").split("\n");
+
+  test("copies what there is, and what .dockerignore lets through", () => {
+    const wanted = lines
+      .filter((line) => line.startsWith("COPY ") && !line.includes("--from"))
+      .flatMap((line) => line.split(/\s+/).slice(1, -1));
+    const admitted = read(".dockerignore")
+      .split("\n")
+      .filter((line) => line.startsWith("!"))
+      .map((line) => line.slice(1));
+    expect(new Set(wanted)).toEqual(new Set(admitted));
+    for (const path of wanted) expect(existsSync(join(ROOT, path)), path).toBe(true);
+  });
+
+  test("ends as a user who is not root, on settings that the program knows", () => {
+    expect(lines.findLast((line) => line.startsWith("USER "))).toBe("USER 1000:1000");
+    const set = lines.filter((line) => line.startsWith("ENV ")).flatMap((line) => line.split(/\s+/).slice(1));
+    const names = set.map((pair) => pair.split("=")[0]);
+    expect(names.filter((name) => name !== "NODE_ENV" && !SETTINGS.includes(name ?? ""))).toEqual([]);
+  });
+});
+
+interface Pod {
+  enableServiceLinks: boolean;
+  terminationGracePeriodSeconds: number;
+  securityContext: { runAsNonRoot: boolean };
+  initContainers: { args: string[] }[];
+  containers: { args: string[]; livenessProbe: unknown; readinessProbe: unknown; startupProbe: unknown }[];
+  volumes: { name: string }[];
+}
+
+interface Manifest {
+  kind: string;
+  metadata: { name: string };
+  data?: Record<string, string>;
+  spec?: {
+    selector?: { matchLabels: object };
+    template?: { metadata: { labels: object }; spec: Pod };
+    scaleTargetRef?: { name: string };
+    triggers?: { metadata: { query: string } }[];
+  };
+}
+
+describe("Kubernetes", () => {
+  const manifests = ["docs/deploy/kubernetes.yaml", "docs/deploy/kubernetes-keda.yaml"].flatMap((path) =>
+    parseAllDocuments(read(path)).map((document) => {
+      expect(document.errors).toEqual([]);
+      return document.toJS() as Manifest;
+    }),
+  );
+  const deployments = manifests.filter(({ kind }) => kind === "Deployment");
+
+  test("sets what the program knows", () => {
+    const data = manifests.find(({ kind }) => kind === "ConfigMap")?.data ?? {};
+    expect(Object.keys(data).filter((name) => !SETTINGS.includes(name))).toEqual([]);
+    // Secrets come as files only.
+    const secret = describeSettings().filter((setting) => setting.secret);
+    expect(secret.map(({ name }) => name).filter((name) => name in data)).toEqual([]);
+  });
+
+  test("runs scheduler and worker, each after a migration, probed, not as root, without service links", () => {
+    expect(deployments.map(({ metadata }) => metadata.name)).toEqual([
+      "usage-etl-scheduler",
+      "usage-etl-worker",
+    ]);
+    for (const { spec } of deployments) {
+      expect(spec?.template?.metadata.labels).toMatchObject(spec?.selector?.matchLabels ?? { none: true });
+      const pod = spec?.template?.spec as Pod;
+      // A Service whose name begins with usage- would otherwise set USAGE_* variables, which are refused.
+      expect(pod.enableServiceLinks).toBe(false);
+      expect(pod.securityContext.runAsNonRoot).toBe(true);
+      expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(25);
+      expect(pod.initContainers.map(({ args }) => args)).toEqual([["migrate"]]);
+      expect(pod.containers).toMatchObject([
+        {
+          startupProbe: { httpGet: { path: "/livez" } },
+          livenessProbe: { httpGet: { path: "/livez" } },
+          readinessProbe: { httpGet: { path: "/readyz" } },
+        },
+      ]);
+    }
+  });
+
+  test("scales a deployment that there is, on the metric of due slices", () => {
+    const scaled = manifests.find(({ kind }) => kind === "ScaledObject")?.spec;
+    expect(deployments.map(({ metadata }) => metadata.name)).toContain(scaled?.scaleTargetRef?.name);
+    expect(scaled?.triggers?.[0]?.metadata.query).toContain("usage_etl_due_slices");
+  });
+});
+
+function hasPromtool(): boolean {
+  try {
+    execFileSync("promtool", ["--version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// Debian's package prometheus brings it; who has not goes without.
+test.skipIf(!hasPromtool())(
+  "promtool accepts the configuration, and the alerts fire when they should",
+  () => {
+    const promtool = (...args: string[]) =>
+      execFileSync("promtool", args, { cwd: join(ROOT, "docs/deploy/monitoring"), encoding: "utf8" });
+    expect(promtool("check", "config", "prometheus.yml")).toContain("SUCCESS");
+    expect(promtool("test", "rules", "rules.test.yml")).toContain("SUCCESS");
+  },
+);
