@@ -1,0 +1,187 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { GroupBy } from "../../../src/domain/record.ts";
+import { planSlices } from "../../../src/domain/slice.ts";
+import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/stride.ts";
+import { scopeStates } from "../../../src/store/scopes.ts";
+import { type Question, recordsOf, windowOf, workspacesOf } from "./commands.ts";
+import { History, SETTLE_AFTER_MS } from "./history.ts";
+import type { Lines } from "./lines.ts";
+import { bucketsOf, type ModelAnswer, type ModelRecord } from "./model.ts";
+import { FIRST_DAY, setupStore } from "./setup.ts";
+
+// Rule 16, as far as it holds to the letter. What is said of order here is said of answers from workspaces that are
+// known to be readable throughout, none of which empties a window: both of these are decided by what is known at the
+// time of the load, and ask again.
+
+const BEGUN_AT = FIRST_DAY + 2 * DAY_MS + 22 * HOUR_MS;
+const strides = fc.constantFrom<Stride[]>("hour", "day");
+const groupings = fc.constantFrom<GroupBy[]>("workspace", "project");
+
+interface Delivery {
+  readonly answer: ModelAnswer;
+  readonly failed: boolean;
+}
+
+/** Answers with their numbers and times; windows of one unit each, so that two are the same or do not meet. */
+const tiles = fc
+  .array(
+    fc.record({
+      stride: strides,
+      groupBy: groupings,
+      at: fc.nat(2),
+      workspaces: fc.constantFrom(0b001, 0b110),
+      ids: fc.array(fc.constantFrom("", "p1", "p2"), { maxLength: 3 }),
+      traces: fc.nat(3),
+      after: fc.constantFrom(1_000, 5 * HOUR_MS),
+      failed: fc.boolean(),
+    }),
+    { minLength: 2, maxLength: 8 },
+  )
+  .map((questions) => {
+    let fetchedAt = BEGUN_AT;
+    return questions.map(({ ids, traces, after, failed, ...asked }, i): Delivery => {
+      fetchedAt += after;
+      const question = { ...asked, length: 0 };
+      const rows = ["base", ...ids].flatMap((id) =>
+        [0, 1].map((workspace) => ({
+          workspace,
+          bucket: 0,
+          id,
+          name: `${id} ${traces}`,
+          traces: traces + 1,
+        })),
+      );
+      const answer = { ...windowOf(question), groupBy: asked.groupBy, workspaceIds: workspacesOf(question) };
+      const records = recordsOf(question, rows);
+      return { answer: { ...answer, records, fetchNumber: i + 1, fetchedAt }, failed };
+    });
+  });
+
+/** Places in a list, each at least once, some twice. */
+function orderOf(length: number): fc.Arbitrary<number[]> {
+  const all = Array.from({ length }, (_, i) => i);
+  return fc
+    .array(fc.nat(length - 1), { maxLength: 3 })
+    .chain((doubled) => fc.shuffledSubarray([...all, ...doubled], { minLength: length + doubled.length }));
+}
+
+test("answers that ask for the same windows come to the same tables and views in any order", async () => {
+  const bundle = await setupStore();
+  const deliver = async (deliveries: readonly Delivery[], order: readonly number[]): Promise<Lines> => {
+    const past = await History.begin(bundle);
+    await past.list(listed, 0);
+    for (const i of order) {
+      const { answer, failed } = deliveries[i] as Delivery;
+      if (failed) await past.fail(answer);
+      else await past.load(answer);
+    }
+    return orderless(await past.lines());
+  };
+  const twoOrders = tiles.chain((deliveries) =>
+    fc.tuple(fc.constant(deliveries), orderOf(deliveries.length), orderOf(deliveries.length)),
+  );
+  await fc.assert(
+    fc.asyncProperty(twoOrders, async ([deliveries, one, other]) => {
+      expect(await deliver(deliveries, one)).toEqual(await deliver(deliveries, other));
+    }),
+    { numRuns: 25 },
+  );
+});
+
+const listed = ["w1", "w2", "w3"].map((id) => ({ id, name: null, isDeleted: false }));
+
+/**
+ * Two tables tell what happened, not what is, and so tell of the order: a restatement is a change that this store saw,
+ * and a failure counts how often in a row it was met.
+ */
+function orderless(lines: Lines): Lines {
+  const { restatement, "view usage_restatement": _, failure = [], ...rest } = lines;
+  // stride, grouping, workspace, state; attempts; fetch; failed at; retry at; bucket.
+  const withoutAttempts = failure.map((line) => line.split(" ").toSpliced(7, 1).toSpliced(4, 1).join(" "));
+  return { ...rest, failure: withoutAttempts.sort() };
+}
+
+/** What the platform has: a count grows for as long as it is provisional, and never changes after. */
+function counted(asked: Omit<ModelAnswer, "records">, salt: number): ModelRecord[] {
+  const { workspaceIds, groupBy, stride, fetchNumber, fetchedAt } = asked;
+  return bucketsOf(asked).flatMap((bucket) =>
+    workspaceIds.map((workspaceId) => {
+      const truth = 10 + (((bucket / HOUR_MS) * 31 + workspaceId.charCodeAt(1) * 7 + salt) % 23);
+      const isFinal = bucket + STRIDE_MS[stride] + SETTLE_AFTER_MS <= fetchedAt;
+      const id = groupBy === "workspace" ? workspaceId : "";
+      return { workspaceId, id, name: null, bucket, traces: isFinal ? truth : truth - (fetchNumber % 5) };
+    }),
+  );
+}
+
+type Asked = Question & { readonly after: number };
+
+const meeting: fc.Arbitrary<Asked[]> = fc.array(
+  fc.record({
+    stride: strides,
+    groupBy: groupings,
+    at: fc.nat(3),
+    length: fc.nat(2),
+    workspaces: fc.integer({ min: 1, max: 7 }),
+    after: fc.constantFrom(1_000, 5 * HOUR_MS, DAY_MS),
+  }),
+  { minLength: 2, maxLength: 10 },
+);
+
+test("windows that overlap, in any order, some lost: once what is required is fetched, the tables are the platform's", async () => {
+  const bundle = await setupStore();
+  const holds = async (questions: Asked[], picks: number[], salt: number) => {
+    const past = await History.begin(bundle);
+    await past.list(listed, 0);
+    let fetchedAt = BEGUN_AT;
+    const answers = questions.map((question, i) => {
+      fetchedAt += question.after;
+      const stamp = { fetchNumber: i + 1, fetchedAt };
+      return { ...windowOf(question), ...question, workspaceIds: workspacesOf(question), ...stamp };
+    });
+    for (const pick of picks) {
+      const asked = answers[pick % answers.length];
+      if (asked !== undefined) await past.load({ ...asked, records: counted(asked, salt) });
+    }
+    // One round of what is required, late enough to settle all of it.
+    const late = fetchedAt + 10 * DAY_MS;
+    const wanted = [
+      { stride: "day" as const, range: { start: FIRST_DAY, end: FIRST_DAY + 6 * DAY_MS } },
+      { stride: "hour" as const, range: { start: FIRST_DAY, end: FIRST_DAY + 2 * DAY_MS } },
+    ];
+    const required = async () => {
+      const states = await scopeStates(bundle.store.db, {
+        sourceId: past.sourceId,
+        groupings: ["workspace", "project"],
+        strides: ["hour", "day"],
+      });
+      const scopes = states.map((state) => ({
+        ...state,
+        done: state.coverage.filter((part) => part.settled),
+      }));
+      return planSlices({ scopes, wanted, dataStart: FIRST_DAY });
+    };
+    for (const [i, { groupBy, window, workspaceIds }] of (await required()).entries()) {
+      const asked = { ...window, groupBy, workspaceIds, fetchNumber: 100 + i, fetchedAt: late };
+      const { outcome } = await past.load({ ...asked, records: counted(asked, salt) });
+      expect(outcome).toBe("loaded");
+    }
+    expect(await required()).toEqual([]);
+    const { record = [] } = await past.lines();
+    const expected = wanted.flatMap(({ stride, range }) =>
+      (["workspace", "project"] as const).flatMap((groupBy) =>
+        counted(
+          { ...range, stride, groupBy, workspaceIds: ["w1", "w2", "w3"], fetchNumber: 0, fetchedAt: late },
+          salt,
+        ).map(({ workspaceId, id, bucket, traces }) =>
+          [stride, groupBy, workspaceId, id, new Date(bucket).toISOString(), traces].join(" "),
+        ),
+      ),
+    );
+    expect(record).toEqual(expected.sort());
+  };
+  await fc.assert(fc.asyncProperty(meeting, fc.array(fc.nat(20), { maxLength: 12 }), fc.nat(1_000), holds), {
+    numRuns: 25,
+  });
+});

@@ -1,0 +1,148 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { GroupBy } from "../../../src/domain/record.ts";
+import type { Stride } from "../../../src/domain/stride.ts";
+import type { LoadResult } from "../../../src/store/load.ts";
+import { poll } from "../../support/poll.ts";
+import { NAMES, type Question, type Row, WORKSPACES } from "./commands.ts";
+import { History } from "./history.ts";
+import type { ModelAnswer } from "./model.ts";
+import { type StoreBundle, setupStore } from "./setup.ts";
+import { intercepted } from "./statements.ts";
+
+// Loads on several connections at once. Whatever they report must be what one after the other would have done.
+
+const question: Question = { groupBy: "project", stride: "day", at: 0, length: 2, workspaces: 0b001 };
+
+describe.each(["loaded before", "not loaded before"])("two answers to one question, %s", (before) => {
+  test.each(["older", "newer"])(
+    "the %s one stands still at any statement: the newer one wins",
+    async (first) => {
+      const bundle = await setupStore();
+      for (let at = 1, stopped = true; stopped; at++) {
+        const { past, withBase } = await begin(bundle);
+        if (before === "loaded before") await settle(past, await withBase(question, at));
+        const older = await withBase(question, at);
+        const newer = await withBase(question, at + 1);
+        const [standing, running] = first === "older" ? [older, newer] : [newer, older];
+
+        const gate = Promise.withResolvers<void>();
+        const reached = Promise.withResolvers<boolean>();
+        const stand = intercepted(
+          {
+            before: async ({ n }) => {
+              if (n !== at) return;
+              reached.resolve(true);
+              await gate.promise;
+            },
+          },
+          () => past.load(standing),
+        );
+        void stand.then(
+          () => reached.resolve(false),
+          () => reached.resolve(false),
+        );
+        stopped = await reached.promise;
+        let isOver = false;
+        const run = past.load(running).finally(() => {
+          isOver = true;
+        });
+        await poll(async () => isOver || (await isBlocked(bundle)));
+        gate.resolve();
+        const [result, other] = await Promise.all([stand, run]);
+        settleAll(past, [standing, running], [result, other]);
+        expect((first === "older" ? other : result).outcome).toBe("loaded");
+        await past.check();
+      }
+    },
+  );
+});
+
+test("older and newer race: the newer one wins every round", async () => {
+  const { past, withBase } = await begin(await setupStore());
+  for (let round = 0; round < 40; round++) {
+    const asked = { ...question, at: round % 3, length: round % 2 };
+    const answers = [await withBase(asked, 2 * round), await withBase(asked, 2 * round + 1)];
+    if (round % 4 < 2) answers.reverse();
+    const results = await Promise.all(answers.map((answer) => past.load(answer)));
+    settleAll(past, answers, results);
+    await past.check();
+  }
+});
+
+const batch = fc.record({
+  groupBy: fc.constantFrom<GroupBy[]>("workspace", "project"),
+  stride: fc.constantFrom<Stride[]>("hour", "day"),
+  at: fc.nat(2),
+  length: fc.nat(2),
+  workspaces: fc.constantFrom(0b011, 0b110, 0b101, 0b111),
+});
+/** Batches to ask for, in order, and the place of each in the order of delivery. */
+const crowd = fc.array(fc.tuple(batch, fc.nat()), { minLength: 48, maxLength: 48 });
+
+test("four connections load overlapping batches while workspaces are listed and renamed", async () => {
+  const bundle = await setupStore({ maxConnections: 4 });
+  const errors: unknown[] = [];
+  const holds = async (questions: [Question, number][]) => {
+    const { past, withBase } = await begin(bundle);
+    const asked: { answer: ModelAnswer; place: number }[] = [];
+    for (const [question, place] of questions) {
+      asked.push({ answer: await withBase(question, asked.length), place });
+    }
+    const waiting = asked.toSorted((a, b) => a.place - b.place).map(({ answer }) => answer);
+    const results = new Map<ModelAnswer, LoadResult>();
+    const work = async () => {
+      for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+        results.set(next, await past.load(next));
+        if (waiting.length % 6 === 0) await past.list(listed(waiting.length), 0);
+      }
+    };
+    // The store tries a deadlock's victim again; but it has cost a second, and there need be none.
+    const failed = (error: unknown) => void errors.push(error);
+    await intercepted({ failed }, () => Promise.all([work(), work(), work(), work()]));
+    settleAll(past, [...results.keys()], [...results.values()]);
+    await past.check();
+  };
+  await fc.assert(fc.asyncProperty(crowd, holds), { numRuns: 3, endOnFailure: true });
+  expect(errors).toEqual([]);
+});
+
+/** Answers that never empty what is stored: each names the same project in every bucket. */
+async function begin(bundle: StoreBundle) {
+  const past = await History.begin(bundle);
+  await past.list(listed(0), 0);
+  const withBase = (asked: Question, n: number) => {
+    const rows = WORKSPACES.flatMap((_, workspace) =>
+      Array.from({ length: 18 }, (__, bucket): Row[] => [
+        { workspace, bucket, id: "base", name: NAMES[n % NAMES.length] ?? null, traces: n + 1 },
+        { workspace, bucket, id: `p${(n * 7 + bucket) % 5}`, name: null, traces: bucket },
+      ]).flat(),
+    );
+    return past.ask(asked, rows, 1_000);
+  };
+  return { past, withBase };
+}
+
+function listed(n: number): { id: string; name: string; isDeleted: boolean }[] {
+  return WORKSPACES.map((id, i) => ({ id, name: `Workspace ${(n + i) % 4}`, isDeleted: false }));
+}
+
+async function settle(past: History, answer: ModelAnswer): Promise<void> {
+  past.happened(answer, await past.load(answer));
+}
+
+/** Loads that overlap were let in by number, the others commute: all that were loaded, in order of their numbers. */
+function settleAll(past: History, answers: readonly ModelAnswer[], results: readonly LoadResult[]): void {
+  const both = answers.map((answer, i) => ({ answer, result: results[i] as LoadResult }));
+  both.sort((a, b) => a.answer.fetchNumber - b.answer.fetchNumber);
+  for (const { answer, result } of both) if (result.outcome === "loaded") past.happened(answer, result);
+  // What was discarded meets something newer in the end.
+  for (const { answer, result } of both) if (result.outcome !== "loaded") past.happened(answer, result);
+}
+
+async function isBlocked({ reader }: StoreBundle): Promise<boolean> {
+  const { rowCount } = await reader.query(
+    "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+  );
+  return rowCount !== 0;
+}

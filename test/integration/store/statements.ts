@@ -1,0 +1,106 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import pg from "pg";
+
+/** A statement on its way to Postgres; `n` counts from 1 within one `intercepted` call, retries included. */
+export interface Statement {
+  readonly n: number;
+  readonly text: string;
+  /** Of the backend that is to run it. */
+  readonly backend: number;
+}
+
+export interface Interceptor {
+  /** The statement waits for it; a COPY's stream cannot wait. What it rejects with is what the statement fails with. */
+  before?(statement: Statement): Promise<void>;
+  /** After it succeeded. Not called for COPY. */
+  after?(statement: Statement): Promise<void>;
+  /** After Postgres refused it. */
+  failed?(error: unknown): void;
+}
+
+interface Context {
+  readonly interceptor: Interceptor;
+  count: number;
+}
+
+const contexts = new AsyncLocalStorage<Context>();
+
+/** Runs `work` with every statement that it sends, on any connection, passed through the interceptor. */
+export function intercepted<T>(interceptor: Interceptor, work: () => Promise<T>): Promise<T> {
+  return contexts.run({ interceptor, count: 0 }, work);
+}
+
+type Query = (this: pg.Client, ...args: unknown[]) => unknown;
+const original = pg.Client.prototype.query as unknown as Query;
+
+const query: Query = function (...args) {
+  const context = contexts.getStore();
+  if (context === undefined) return original.apply(this, args);
+  const { interceptor } = context;
+  const [first] = args as [string | { text?: string; cursor?: { text: string }; submit?: unknown }];
+  const isStream = typeof first === "object" && typeof first.submit === "function";
+  const text = typeof first === "string" ? first : (first.text ?? first.cursor?.text ?? "COPY");
+  const statement = {
+    n: ++context.count,
+    text,
+    backend: (this as unknown as { processID: number }).processID,
+  };
+  if (isStream) {
+    interceptor.before?.(statement).catch(() => {});
+    return original.apply(this, args);
+  }
+  return (async () => {
+    await interceptor.before?.(statement);
+    const result = await Promise.resolve(original.apply(this, args)).catch((error: unknown) => {
+      interceptor.failed?.(error);
+      throw error;
+    });
+    await interceptor.after?.(statement);
+    return result;
+  })();
+};
+pg.Client.prototype.query = query as unknown as typeof pg.Client.prototype.query;
+
+/**
+ * What may happen to a load at its n-th statement.
+ *
+ * `die`: this process is gone, nothing more is sent. `kill`: the backend ends. `lose`: the statement succeeds and its
+ * reply is lost, which for COMMIT is the one case where the caller cannot know.
+ */
+export interface Fault {
+  readonly kind: "die" | "kill" | "lose";
+  readonly at: number;
+}
+
+export interface Trace {
+  readonly texts: string[];
+  /** Commits that reached Postgres. */
+  commits: number;
+}
+
+export function withFault(
+  fault: Fault | null,
+  reader: pg.Client,
+): { interceptor: Interceptor; trace: Trace } {
+  const trace: Trace = { texts: [], commits: 0 };
+  return {
+    trace,
+    interceptor: {
+      async before({ n, text, backend }) {
+        trace.texts.push(text);
+        if (fault?.kind === "die" && n >= fault.at)
+          throw new Error(`process died before statement ${fault.at}`);
+        if (fault?.kind === "kill" && n === fault.at) {
+          // Returns when the backend is gone.
+          await reader.query("SELECT pg_terminate_backend($1, 5000)", [backend]);
+        }
+      },
+      async after({ n, text }) {
+        if (text === "COMMIT") trace.commits++;
+        if (fault?.kind === "lose" && n === fault.at) {
+          throw Object.assign(new Error(`reply to statement ${n} was lost`), { code: "ECONNRESET" });
+        }
+      },
+    },
+  };
+}
