@@ -7,8 +7,7 @@ import { GROUPINGS } from "../../src/domain/record.ts";
 import { createBackfill } from "../../src/store/backfills.ts";
 import type { Store } from "../../src/store/database.ts";
 import { failScopes } from "../../src/store/failures.ts";
-import { drawStamp } from "../../src/store/fetches.ts";
-import { noteReadable } from "../../src/store/readable.ts";
+import { beginFetch, drawStamp, finishFetch } from "../../src/store/fetches.ts";
 import { ensureScopes, scopesOf } from "../../src/store/scopes.ts";
 import { registerSource } from "../../src/store/sources.ts";
 import { knowWorkspaces } from "../../src/store/workspaces.ts";
@@ -83,7 +82,6 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     configurationDigest: "one",
   });
   await knowWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
-  await noteReadable(store.db, { sourceId, workspaceIds: [WORKSPACE], at: Date.now() });
   await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
   const window = windowOf("day", "2026-03-01", "2026-03-04");
   for (const groupBy of GROUPINGS) {
@@ -96,6 +94,14 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
       rows: [["2026-03-02", id, 7, "a name"]],
     });
   }
+  const { fetchNumber } = await beginFetch(store.db, {
+    sourceId,
+    purpose: "load",
+    groupBy: "user",
+    window,
+    workspaces: 1,
+  });
+  await finishFetch(store.db, { fetchNumber, outcome: "loaded" });
   const scopeIds = await scopesOf(store.db, {
     sourceId,
     groupBy: "user",
@@ -147,8 +153,8 @@ describe("the SQL of the dashboard", () => {
 
   test("an unknown macro or variable is refused", () => {
     expect(() => expand("SELECT $__unknown(x)")).toThrow("$__unknown");
-    // Without sqlstring, Grafana puts a value in as it is.
-    expect(() => expand("SELECT ${source}")).toThrow("${source");
+    // Without :sqlstring, Grafana puts a value in as it is.
+    expect(() => expand("SELECT $source")).toThrow("$source");
   });
 
   test("reads the schema reporting, and nothing else", () => {

@@ -1,0 +1,10 @@
+-- A login for dashboards and BI tools: reads the schema reporting and nothing else. Safe to run again; run it with
+--   READER_PASSWORD=... psql "$DATABASE_URL" --file docs/deploy/monitoring/reader.sql
+\set ON_ERROR_STOP on
+\getenv password READER_PASSWORD
+SELECT 'CREATE ROLE usage_dashboard LOGIN' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'usage_dashboard') \gexec
+ALTER ROLE usage_dashboard PASSWORD :'password';
+-- A dashboard that is left open must not keep the database busy.
+ALTER ROLE usage_dashboard SET statement_timeout = '30s';
+ALTER ROLE usage_dashboard SET default_transaction_read_only = on;
+GRANT usage_reader TO usage_dashboard;
