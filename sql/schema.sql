@@ -2,6 +2,26 @@
 
 CREATE SEQUENCE usage.fetch_number AS bigint;
 
+CREATE TABLE usage.backfill (
+  backfill_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  stride text NOT NULL,
+  period_start timestamp with time zone NOT NULL,
+  period_end timestamp with time zone NOT NULL,
+  groupings text[] NOT NULL,
+  workspaces integer NOT NULL,
+  reprocess text NOT NULL,
+  state text NOT NULL DEFAULT 'running'::text,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  finished_at timestamp with time zone,
+  CONSTRAINT backfill_pkey PRIMARY KEY (backfill_id),
+  CONSTRAINT backfill_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT backfill_finished_when CHECK (((state = ANY (ARRAY['cancelled'::text, 'done'::text])) = (finished_at IS NOT NULL))),
+  CONSTRAINT backfill_period_order CHECK ((period_start < period_end)),
+  CONSTRAINT backfill_reprocess_known CHECK ((reprocess = ANY (ARRAY['missing'::text, 'all'::text]))),
+  CONSTRAINT backfill_state_known CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'cancelled'::text, 'done'::text])))
+);
+
 CREATE TABLE usage.coverage (
   scope_id integer NOT NULL,
   period_start timestamp with time zone NOT NULL,
@@ -155,6 +175,33 @@ CREATE TABLE usage.series (
   CONSTRAINT series_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id)
 );
 
+CREATE TABLE usage.slice (
+  slice_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  backfill_id integer,
+  group_by text NOT NULL,
+  stride text NOT NULL,
+  period_start timestamp with time zone NOT NULL,
+  period_end timestamp with time zone NOT NULL,
+  scope_ids integer[] NOT NULL,
+  workspace_ids text[] NOT NULL,
+  state text NOT NULL DEFAULT 'waiting'::text,
+  generation integer NOT NULL DEFAULT 0,
+  attempts integer NOT NULL DEFAULT 0,
+  leased_until timestamp with time zone,
+  code text,
+  message text,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  finished_at timestamp with time zone,
+  CONSTRAINT slice_pkey PRIMARY KEY (slice_id),
+  CONSTRAINT slice_backfill_id_fkey FOREIGN KEY (backfill_id) REFERENCES usage.backfill(backfill_id),
+  CONSTRAINT slice_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT slice_finished_when CHECK (((state = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
+  CONSTRAINT slice_lease_when_queued CHECK (((state = 'queued'::text) = (leased_until IS NOT NULL))),
+  CONSTRAINT slice_period_order CHECK ((period_start < period_end)),
+  CONSTRAINT slice_state_known CHECK ((state = ANY (ARRAY['waiting'::text, 'queued'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
+);
+
 CREATE TABLE usage.source (
   source_id smallint NOT NULL GENERATED ALWAYS AS IDENTITY,
   slug text NOT NULL,
@@ -197,6 +244,28 @@ CREATE TABLE usage.workspace (
 CREATE UNIQUE INDEX entity_name_identity ON usage.entity_name USING btree (entity_id, md5(name));
 
 CREATE INDEX fetch_source_time ON usage."fetch" USING btree (source_id, fetched_at);
+
+CREATE INDEX slice_of_backfill ON usage.slice USING btree (backfill_id, state) WHERE (backfill_id IS NOT NULL);
+
+CREATE INDEX slice_queued ON usage.slice USING btree (source_id, leased_until) WHERE (state = 'queued'::text);
+
+CREATE UNIQUE INDEX slice_routine_once ON usage.slice USING btree (source_id, group_by, stride, period_start, period_end, scope_ids) WHERE (backfill_id IS NULL);
+
+CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id IS NOT NULL)), period_start DESC) WHERE (state = 'waiting'::text);
+
+-- VIEW reporting.backfill_status (
+--   source_id text,
+--   backfill_id integer,
+--   state text,
+--   stride text,
+--   period_start timestamp with time zone,
+--   period_end timestamp with time zone,
+--   done bigint,
+--   failed bigint,
+--   total bigint,
+--   created_at timestamp with time zone,
+--   finished_at timestamp with time zone
+-- )
 
 -- VIEW reporting.data_freshness (
 --   source_id text,
@@ -498,6 +567,18 @@ CREATE INDEX fetch_source_time ON usage."fetch" USING btree (source_id, fetched_
 --   label text
 -- )
 
+COMMENT ON VIEW reporting.backfill_status IS 'Grain: backfill. Its counts are of slices, one request each; once they are pruned (USAGE_KEEP_HISTORY) they are 0.';
+COMMENT ON COLUMN reporting.backfill_status.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.backfill_status.backfill_id IS 'Number of the backfill, as the command line shows it.';
+COMMENT ON COLUMN reporting.backfill_status.state IS 'running, paused, cancelled or done.';
+COMMENT ON COLUMN reporting.backfill_status.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
+COMMENT ON COLUMN reporting.backfill_status.period_start IS 'Start of the range asked for.';
+COMMENT ON COLUMN reporting.backfill_status.period_end IS 'End of the range asked for, not included.';
+COMMENT ON COLUMN reporting.backfill_status.done IS 'Slices loaded.';
+COMMENT ON COLUMN reporting.backfill_status.failed IS 'Slices that failed; backfill show names them.';
+COMMENT ON COLUMN reporting.backfill_status.total IS 'Slices in all, those that wait or were cancelled among them.';
+COMMENT ON COLUMN reporting.backfill_status.created_at IS 'When it was asked for.';
+COMMENT ON COLUMN reporting.backfill_status.finished_at IS 'When it was done or cancelled; null before.';
 COMMENT ON VIEW reporting.data_freshness IS 'Grain: source x grouping x stride: how far usage is loaded and settled.';
 COMMENT ON COLUMN reporting.data_freshness.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.data_freshness.group_by IS 'Grouping: workspace, project, user or api_key.';

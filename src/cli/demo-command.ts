@@ -5,7 +5,7 @@ import { type Config, Secret, type SourceConfig } from "../config.ts";
 import { fewestRequests, type Slice } from "../domain/slice.ts";
 import { UnreachableError } from "../errors.ts";
 import { createLogger } from "../log.ts";
-import { feedQueue } from "../pipeline/feed.ts";
+import { feedQueue, sweepQueue } from "../pipeline/feed.ts";
 import { runInline } from "../pipeline/inline.ts";
 import { planSource, routineDemand } from "../pipeline/plan.ts";
 import { type ReconcileResult, reconcile } from "../pipeline/reconcile.ts";
@@ -47,7 +47,7 @@ export function addDemoCommand(program: Command): void {
     .description("the whole of it on this machine: stand-in, database, queue, extraction, reconciliation")
     .option("--once", "end after the first round instead of running on until Ctrl-C")
     .option("--inline", "without Redis: the same work in this process")
-    .option("--data-dir <folder>", "where its servers keep their data from run to run", DATA_DIR)
+    .option("--data-dir <folder>", "where its database lives from run to run", DATA_DIR)
     .action(inSession(demo));
 }
 
@@ -56,7 +56,7 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
   const { dataDir } = options;
   const postgres = await resolvePostgres({ dataDir, say: output.note });
   onClose(() => postgres.close());
-  const redisUrl = options.inline === true ? undefined : await findRedis(given, dataDir);
+  const redisUrl = options.inline === true ? undefined : await findRedis(given);
   const standin = await startStandin();
   onClose(() => standin.close());
   output.note(
@@ -65,13 +65,14 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
 
   const config = demoConfig(given.config, postgres.url, standin);
   const session = createSession({ ...given, config });
+  const log = createLogger(config.logLevel);
   const store = await session.store();
   await migrate(store);
   return session.eachSource(async (source) => {
     let work = (slices: readonly Slice[]) => inline(source, slices, output);
     if (redisUrl !== undefined) {
-      const log = createLogger(config.logLevel);
-      const service = await serve({ config, store, redisUrl, role: "all", log });
+      // Rounds by the clock come after the first: they would fetch again what it counts.
+      const service = await serve({ config, store, redisUrl, role: "worker", log });
       onClose(() => service.close());
       output.note(`Health and metrics: ${service.url}/readyz, ${service.url}/metrics`);
       work = () => throughQueue(source, redisUrl, session);
@@ -81,14 +82,18 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
     output.note(
       `\nRunning on: a round every ${NEXT_ROUND_MS / 1000} s, Ctrl-C ends it. Look at the views with\n  psql '${postgres.url}' -c 'SELECT * FROM reporting.fct_usage_workspace_daily ORDER BY 2 DESC LIMIT 10'`,
     );
+    if (redisUrl !== undefined) {
+      const scheduler = await serve({ config, store, redisUrl, role: "scheduler", log });
+      onClose(() => scheduler.close());
+    }
     return runOn(source, { output, signal, isInline: redisUrl === undefined });
   });
 }
 
-/** A Redis where one can be had; a notice where not. */
-async function findRedis({ output, onClose }: Session, dataDir: string): Promise<string | undefined> {
+/** A Redis where one can be had, empty: Postgres knows all that matters. A notice where there is none. */
+async function findRedis({ output, onClose }: Session): Promise<string | undefined> {
   try {
-    const redis = await resolveRedis({ dataDir, say: output.note });
+    const redis = await resolveRedis({ say: output.note });
     onClose(() => redis.close());
     return redis.url;
   } catch (error) {
@@ -131,8 +136,11 @@ async function throughQueue(source: OpenSource, redisUrl: string, session: Sessi
   const queue = openQueue("fetch", config.slug, connection);
   const progress = output.progress("extract");
   try {
+    const fetchQueue = fetchQueueOf(queue);
+    // What a killed run left in the queue of a Redis that is gone.
+    await sweepQueue(store, { sourceId, queue: fetchQueue });
     await planRound(source);
-    await feedQueue(store, { sourceId, queue: fetchQueueOf(queue) });
+    await feedQueue(store, { sourceId, queue: fetchQueue });
     let total = 0;
     for (;;) {
       const due = (await dueSlices(store.db)).find((one) => one.source === config.slug);

@@ -24,7 +24,11 @@ const WHOLE = `
   INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number)
     VALUES (1, '2026-01-05Z', 1, 2, 1);
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
-    VALUES (1, 'p1', '2026-01-05Z', 'traces_differ', 1)`;
+    VALUES (1, 'p1', '2026-01-05Z', 'traces_differ', 1);
+  INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
+    VALUES (1, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', 1, 'missing');
+  INSERT INTO usage.slice (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
+    VALUES (1, 'project', 'day', '2026-01-05Z', '2026-01-06Z', '{1}', '{w1}')`;
 
 /** `column = value` in a copy of the whole row: one change that breaks one constraint. */
 function copyOf(table: string, change: Record<string, string>): string {
@@ -39,6 +43,20 @@ function copyOf(table: string, change: Record<string, string>): string {
 const next = { period_start: "'2026-02-01Z'::timestamptz", period_end: "'2026-02-02Z'::timestamptz" };
 
 const VIOLATIONS: Readonly<Record<string, string>> = {
+  backfill_pkey: copyOf("backfill", { stride: "'hour'" }),
+  backfill_source_id_fkey: copyOf("backfill", { backfill_id: "9", source_id: "9" }),
+  backfill_period_order: copyOf("backfill", { backfill_id: "9", ...next, period_end: next.period_start }),
+  backfill_reprocess_known: copyOf("backfill", { backfill_id: "9", reprocess: "'some'" }),
+  backfill_state_known: copyOf("backfill", { backfill_id: "9", state: "'lost'" }),
+  backfill_finished_when: copyOf("backfill", { backfill_id: "9", state: "'done'" }),
+  slice_pkey: copyOf("slice", { stride: "'hour'" }),
+  slice_source_id_fkey: copyOf("slice", { slice_id: "9", source_id: "9" }),
+  slice_backfill_id_fkey: copyOf("slice", { slice_id: "9", backfill_id: "9" }),
+  slice_period_order: copyOf("slice", { slice_id: "9", ...next, period_end: next.period_start }),
+  slice_state_known: copyOf("slice", { slice_id: "9", state: "'lost'", ...next }),
+  slice_lease_when_queued: copyOf("slice", { slice_id: "9", state: "'queued'", ...next }),
+  slice_finished_when: copyOf("slice", { slice_id: "9", state: "'done'", ...next }),
+  slice_routine_once: copyOf("slice", { slice_id: "9" }),
   source_pkey: copyOf("source", { slug: "'other'" }),
   source_slug_key: copyOf("source", { source_id: "2" }),
   source_slug_form: copyOf("source", { source_id: "2", slug: "'No Slug'" }),

@@ -61,7 +61,8 @@ test("loads of full batches and listings never wait for each other in a circle",
         isDeleted: false,
       }));
       await takeListing(store, { sourceId, workspaces, stamp: await drawStamp(store.db) });
-      await noteReadable(store.db, { sourceId, workspaceIds: some(100), at: FIRST_DAY + round });
+      const named = some(100);
+      await noteReadable(store.db, { sourceId, asked: named, named, at: FIRST_DAY + round });
     }
   };
 
