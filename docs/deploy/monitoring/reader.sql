@@ -1,6 +1,7 @@
 -- A login for dashboards and BI tools: reads the schema reporting and nothing else. Safe to run again; run it with
 --   READER_PASSWORD=... psql "$DATABASE_URL" --file docs/deploy/monitoring/reader.sql
 \set ON_ERROR_STOP on
+SET client_min_messages = warning;
 \getenv password READER_PASSWORD
 SELECT 'CREATE ROLE usage_dashboard LOGIN' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'usage_dashboard') \gexec
 ALTER ROLE usage_dashboard PASSWORD :'password';
