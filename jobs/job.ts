@@ -28,7 +28,7 @@ export interface JobContext {
 }
 
 /** What a job did, in numbers: logged once, asserted on by tests. */
-export type JobCounts = Readonly<Record<string, number | string>>;
+type JobCounts = Readonly<Record<string, number | string>>;
 
 /** One kind of job. Every file of this folder that is a job exports one, and has no other shape. */
 export interface JobDefinition<Payload> {

@@ -15,7 +15,7 @@ export interface AnswerFlaw {
 }
 
 /** First and last bucket in which a name was given, in hours since 1970. */
-export interface NameSpan {
+interface NameSpan {
   readonly name: string;
   firstHour: number;
   lastHour: number;

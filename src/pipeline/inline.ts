@@ -22,7 +22,7 @@ export function platformUnreachable(last: PlatformError | undefined): Unreachabl
 }
 
 /** What a run did for one grouping and stride: figures of different strides or groupings are never added together. */
-export interface RunCounts {
+interface RunCounts {
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   readonly rows: RowCounts;

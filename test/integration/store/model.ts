@@ -27,7 +27,7 @@ export interface ModelAnswer {
   readonly confirms?: { readonly emptied: readonly string[]; readonly since: number } | undefined;
 }
 
-export interface Bucket {
+interface Bucket {
   readonly fetchNumber: number;
   readonly fetchedAt: number;
   readonly settled: boolean;

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import pg from "pg";
 
 /** A statement on its way to Postgres; `n` counts from 1 within one `intercepted` call, retries included. */
-export interface Statement {
+interface Statement {
   readonly n: number;
   readonly text: string;
   /** Of the backend that is to run it. */
