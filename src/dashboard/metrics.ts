@@ -22,16 +22,17 @@ export function createMetrics(reader: Reader): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry, prefix: "usage_etl_" });
+  // Not `job`: Prometheus keeps that label for the scrape.
   const jobs = new Counter({
     name: "usage_etl_jobs_total",
     help: "Jobs ended, by outcome.",
-    labelNames: ["job", "source", "outcome"],
+    labelNames: ["kind", "source", "outcome"],
     registers,
   });
   const seconds = new Histogram({
     name: "usage_etl_job_duration_seconds",
     help: "Duration of jobs that succeeded.",
-    labelNames: ["job"],
+    labelNames: ["kind"],
     buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 120],
     registers,
   });
@@ -50,15 +51,15 @@ export function createMetrics(reader: Reader): Metrics {
   const readStored = storedFacts(registry, reader);
   return {
     jobDone: ({ job, source, seconds: took, counts }) => {
-      jobs.inc({ job, source, outcome: "done" });
-      seconds.observe({ job }, took);
+      jobs.inc({ kind: job, source, outcome: "done" });
+      seconds.observe({ kind: job }, took);
       if (typeof counts.requests === "number") requests.inc({ source }, counts.requests);
       for (const outcome of ROW_OUTCOMES) {
         const count = counts[outcome];
         if (typeof count === "number" && count > 0) rows.inc({ source, outcome }, count);
       }
     },
-    jobFailed: ({ job, source, code }) => jobs.inc({ job, source, outcome: code }),
+    jobFailed: ({ job, source, code }) => jobs.inc({ kind: job, source, outcome: code }),
     text: async () => {
       await readStored();
       return registry.metrics();

@@ -203,8 +203,9 @@ export async function metricFacts(reader: Reader): Promise<MetricFacts> {
       (select coalesce(json_agg(x), '[]') from (
         select s.slug as source, s.refused_at is not null as refused,
                coalesce((
-                 select extract(epoch from now() - min(w.created_at))::integer from usage.slice w
-                 where w.source_id = s.source_id and w.state in ('waiting', 'queued')
+                 select extract(epoch from now() - min(w.created_at))::integer
+                 from usage.slice w left join usage.backfill b using (backfill_id)
+                 where w.source_id = s.source_id and w.state in ('waiting', 'queued') and b.state is distinct from 'paused'
                ), 0) as "oldestDueSeconds",
                (select count(*)::integer from usage.reconciliation_difference d join usage.scope c using (scope_id)
                 where c.source_id = s.source_id and d.state = 'open') as "openDifferences"
