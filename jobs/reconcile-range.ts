@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { STRIDES } from "../src/domain/stride.ts";
 import { reconcileLately } from "../src/pipeline/reconcile.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
@@ -7,11 +6,11 @@ import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 export const reconcileRangeJob = defineJob({
   name: "reconcile-range",
   queue: "control",
-  payload: z.strictObject({ days: z.int().min(1), stride: z.enum(STRIDES) }),
+  payload: z.strictObject({ days: z.int().min(1) }),
   options: CONTROL_OPTIONS,
-  handle: async (context, { days, stride }) => {
+  handle: async (context, { days }) => {
     const source = await context.source.open();
-    const { windows, compared, differences, failures } = await reconcileLately(source, { days, stride });
+    const { windows, compared, differences, failures } = await reconcileLately(source, days);
     return { windows, compared, differences: differences.length, failed: failures.length };
   },
 });

@@ -1,5 +1,4 @@
 import type { Queue } from "bullmq";
-import { DAY_MS } from "../src/domain/stride.ts";
 import { feedJob } from "./feed.ts";
 import { CONTROL_OPTIONS } from "./job.ts";
 import { planControlTotalsJob } from "./plan-control-totals.ts";
@@ -8,11 +7,11 @@ import { pruneJob } from "./prune.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
 import { sweepJob } from "./sweep.ts";
 
-/** What the configuration says about when things run, in milliseconds. */
-export interface ScheduleSettings {
+/** What the configuration says about when things run, and how far back they look. */
+interface ScheduleSettings {
   readonly syncEveryMs: number;
-  readonly reconcileForMs: number;
-  readonly keepHistoryMs: number;
+  readonly reconcileDays: number;
+  readonly keepDays: number;
 }
 
 interface Schedule {
@@ -23,8 +22,7 @@ interface Schedule {
 }
 
 /** All schedules of a source, in one table. */
-export function schedulesOf({ syncEveryMs, reconcileForMs, keepHistoryMs }: ScheduleSettings): Schedule[] {
-  const days = (ms: number) => Math.max(1, Math.ceil(ms / DAY_MS));
+export function schedulesOf({ syncEveryMs, reconcileDays, keepDays }: ScheduleSettings): Schedule[] {
   return [
     { job: planRoundJob.name, repeat: { every: syncEveryMs }, data: {} },
     { job: feedJob.name, repeat: { every: 5_000 }, data: {} },
@@ -33,12 +31,12 @@ export function schedulesOf({ syncEveryMs, reconcileForMs, keepHistoryMs }: Sche
     {
       job: reconcileRangeJob.name,
       repeat: { pattern: "0 3 * * *", tz: "UTC" },
-      data: { days: days(reconcileForMs), stride: "day" },
+      data: { days: reconcileDays },
     },
     {
       job: pruneJob.name,
       repeat: { pattern: "0 5 * * *", tz: "UTC" },
-      data: { keepDays: days(keepHistoryMs) },
+      data: { keepDays },
     },
   ];
 }

@@ -15,6 +15,7 @@ import { systemClock } from "./clock.ts";
 import { type Config, requireSources, type SourceConfig } from "./config.ts";
 import { createMetrics, type Metrics } from "./dashboard/metrics.ts";
 import { startDashboard } from "./dashboard/server.ts";
+import { DAY_MS } from "./domain/stride.ts";
 import { EtlError } from "./errors.ts";
 import type { Logger } from "./log.ts";
 import { pauseOf } from "./pipeline/retry.ts";
@@ -172,11 +173,17 @@ function watched(queue: Queue, log: Logger): Queue {
   return queue;
 }
 
+/** Durations of the configuration as what the schedules take. */
+function whenOf({ syncEveryMs, reconcileForMs, keepHistoryMs }: Config): Parameters<typeof schedulesOf>[0] {
+  const days = (ms: number) => Math.max(1, Math.ceil(ms / DAY_MS));
+  return { syncEveryMs, reconcileDays: days(reconcileForMs), keepDays: days(keepHistoryMs) };
+}
+
 /** Looks at the schedules now and then: a Redis that lost everything gets them back. */
 async function keepSchedules(control: Queue, config: Config, log: Logger): Promise<() => Promise<void>> {
   const restore = async () => {
     try {
-      const { restored, removed } = await restoreSchedules(control, schedulesOf(config));
+      const { restored, removed } = await restoreSchedules(control, schedulesOf(whenOf(config)));
       if (restored + removed > 0) log.info({ restored, removed }, "schedules");
     } catch (error) {
       log.warn({ code: "schedules_unrestored", reason: (error as Error).message }, "schedules");

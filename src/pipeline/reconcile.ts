@@ -81,13 +81,10 @@ export async function reconcile(
   };
 }
 
-/** The scheduled pass: the last days up to now, all groupings, nothing repaired. */
-export async function reconcileLately(
-  source: OpenSource,
-  { days, stride }: { days: number; stride: Stride },
-): Promise<ReconcileResult> {
+/** The scheduled pass: the days of so many days up to now, all groupings, nothing repaired. */
+export async function reconcileLately(source: OpenSource, days: number): Promise<ReconcileResult> {
   const now = await storeNow(source.store.db);
-  return reconcile(source, { range: { start: now - days * DAY_MS, end: now }, stride, repair: false });
+  return reconcile(source, { range: { start: now - days * DAY_MS, end: now }, stride: "day", repair: false });
 }
 
 /** Windows of this stride alone over parts of time of each scope. */

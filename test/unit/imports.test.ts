@@ -21,6 +21,9 @@ const FORBIDDEN = [
   ["src/pipeline/planted.ts", "../cli/exit.ts"],
   ["src/pipeline/planted.ts", "../standin/server.ts"],
   ["src/services/planted.ts", "../store/load.ts"],
+  ["src/dashboard/planted.ts", "../pipeline/plan.ts"],
+  ["jobs/planted.ts", "../src/store/load.ts"],
+  ["jobs/planted.ts", "../src/domain/stride.ts"],
   ["src/standin/planted.ts", "../errors.ts"],
   ["src/standin/rooms/planted.ts", "../../errors.ts"],
 ] as const;
@@ -33,6 +36,8 @@ const ALLOWED = [
   ["src/pipeline/planted.ts", "../store/load.ts"],
   ["src/standin/rooms/planted.ts", "../engine/ledger.ts"],
   ["src/cli/planted.ts", "../standin/server.ts"],
+  ["src/dashboard/planted.ts", "../store/overview.ts"],
+  ["jobs/planted.ts", "../src/pipeline/plan.ts"],
 ] as const;
 
 /** Whether the linter refuses this import, in a tree that holds nothing else. */

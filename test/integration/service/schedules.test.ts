@@ -6,7 +6,7 @@ import { resolveRedis } from "../../../src/services/resolve.ts";
 
 /** Schedules on a real Redis: they are put in place once, whoever starts, and a tick that is due is never lost. */
 
-const SETTINGS = { syncEveryMs: 900_000, reconcileForMs: 3_888_000_000, keepHistoryMs: 86_400_000 };
+const SETTINGS = { syncEveryMs: 900_000, reconcileDays: 45, keepDays: 400 };
 
 let queue: ReturnType<typeof openQueue>;
 

@@ -1,0 +1,99 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
+import { answer, takeTask } from "./child.ts";
+import { activeDays, dayOf, type Shape, tracesOf, userId, WINDOW_DAYS, workspaceId } from "./shapes.ts";
+
+/**
+ * A platform whose answers lie ready before the first request, in a process of its own: what it takes from the two
+ * cores while it serves is writing to sockets.
+ */
+
+export interface ServerTask {
+  readonly shape: Shape;
+  readonly gzip: boolean;
+}
+export interface ServerAnswer {
+  readonly url: string;
+  /** Of all usage answers, as they go over the wire. */
+  readonly bytes: number;
+}
+
+const { shape, gzip } = await takeTask<ServerTask>();
+process.once("disconnect", () => process.exit());
+
+const usage = new Map<string, Buffer[]>();
+for (let workspace = 0; workspace < shape.workspaces; workspace++) {
+  for (let from = 0; from < shape.days; from += WINDOW_DAYS) {
+    const pieces = usageAnswer(workspace, from);
+    usage.set(
+      `${workspaceId(workspace)} ${dayOf(from)}`,
+      gzip ? [gzipSync(Buffer.concat(pieces), { level: 6 })] : pieces,
+    );
+  }
+}
+const listing = [
+  Buffer.from(
+    JSON.stringify(
+      Array.from({ length: shape.workspaces }, (_, i) => ({
+        id: workspaceId(i),
+        display_name: `Workspace ${i}`,
+      })),
+    ),
+  ),
+];
+
+const server = createServer(serve);
+server.listen(0, "127.0.0.1", () => {
+  const bytes = [...usage.values()].flat().reduce((sum, piece) => sum + piece.length, 0);
+  answer({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, bytes } satisfies ServerAnswer);
+});
+
+function serve(request: IncomingMessage, response: ServerResponse): void {
+  const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
+  const start = Date.parse(searchParams.get("start_time") ?? "");
+  const found = usage.get(`${searchParams.get("workspace_ids")} ${start}`);
+  if (pathname === "/api/v1/workspaces") send(response, listing, false);
+  else if (pathname.endsWith("/granular-usage") && found !== undefined) send(response, found, gzip);
+  else response.writeHead(404).end();
+}
+
+function send(response: ServerResponse, pieces: readonly Buffer[], isGzip: boolean): void {
+  response.writeHead(200, {
+    "content-type": "application/json",
+    "content-length": pieces.reduce((sum, piece) => sum + piece.length, 0),
+    ...(isGzip ? { "content-encoding": "gzip" } : {}),
+  });
+  writeFrom(response, pieces, 0);
+}
+
+/** With the reader's pace: what is sent at once would wait in this process's memory. */
+function writeFrom(response: ServerResponse, pieces: readonly Buffer[], first: number): void {
+  for (let i = first; i < pieces.length; i++) {
+    if (response.write(pieces[i])) continue;
+    response.once("drain", () => writeFrom(response, pieces, i + 1));
+    return;
+  }
+  response.end();
+}
+
+/** One piece a day: by time, then by user, as a query over time gives them. */
+function usageAnswer(workspace: number, from: number): Buffer[] {
+  const first = workspace * shape.usersPerWorkspace;
+  const users = Array.from({ length: shape.usersPerWorkspace }, (_, i) => first + i);
+  const dimensions = users.map((user) =>
+    JSON.stringify({ user_id: userId(user), user_email: `user.${user}@example.com` }),
+  );
+  const days = activeDays(shape, from, from + WINDOW_DAYS).map((day) => {
+    const bucket = new Date(dayOf(day)).toISOString().replace(".000Z", "Z");
+    return users.map(
+      (user, i) =>
+        `{"time_bucket":"${bucket}","dimensions":${dimensions[i]},"traces":${tracesOf(user, day)}}`,
+    );
+  });
+  return [
+    Buffer.from('{"stride":{"days":1,"hours":0},"usage":['),
+    ...days.map((records, i) => Buffer.from((i === 0 ? "" : ",") + records.join(","))),
+    Buffer.from("]}"),
+  ];
+}

@@ -1,0 +1,90 @@
+import { createHash } from "node:crypto";
+import { DAY_MS } from "../../src/domain/stride.ts";
+
+/** Ranges that the benchmark loads: by user and day, from the first day of usage on. */
+export interface Shape {
+  readonly name: "windows" | "one" | "small";
+  readonly about: string;
+  readonly workspaces: number;
+  readonly usersPerWorkspace: number;
+  /** A multiple of the window's 31 days. */
+  readonly days: number;
+  /** A user has a record on every n-th day. */
+  readonly everyDays: number;
+}
+
+const FIRST_DAY = Date.parse("2026-01-05T00:00:00Z");
+export const WINDOW_DAYS = 31;
+const TEN_WINDOWS = 10 * WINDOW_DAYS;
+
+export function shapes(records: number, slices: number): Shape[] {
+  return [
+    {
+      name: "windows",
+      about: "ten answers, one workspace, 31-day windows",
+      workspaces: 1,
+      usersPerWorkspace: Math.ceil(records / TEN_WINDOWS),
+      days: TEN_WINDOWS,
+      everyDays: 1,
+    },
+    {
+      name: "one",
+      about: "all in a single answer, one 31-day window",
+      workspaces: 1,
+      usersPerWorkspace: Math.ceil(records / WINDOW_DAYS),
+      days: WINDOW_DAYS,
+      everyDays: 1,
+    },
+    {
+      name: "small",
+      about: "about 20 records an answer, ten windows a workspace",
+      workspaces: Math.ceil(slices / 10),
+      usersPerWorkspace: 4,
+      days: TEN_WINDOWS,
+      everyDays: 6,
+    },
+  ];
+}
+
+export function recordsOf(shape: Shape): number {
+  const { workspaces, usersPerWorkspace, days, everyDays } = shape;
+  return workspaces * usersPerWorkspace * Math.ceil(days / everyDays);
+}
+
+export function sumOfTraces(shape: Shape): number {
+  const days = activeDays(shape, 0, shape.days);
+  let sum = 0;
+  for (let user = 0; user < shape.workspaces * shape.usersPerWorkspace; user++) {
+    for (const day of days) sum += tracesOf(user, day);
+  }
+  return sum;
+}
+
+/** Days of the shape, counted from its first, on which there are records, within `[from, to)`. */
+export function activeDays(shape: Shape, from: number, to: number): number[] {
+  const all = Array.from({ length: to - from }, (_, i) => from + i);
+  return all.filter((day) => day % shape.everyDays === 0);
+}
+
+/** Made up, and the same in every process. */
+export function tracesOf(user: number, day: number): number {
+  return ((user * 7919 + day * 104_729) % 4999) + 1;
+}
+
+export function workspaceId(workspace: number): string {
+  return uuidOf(`workspace ${workspace}`);
+}
+
+/** `user` counts over all workspaces. */
+export function userId(user: number): string {
+  return uuidOf(`user ${user}`);
+}
+
+function uuidOf(name: string): string {
+  const hex = createHash("md5").update(name).digest("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}
+
+export function dayOf(day: number): number {
+  return FIRST_DAY + day * DAY_MS;
+}
