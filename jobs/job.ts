@@ -1,6 +1,7 @@
 import type { Job, JobsOptions } from "bullmq";
 import type { z } from "zod";
 import type { Clock } from "../src/clock.ts";
+import type { EmailPolicy } from "../src/config.ts";
 import type { Logger } from "../src/log.ts";
 import type { FetchQueue } from "../src/pipeline/fetch-queue.ts";
 import type { EnteredSource, OpenSource } from "../src/pipeline/source.ts";
@@ -19,6 +20,7 @@ export interface SourceHandle {
 export interface JobContext {
   readonly source: SourceHandle;
   readonly fetchQueue: FetchQueue;
+  readonly userEmail: EmailPolicy;
   /** Holds back every worker of the source's queue, on all hosts, for so many milliseconds. */
   readonly holdBack: (ms: number) => Promise<void>;
   readonly log: Logger;

@@ -8,8 +8,8 @@ export const pruneJob = defineJob({
   queue: "control",
   payload: z.strictObject({ keepDays: z.int().min(1) }),
   options: CONTROL_OPTIONS,
-  handle: async ({ source }, { keepDays }) => {
+  handle: async ({ source, userEmail }, { keepDays }) => {
     const { store, sourceId } = await source.known();
-    return pruneLedgers(store, { sourceId, keepDays });
+    return pruneLedgers(store, { sourceId, keepDays, userEmail });
   },
 });

@@ -1,4 +1,4 @@
-import { Queue } from "bullmq";
+import { Queue, type Telemetry } from "bullmq";
 import { Redis, type RedisOptions } from "ioredis";
 import { UnreachableError, UsageError } from "../src/errors.ts";
 import { type FetchQueue, type Ticket, ticketId } from "../src/pipeline/fetch-queue.ts";
@@ -60,8 +60,13 @@ function toJob(ticket: Ticket) {
   };
 }
 
-export function openQueue(kind: "control" | "fetch", slug: string, connection: Redis): Queue {
-  return new Queue(queueName(kind, slug), { connection, prefix: PREFIX });
+export function openQueue(
+  kind: "control" | "fetch",
+  slug: string,
+  connection: Redis,
+  options: { telemetry?: Telemetry } = {},
+): Queue {
+  return new Queue(queueName(kind, slug), { connection, prefix: PREFIX, ...options });
 }
 
 /**

@@ -7,6 +7,7 @@ import { describeError, exitCodeOf } from "./cli/exit.ts";
 import { addLoadCommands } from "./cli/load-commands.ts";
 import { addLookCommands } from "./cli/look-commands.ts";
 import { addMigrateCommand } from "./cli/migrate-command.ts";
+import { addPruneCommand } from "./cli/prune-command.ts";
 import { addReconcileCommand } from "./cli/reconcile-command.ts";
 import { addServeCommand } from "./cli/serve-command.ts";
 import { addStandinCommand } from "./cli/standin-command.ts";
@@ -26,6 +27,7 @@ addReconcileCommand(program);
 addLookCommands(program);
 addDoctorCommand(program);
 addServeCommand(program);
+addPruneCommand(program);
 for (const command of program.commands.flatMap((one) => [one, ...one.commands])) {
   command.option("--json", "data as JSON on stdout");
 }

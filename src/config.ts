@@ -52,6 +52,10 @@ export interface Config {
   readonly keepHistoryMs: number;
   readonly httpHost: string;
   readonly httpPort: number;
+  /** Behind it stands bull-board; undefined: no such page. */
+  readonly bullBoardToken: Secret | undefined;
+  /** Whether queues and workers make OpenTelemetry spans. */
+  readonly telemetry: boolean;
   readonly userEmail: EmailPolicy;
   readonly logLevel: string;
 }
@@ -175,6 +179,16 @@ const SETTINGS = {
     about: "Port of the service's health and metrics.",
     secret: false,
   },
+  USAGE_BULL_BOARD_TOKEN: {
+    schema: z.string().min(16, "must have 16 characters or more").optional(),
+    about: "Password of the page /queues (bull-board); without it there is no such page.",
+    secret: true,
+  },
+  USAGE_TELEMETRY: {
+    schema: z.enum(["on", "off"], { error: "must be on or off" }).default("off"),
+    about: "OpenTelemetry spans of queues and workers, for the SDK that Node was started with.",
+    secret: false,
+  },
   USAGE_USER_EMAIL: {
     schema: z.enum(["keep", "hash", "drop"], { error: "must be keep, hash or drop" }).default("keep"),
     about: "What is stored of user e-mail addresses.",
@@ -244,6 +258,8 @@ export function readConfig(environment: Environment): Config {
     keepHistoryMs: read<number>("USAGE_KEEP_HISTORY"),
     httpHost: read<string>("HTTP_HOST"),
     httpPort: read<number>("HTTP_PORT"),
+    bullBoardToken: secret(read<string | undefined>("USAGE_BULL_BOARD_TOKEN")),
+    telemetry: read<"on" | "off">("USAGE_TELEMETRY") === "on",
     userEmail: read<EmailPolicy>("USAGE_USER_EMAIL"),
     logLevel: read<string>("USAGE_LOG_LEVEL"),
   });

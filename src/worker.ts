@@ -1,4 +1,4 @@
-import { type Job, type Queue, WaitingError, Worker } from "bullmq";
+import { type Job, type Queue, type Telemetry, WaitingError, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { JobContext, SourceHandle } from "../jobs/job.ts";
 import {
@@ -39,6 +39,8 @@ interface ServeOptions {
   readonly redisUrl: string;
   readonly role: Role;
   readonly log: Logger;
+  /** Awaited once the pages are served and before any work begins: a start may come before its servers. */
+  readonly untilReady?: () => Promise<void>;
 }
 
 /** The service as it runs in this process. */
@@ -54,35 +56,86 @@ const FETCH_CONCURRENCY = 4;
 /** How often the scheduler looks whether its schedules still stand in Redis. */
 const RESTORE_EVERY_MS = 20_000;
 
+const SAY_AGAIN_AFTER_MS = 30_000;
+
 /** Starts the roles of the service in this process. Whatever it starts, its `close` ends, last first. */
 export async function serve(options: ServeOptions): Promise<Service> {
-  const { config, log, role } = options;
+  const { config, log, role, untilReady = async () => {} } = options;
+  const sources = requireSources(config);
   const closers: (() => Promise<unknown>)[] = [];
   const abort = new AbortController();
-  const startedAt = systemClock.now();
-  let draining = false;
+  let startedAt = systemClock.now();
+  let [draining, working] = [false, false];
   let lastJobAt: number | undefined;
   const metrics = createMetrics(options.store.db);
 
+  const warn = sparingly(log);
   const producer = producerConnection(options.redisUrl);
   const own = (connection: Redis, name: string) => {
-    connection.on("error", (error) =>
-      log.warn({ code: "redis_unreachable", connection: name, reason: error.message }, "redis"),
-    );
+    connection.on("error", (error) => warn({ code: "redis_unreachable", at: name, reason: error.message }));
     closers.push(async () => connection.disconnect());
     return connection;
   };
   own(producer, "producer");
+  const telemetry = config.telemetry ? { telemetry: await openTelemetry() } : {};
+  const queues = new Map(
+    sources.map(({ slug }) => [
+      slug,
+      {
+        control: watched(openQueue("control", slug, producer, telemetry), warn),
+        fetch: watched(openQueue("fetch", slug, producer, telemetry), warn),
+      },
+    ]),
+  );
+  const everyQueue = [...queues.values()].flatMap(({ control, fetch }) => [control, fetch]);
+  closers.push(() => Promise.all(everyQueue.map((queue) => queue.close())));
 
-  for (const source of requireSources(config)) {
+  const state = {
+    get startedAt() {
+      return startedAt;
+    },
+    get takesJobs() {
+      return working && (role === "all" || role === "worker");
+    },
+    lastJobAt: () => lastJobAt,
+    get draining() {
+      return draining;
+    },
+    redisTime: async () => {
+      const [seconds, microseconds] = await producer.time();
+      return Number(seconds) * 1000 + Number(microseconds) / 1000;
+    },
+  };
+  const { httpHost: host, httpPort: port, bullBoardToken } = config;
+  const board =
+    bullBoardToken === undefined ? {} : { board: { token: bullBoardToken.reveal(), queues: everyQueue } };
+  const { db: reader } = options.store;
+  const dashboard = await startDashboard({
+    host,
+    port,
+    state,
+    reader,
+    metrics,
+    clock: systemClock,
+    ...board,
+  });
+  closers.push(dashboard.close);
+  const close = async () => {
+    draining = true;
+    abort.abort(
+      new EtlError({ code: "draining", message: "The process ends.", next: "Another one goes on." }),
+    );
+    for (const end of closers.reverse()) await end().catch(() => {});
+  };
+  await untilReady().catch(async (error) => {
+    await close();
+    throw error;
+  });
+
+  for (const source of sources) {
     const directory = createDirectory(options, source, abort.signal);
     closers.push(directory.close);
-    const control = watched(openQueue("control", source.slug, producer), log);
-    const fetch = watched(openQueue("fetch", source.slug, producer), log);
-    closers.push(
-      () => control.close(),
-      () => fetch.close(),
-    );
+    const { control, fetch } = queues.get(source.slug) as { control: Queue; fetch: Queue };
     if (role === "all" || role === "scheduler") {
       closers.push(await keepSchedules(control, config, log.child({ source: source.slug })));
     }
@@ -90,6 +143,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
       const context: JobContext = {
         source: directory,
         fetchQueue: fetchQueueOf(fetch),
+        userEmail: config.userEmail,
         holdBack: (ms) => fetch.rateLimit(ms),
         log: log.child({ source: source.slug }),
         clock: systemClock,
@@ -107,6 +161,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
           connection: own(workerConnection(options.redisUrl), `${kind} worker`),
           prefix: PREFIX,
           concurrency: FETCH_CONCURRENCY,
+          ...telemetry,
           lockDuration: 30_000,
           stalledInterval: 5_000,
           maxStalledCount: 20,
@@ -116,9 +171,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
               error instanceof EtlError ? pauseOf(error, attempts) : 1000 * 2 ** Math.min(attempts, 8),
           },
         });
-        worker.on("error", (error) =>
-          log.warn({ code: "worker_error", queue: worker.name, reason: error.message }, "worker"),
-        );
+        worker.on("error", (error) => warn({ code: "worker_error", at: worker.name, reason: error.message }));
         worker.on("failed", (job, error) => {
           const code = error instanceof EtlError ? error.code : "failed";
           log.warn(
@@ -132,44 +185,32 @@ export async function serve(options: ServeOptions): Promise<Service> {
       }
     }
   }
-  const state = {
-    startedAt,
-    takesJobs: role === "all" || role === "worker",
-    lastJobAt: () => lastJobAt,
-    get draining() {
-      return draining;
-    },
-    redisTime: async () => {
-      const [seconds, microseconds] = await producer.time();
-      return Number(seconds) * 1000 + Number(microseconds) / 1000;
-    },
-  };
-  const { httpHost: host, httpPort: port } = config;
-  const dashboard = await startDashboard({
-    host,
-    port,
-    state,
-    reader: options.store.db,
-    metrics,
-    clock: systemClock,
-  });
-  closers.push(dashboard.close);
-  return {
-    url: dashboard.url,
-    close: async () => {
-      draining = true;
-      abort.abort(
-        new EtlError({ code: "draining", message: "The process ends.", next: "Another one goes on." }),
-      );
-      for (const close of closers.reverse()) await close().catch(() => {});
-    },
+  working = true;
+  startedAt = systemClock.now();
+  return { url: dashboard.url, close };
+}
+
+/** Spans of queues and workers, for the OpenTelemetry SDK that the process was started with. */
+async function openTelemetry(): Promise<Telemetry> {
+  const { BullMQOtel } = await import("bullmq-otel");
+  return new BullMQOtel({ tracerName: "usage-etl" });
+}
+
+type Warn = (about: { code: string; at: string; reason: string }) => void;
+
+/** Says the same thing once in 30 s: a Redis that is away or demoted raises thousands of errors a second. */
+function sparingly(log: Logger): Warn {
+  const saidAt = new Map<string, number>();
+  return (about) => {
+    const now = systemClock.now();
+    if (now - (saidAt.get(about.code) ?? 0) < SAY_AGAIN_AFTER_MS) return;
+    saidAt.set(about.code, now);
+    log.warn(about, "connection");
   };
 }
 
-function watched(queue: Queue, log: Logger): Queue {
-  queue.on("error", (error) =>
-    log.warn({ code: "queue_error", queue: queue.name, reason: error.message }, "queue"),
-  );
+function watched(queue: Queue, warn: Warn): Queue {
+  queue.on("error", (error) => warn({ code: "redis_unreachable", at: queue.name, reason: error.message }));
   return queue;
 }
 

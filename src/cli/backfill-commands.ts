@@ -14,6 +14,7 @@ import {
   steerBackfill,
 } from "../store/backfills.ts";
 import { storeNow } from "../store/fetches.ts";
+import { slicesInFlight } from "../store/slices.ts";
 import { EXIT } from "./exit.ts";
 import { runAll, showDryRun } from "./load-commands.ts";
 import {
@@ -91,7 +92,9 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   const started: Backfill[] = [];
   const exit = await session.eachSource(async (source) => {
     const plan = await request(source, await storeNow(source.store.db));
-    const slices = await planSource(source, plan);
+    const inFlight = await slicesInFlight(source.store.db, source.sourceId);
+    const slices = await planSource(source, { ...plan, inFlight });
+    await tellOfOverlaps(session, source, { range, stride });
     const workspaces = plan.workspaceIds?.length ?? source.workspaces.length;
     const { sourceId, store } = source;
     const id = await createBackfill(store, {
@@ -116,6 +119,25 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   const exits = [];
   for (const { backfillId } of started) exits.push(await waitFor(session, backfillId));
   return exits.find((code) => code !== EXIT.done) ?? EXIT.done;
+}
+
+/** What another unfinished backfill fetches already is left to it; the person should know. */
+async function tellOfOverlaps(
+  { output }: Session,
+  source: OpenSource,
+  wanted: { range: { start: number; end: number }; stride: string },
+): Promise<void> {
+  for (const other of await listBackfills(source.store.db)) {
+    const isUnfinished = other.state === "running" || other.state === "paused";
+    const overlaps = Date.parse(other.from) < wanted.range.end && Date.parse(other.to) > wanted.range.start;
+    if (!isUnfinished || !overlaps || other.stride !== wanted.stride || other.source !== source.config.slug)
+      continue;
+    output.note(
+      other.state === "running"
+        ? `Backfill ${other.backfillId} overlaps and is running: what it has in flight is left to it.`
+        : `Backfill ${other.backfillId} overlaps and is paused: its slices are fetched by this one too.`,
+    );
+  }
 }
 
 /** Shows how a backfill goes until it ends or is interrupted; it goes on without anybody watching. */

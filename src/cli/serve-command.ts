@@ -31,15 +31,16 @@ async function run(session: Session, options: { role: Role }): Promise<undefined
   const databaseUrl = requireDatabaseUrl(config);
   const redisUrl = requireRedis(session);
   requireSources(config);
-  const log = createLogger(config.logLevel);
+  const log = createLogger(config.logLevel, "stdout");
   const store = openStore({ url: databaseUrl });
   onClose(() => store.close());
-  await untilThere(output, signal, () => checkReachable(store, databaseUrl));
-  await requireSchema(store);
-  const warnings = await untilThere(output, signal, () => checkRedis(redisUrl));
-  for (const warning of warnings) log.warn({ code: "redis_settings", reason: warning }, "redis");
-
-  const service = await serve({ config, store, redisUrl, role: options.role, log });
+  const untilReady = async () => {
+    await untilThere(output, signal, () => checkReachable(store, databaseUrl));
+    await requireSchema(store);
+    const warnings = await untilThere(output, signal, () => checkRedis(redisUrl));
+    for (const warning of warnings) log.warn({ code: "redis_settings", reason: warning }, "redis");
+  };
+  const service = await serve({ config, store, redisUrl, role: options.role, log, untilReady });
   output.note(`serving as ${options.role}, health and metrics on ${service.url}; SIGTERM or Ctrl-C ends it`);
   if (!signal.aborted) {
     await new Promise<void>((stop) => signal.addEventListener("abort", () => stop(), { once: true }));

@@ -1,7 +1,9 @@
 import type { AddressInfo } from "node:net";
+import type { Queue } from "bullmq";
 import Fastify from "fastify";
 import type { Clock } from "../clock.ts";
 import type { Reader } from "../store/overview.ts";
+import { addBoard } from "./board.ts";
 import { liveness, type ProcessState, readiness } from "./health.ts";
 import type { Metrics } from "./metrics.ts";
 
@@ -13,14 +15,16 @@ interface DashboardOptions {
   readonly reader: Reader;
   readonly metrics: Metrics;
   readonly clock: Clock;
+  readonly board?: { readonly token: string; readonly queues: readonly Queue[] };
 }
 
-/** Serves `/livez`, `/readyz` and `/metrics`; returns its address and closer. */
+/** Serves `/livez`, `/readyz` and `/metrics`, and bull-board where it has a token; returns its address and closer. */
 export async function startDashboard(
   options: DashboardOptions,
 ): Promise<{ url: string; close(): Promise<void> }> {
   const { state, reader, metrics, clock } = options;
   const app = Fastify({ forceCloseConnections: true });
+  if (options.board !== undefined) addBoard(app, options.board);
   app.get("/livez", async (_request, reply) => {
     const health = liveness(state, clock.now());
     return reply.code(health.ok ? 200 : 503).send(health);

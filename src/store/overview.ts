@@ -115,6 +115,12 @@ export async function dailyTotals(db: Database, source: string): Promise<Workspa
   return rows;
 }
 
+/** Every source that was ever opened. */
+export async function listSources(db: Database): Promise<{ sourceId: number; source: string }[]> {
+  const rows = await db.selectFrom("source").select(["source_id", "slug"]).orderBy("slug").execute();
+  return rows.map((row) => ({ sourceId: row.source_id, source: row.slug }));
+}
+
 export interface FetchTotals {
   readonly groupBy: GroupBy;
   readonly stride: Stride;

@@ -38,6 +38,19 @@ export async function pruneSlices(
   });
 }
 
+/** Removes stored names of users; `keepDigests` leaves those that are digests already. */
+export async function forgetUserNames(
+  db: Database,
+  { sourceId, keepDigests }: { sourceId: number; keepDigests: boolean },
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from usage.entity_name n using usage.entity e
+    where e.entity_id = n.entity_id and e.source_id = ${sourceId} and e.dimension = 'user'
+      and not (${keepDigests} and n.name like 'sha256:%')
+  `.execute(db);
+  return Number(numAffectedRows ?? 0);
+}
+
 async function inBatches(remove: () => Promise<number>): Promise<number> {
   let removed = 0;
   for (;;) {

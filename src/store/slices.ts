@@ -50,12 +50,13 @@ export async function enterSlices(
   return entered;
 }
 
-/** Parts of each scope's time that the routine has in flight: waiting, or in the queue. */
+/** Parts of each scope's time that are in flight: in the queue, or waiting for it and not paused. */
 export async function slicesInFlight(db: Database, sourceId: number): Promise<Map<number, Interval[]>> {
   const { rows } = await sql<{ scope_id: number; period_start: Date; period_end: Date }>`
-    select unnest(scope_ids) as scope_id, period_start, period_end
-    from usage.slice
-    where source_id = ${sourceId} and state in ('waiting', 'queued')
+    select unnest(s.scope_ids) as scope_id, s.period_start, s.period_end
+    from usage.slice s left join usage.backfill b using (backfill_id)
+    where s.source_id = ${sourceId}
+      and (s.state = 'queued' or (s.state = 'waiting' and b.state is distinct from 'paused'))
   `.execute(db);
   const parts = new Map<number, Interval[]>();
   for (const row of rows) {

@@ -86,7 +86,7 @@ export async function setupService(
 
 /** Lines of the log of a process, parsed. */
 export function logOf(running: Running): Record<string, unknown>[] {
-  return running.said.stderr
+  return `${running.said.stdout}\n${running.said.stderr}`
     .split("\n")
     .filter((line) => line.startsWith("{") && line.endsWith("}"))
     .map((line) => JSON.parse(line));

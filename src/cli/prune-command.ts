@@ -1,0 +1,37 @@
+import type { Command } from "commander";
+import { pruneLedgers } from "../pipeline/prune.ts";
+import { listSources } from "../store/overview.ts";
+import { table } from "./output.ts";
+import { inSession, requireSchema, type Session } from "./session.ts";
+
+const DAY_MS = 86_400_000;
+
+type Pruned = { readonly source: string } & Awaited<ReturnType<typeof pruneLedgers>>;
+
+export function addPruneCommand(program: Command): void {
+  program
+    .command("prune")
+    .description(
+      "keep what the retention settings say: ledgers for USAGE_KEEP_HISTORY, names as USAGE_USER_EMAIL says",
+    )
+    .action(inSession(run));
+}
+
+async function run({ config, output, ...session }: Session): Promise<undefined> {
+  const store = await session.store();
+  await requireSchema(store);
+  const keepDays = Math.max(1, Math.ceil(config.keepHistoryMs / DAY_MS));
+  const pruned: Pruned[] = [];
+  for (const { sourceId, source } of await listSources(store.db)) {
+    pruned.push({
+      source,
+      ...(await pruneLedgers(store, { sourceId, keepDays, userEmail: config.userEmail })),
+    });
+  }
+  output.data(pruned, () =>
+    table(
+      ["source", "requests removed", "slices removed", "coverage joined", "user names removed"],
+      pruned.map((one) => [one.source, one.fetches, one.slices, one.fragments, one.userNames]),
+    ),
+  );
+}

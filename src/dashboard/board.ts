@@ -1,0 +1,40 @@
+import { timingSafeEqual } from "node:crypto";
+import { createBullBoard } from "@bull-board/api";
+import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
+import { FastifyAdapter } from "@bull-board/fastify";
+import type { Queue } from "bullmq";
+import type { FastifyInstance } from "fastify";
+
+const PATH = "/queues";
+
+/** Serves bull-board at `/queues`, for whoever gives the token as the password of basic authentication. */
+export function addBoard(
+  app: FastifyInstance,
+  { token, queues }: { token: string; queues: readonly Queue[] },
+): void {
+  const adapter = new FastifyAdapter();
+  adapter.setBasePath(PATH);
+  createBullBoard({
+    queues: queues.map((queue) => new BullMQAdapter(queue, { readOnlyMode: true })),
+    serverAdapter: adapter,
+  });
+  app.register(async (guarded) => {
+    guarded.addHook("onRequest", async (request, reply) => {
+      if (isRight(request.headers.authorization, token)) return;
+      await reply.code(401).header("www-authenticate", 'Basic realm="usage-etl"').send({
+        error: "unauthorized",
+        next: "Give USAGE_BULL_BOARD_TOKEN as the password; any user name will do.",
+      });
+    });
+    guarded.register(adapter.registerPlugin(), { prefix: PATH });
+  });
+}
+
+function isRight(authorization: string | undefined, token: string): boolean {
+  const [scheme, encoded = ""] = (authorization ?? "").split(" ");
+  if (scheme?.toLowerCase() !== "basic") return false;
+  const given = Buffer.from(encoded, "base64").toString("utf8");
+  const password = Buffer.from(given.slice(given.indexOf(":") + 1));
+  const right = Buffer.from(token);
+  return password.length === right.length && timingSafeEqual(password, right);
+}
