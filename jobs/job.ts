@@ -4,20 +4,11 @@ import type { Clock } from "../src/clock.ts";
 import type { EmailPolicy } from "../src/config.ts";
 import type { Logger } from "../src/log.ts";
 import type { FetchQueue } from "../src/pipeline/fetch-queue.ts";
-import type { EnteredSource, OpenSource } from "../src/pipeline/source.ts";
-
-/** The source whose queues these are. */
-export interface SourceHandle {
-  /** The source as Postgres knows it, without asking the platform. */
-  known(): Promise<EnteredSource>;
-  /** The source after contact with the platform, which is made anew when it is older than a round. */
-  open(): Promise<OpenSource>;
-  /** With new contact; undefined while the platform refuses the key and it is too early to try again. */
-  openForRound(): Promise<OpenSource | undefined>;
-}
+import type { SourceHandle } from "../src/pipeline/source-handle.ts";
 
 /** What a job's handler works with. */
 export interface JobContext {
+  /** The source whose queues these are. */
   readonly source: SourceHandle;
   readonly fetchQueue: FetchQueue;
   readonly userEmail: EmailPolicy;

@@ -1,6 +1,6 @@
 import { type Job, type Queue, type Telemetry, WaitingError, Worker } from "bullmq";
 import type { Redis } from "ioredis";
-import type { JobContext, SourceHandle } from "../jobs/job.ts";
+import type { JobContext } from "../jobs/job.ts";
 import {
   fetchQueueOf,
   openQueue,
@@ -12,23 +12,15 @@ import {
 import { JOBS } from "../jobs/registry.ts";
 import { restoreSchedules, schedulesOf } from "../jobs/schedule.ts";
 import { systemClock } from "./clock.ts";
-import { type Config, requireSources, type SourceConfig } from "./config.ts";
+import { type Config, requireSources } from "./config.ts";
 import { createMetrics, type Metrics } from "./dashboard/metrics.ts";
 import { startDashboard } from "./dashboard/server.ts";
 import { DAY_MS } from "./domain/stride.ts";
 import { EtlError } from "./errors.ts";
 import type { Logger } from "./log.ts";
 import { pauseOf } from "./pipeline/retry.ts";
-import {
-  type EnteredSource,
-  enterSource,
-  isRefusedLately,
-  type OpenSource,
-  openSource,
-  type SourceDeps,
-} from "./pipeline/source.ts";
-import { createBillingClient } from "./platform/billing.ts";
-import { createPlatformHttp } from "./platform/http.ts";
+import { createSourceHandle } from "./pipeline/source-handle.ts";
+import { billingClientOf } from "./platform/source-client.ts";
 import type { Store } from "./store/database.ts";
 
 export type Role = "all" | "scheduler" | "worker" | "http";
@@ -133,15 +125,30 @@ export async function serve(options: ServeOptions): Promise<Service> {
   });
 
   for (const source of sources) {
-    const directory = createDirectory(options, source, abort.signal);
-    closers.push(directory.close);
+    const billing = billingClientOf(source);
+    closers.push(() => billing.close());
+    const handle = createSourceHandle(
+      {
+        store: options.store,
+        billing,
+        config: source,
+        settings: config,
+        log: log.child({ source: source.slug }),
+        clock: systemClock,
+        // The queue tries again, and its limiter is the budget.
+        attempts: 1,
+        admit: async () => {},
+        signal: abort.signal,
+      },
+      config.syncEveryMs,
+    );
     const { control, fetch } = queues.get(source.slug) as { control: Queue; fetch: Queue };
     if (role === "all" || role === "scheduler") {
       closers.push(await keepSchedules(control, config, log.child({ source: source.slug })));
     }
     if (role === "all" || role === "worker") {
       const context: JobContext = {
-        source: directory,
+        source: handle,
         fetchQueue: fetchQueueOf(fetch),
         userEmail: config.userEmail,
         holdBack: (ms) => fetch.rateLimit(ms),
@@ -149,7 +156,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
         clock: systemClock,
         signal: abort.signal,
       };
-      const handle = handler(context, {
+      const work = handler(context, {
         slug: source.slug,
         metrics,
         onTaken: () => {
@@ -157,7 +164,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
         },
       });
       for (const kind of ["control", "fetch"] as const) {
-        const worker = new Worker(queueName(kind, source.slug), handle, {
+        const worker = new Worker(queueName(kind, source.slug), work, {
           connection: own(workerConnection(options.redisUrl), `${kind} worker`),
           prefix: PREFIX,
           concurrency: FETCH_CONCURRENCY,
@@ -263,62 +270,4 @@ function handler(
       throw new WaitingError();
     }
   };
-}
-
-/** One source in this process: entered once, contacted anew for every round. */
-function createDirectory(
-  { config, store, log }: ServeOptions,
-  source: SourceConfig,
-  signal: AbortSignal,
-): SourceHandle & { close: () => Promise<void> } {
-  const { baseUrl, apiKey, organizationId } = source;
-  const billing = createBillingClient(
-    createPlatformHttp({
-      baseUrl,
-      apiKey: apiKey.reveal(),
-      ...(organizationId === undefined ? {} : { organizationId }),
-    }),
-  );
-  const deps: SourceDeps = {
-    store,
-    billing,
-    config: source,
-    settings: config,
-    log: log.child({ source: source.slug }),
-    clock: systemClock,
-    // The queue tries again, and its limiter is the budget.
-    attempts: 1,
-    admit: async () => {},
-    signal,
-  };
-  let entered: Promise<EnteredSource> | undefined;
-  let open: { source: Promise<OpenSource>; at: number } | undefined;
-  const known = () => {
-    entered ??= retryable(enterSource(deps), () => {
-      entered = undefined;
-    });
-    return entered;
-  };
-  const contact = () => {
-    open = {
-      at: Date.now(),
-      source: retryable(openSource(deps), () => {
-        open = undefined;
-      }),
-    };
-    return open.source;
-  };
-  return {
-    known,
-    open: async () =>
-      open !== undefined && Date.now() - open.at < config.syncEveryMs ? open.source : contact(),
-    openForRound: async () => ((await isRefusedLately(await known())) ? undefined : contact()),
-    close: () => billing.close(),
-  };
-}
-
-/** A kept promise that failed would fail for ever. */
-function retryable<T>(promise: Promise<T>, forget: () => void): Promise<T> {
-  promise.catch(forget);
-  return promise;
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { describeSettings } from "../config.ts";
+import { describeSettings } from "../settings.ts";
 import { type CoverageLine, coverageLines, type SourceStatus, sourceStatuses } from "../store/overview.ts";
 import { EXIT } from "./exit.ts";
 import { type RangeOptions, rangeOf, withRange } from "./options.ts";

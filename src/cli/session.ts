@@ -5,8 +5,7 @@ import { type Config, readConfig, requireDatabaseUrl, requireSources, type Sourc
 import { EtlError, UsageError } from "../errors.ts";
 import { createLogger } from "../log.ts";
 import { type OpenSource, openSource } from "../pipeline/source.ts";
-import { createBillingClient } from "../platform/billing.ts";
-import { createPlatformHttp } from "../platform/http.ts";
+import { billingClientOf } from "../platform/source-client.ts";
 import { checkReachable, openStore, type Store } from "../store/database.ts";
 import { pendingMigrations } from "../store/migrate.ts";
 import { describeError, exitCodeOf, firstExit } from "./exit.ts";
@@ -97,7 +96,7 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
   };
 
   async function open(source: SourceConfig, ready: Store): Promise<OpenSource> {
-    const billing = createBillingClient(createPlatformHttp(httpOptions(source)));
+    const billing = billingClientOf(source);
     onClose(() => billing.close());
     return openSource({
       store: ready,
@@ -129,11 +128,6 @@ export async function requireSchema(store: Store): Promise<void> {
     message: `The database lacks ${pending.length} migration${pending.length > 1 ? "s" : ""}: ${pending.join(", ")}.`,
     next: "Run `usage-etl migrate`, then this again.",
   });
-}
-
-function httpOptions(source: SourceConfig): Parameters<typeof createPlatformHttp>[0] {
-  const { baseUrl, apiKey, organizationId } = source;
-  return { baseUrl, apiKey: apiKey.reveal(), ...(organizationId === undefined ? {} : { organizationId }) };
 }
 
 /** Lets so many requests through in any 10 s. */
