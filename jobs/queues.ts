@@ -25,12 +25,16 @@ export function workerConnection(url: string): Redis {
   return new Redis(url, { ...SHARED, maxRetriesPerRequest: null, socketTimeout: 30_000 });
 }
 
-/** For adding: fails fast where Redis is away, since Postgres keeps what was to be added. */
+/**
+ * For adding: fails fast where Redis is away, since Postgres keeps what was to be added. A command that timed out leaves
+ * the connection open: only `socketTimeout` gets rid of a half-open one.
+ */
 export function producerConnection(url: string): Redis {
   return new Redis(url, {
     ...SHARED,
     enableOfflineQueue: false,
     commandTimeout: 5_000,
+    socketTimeout: 10_000,
     maxRetriesPerRequest: 1,
   });
 }

@@ -11,7 +11,9 @@ export async function feedQueue(
   store: Store,
   feed: { sourceId: number; queue: FetchQueue },
 ): Promise<{ fed: number }> {
-  const slices = await feedSlices(store.db, { sourceId: feed.sourceId, most: MOST_QUEUED });
+  const slices = await store.transaction(({ db }) =>
+    feedSlices(db, { sourceId: feed.sourceId, most: MOST_QUEUED }),
+  );
   await feed.queue.add(
     slices.map(({ sliceId, generation, backfillId }) => ({
       sliceId,

@@ -68,12 +68,14 @@ export async function slicesInFlight(db: Database, sourceId: number): Promise<Ma
 
 /**
  * Takes the next waiting slices for the queue, so that at most `most` of a source stand in it: the routine before
- * backfills, by workspace before the other groupings, newest first.
+ * backfills, by workspace before the other groupings, newest first. In a transaction: others that feed wait for its end.
  */
 export async function feedSlices(
   db: Database,
   feed: { sourceId: number; most: number },
 ): Promise<Pick<StoredSlice, "sliceId" | "generation" | "backfillId">[]> {
+  // Two that count at once would each fill the queue (test/integration/service/backfill.test.ts).
+  await sql`select from usage.source where source_id = ${feed.sourceId} for no key update`.execute(db);
   const { rows } = await sql<{ slice_id: number; generation: number; backfill_id: number | null }>`
     update usage.slice s
     set state = 'queued', generation = s.generation + 1, leased_until = now() + ${LEASE}
