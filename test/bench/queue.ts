@@ -38,7 +38,10 @@ const environment = {
 
 function start(databaseUrl: string, ...args: string[]): ChildProcess {
   const env = { ...environment, DATABASE_URL: databaseUrl };
-  const child = spawn(process.execPath, ["--max-semi-space-size=4", CLI, ...args], { env, stdio: ["ignore", "ignore", "inherit"] });
+  const child = spawn(process.execPath, ["--max-semi-space-size=4", CLI, ...args], {
+    env,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
   children.push(child);
   return child;
 }
