@@ -14,6 +14,8 @@ export async function feedQueue(
   const slices = await store.transaction(({ db }) =>
     feedSlices(db, { sourceId: feed.sourceId, most: MOST_QUEUED }),
   );
+  // Whoever waits for a backfill need not wait for the sweep.
+  if (slices.length === 0) await finishBackfills(store.db);
   await feed.queue.add(
     slices.map(({ sliceId, generation, backfillId }) => ({
       sliceId,
