@@ -64,10 +64,11 @@ export function openStore(options: { url: string; maxConnections?: number }): St
     const client = await pool.connect();
     let broken: Error | undefined;
     try {
-      // PgBouncer refuses start-up parameters, so the limits are set here, for this transaction.
+      // PgBouncer refuses start-up parameters, so the limits are set here, for this transaction. A host that is cut off
+      // within one holds locks that every other waits for, until the idle time is over.
       await client.query(
         `BEGIN; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '10min';
-         SET LOCAL idle_in_transaction_session_timeout = '2min'`,
+         SET LOCAL idle_in_transaction_session_timeout = '30s'`,
       );
       const result = await work({ db: over(client), client });
       await client.query("COMMIT");

@@ -18,10 +18,18 @@ export interface Running {
   readonly said: { stdout: string; stderr: string };
 }
 
-/** Starts `usage-etl` as a user does, with nothing in its environment but what is given. Killed when the test ends. */
-export function start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
+/**
+ * Starts `usage-etl` as a user does, with nothing in its environment but what is given. Killed when the test ends.
+ * `within`: a command that runs the one after it in its place, as `ip netns exec` does.
+ */
+export function start(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  within: readonly string[] = [],
+): Running {
   const { PATH = "", HOME = "/tmp" } = process.env;
-  const child = spawn(process.execPath, [CLI, ...args], {
+  const [program = "", ...rest] = [...within, process.execPath, CLI, ...args];
+  const child = spawn(program, rest, {
     env: { PATH, HOME, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -19,7 +19,11 @@ export interface ServiceBench {
   readonly standin: Standin;
   readonly environment: Readonly<Record<string, string>>;
   /** Starts `usage-etl serve` as a process of its own and waits until it serves. */
-  serve(options?: { role?: string; environment?: Readonly<Record<string, string>> }): Promise<Running>;
+  serve(options?: {
+    role?: string;
+    environment?: Readonly<Record<string, string>>;
+    within?: readonly string[];
+  }): Promise<Running>;
   /** The one value of a query's one row. */
   value<T>(text: string): Promise<T>;
   /** Resolves when every day and hour that is expected is loaded. */
@@ -68,8 +72,8 @@ export async function setupService(
     standin,
     environment,
     value,
-    serve: async ({ role = "all", environment: own = {} } = {}) => {
-      const running = start(["serve", "--role", role], { ...environment, ...own });
+    serve: async ({ role = "all", environment: own = {}, within } = {}) => {
+      const running = start(["serve", "--role", role], { ...environment, ...own }, within);
       await poll(() => running.said.stderr.includes("serving as"), { deadlineMs: 20_000 });
       return running;
     },
