@@ -65,10 +65,11 @@ export function openStore(options: { url: string; maxConnections?: number }): St
     let broken: Error | undefined;
     try {
       // PgBouncer refuses start-up parameters, so the limits are set here, for this transaction. A host that is cut off
-      // within one holds locks that every other waits for, until the idle time is over.
+      // within one holds locks that every other waits for, until the idle time is over or, in a COPY, its socket is given up.
       await client.query(
         `BEGIN; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '10min';
-         SET LOCAL idle_in_transaction_session_timeout = '30s'`,
+         SET LOCAL idle_in_transaction_session_timeout = '30s';
+         SET LOCAL tcp_keepalives_idle = 10; SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 4`,
       );
       const result = await work({ db: over(client), client });
       await client.query("COMMIT");
