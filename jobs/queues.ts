@@ -16,7 +16,7 @@ const SHARED = {
   // Without end, capped and jittered: a Redis that comes back is found within 10 s.
   retryStrategy: (times: number) =>
     Math.min(10_000, 200 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2),
-  // A demoted primary answers READONLY for ever: reconnect, and send the command again (runtime.md).
+  // A demoted primary answers READONLY for ever: reconnect, and send the command again.
   reconnectOnError: (error: Error) => (error.message.includes("READONLY") ? (2 as const) : false),
 } satisfies RedisOptions;
 

@@ -42,7 +42,7 @@ async function run(session: Session, options: ReconcileOptions): Promise<number>
   return exit;
 }
 
-/** In the order of design.md: partly failed, then mismatch. */
+/** In the order of the exit codes: partly failed, then mismatch. */
 function exitOfReconcile(result: ReconcileResult): number {
   if (result.failures.length > 0 || result.unverified > 0) return EXIT.partlyFailed;
   if (result.repaired !== undefined && exitOfRun(result.repaired.run) !== EXIT.done) return EXIT.partlyFailed;

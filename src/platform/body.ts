@@ -20,7 +20,7 @@ interface BodyInput {
 
 /**
  * The body of an answer. `chunks` ends without an error only when the body ended as announced: all of its
- * Content-Length, its last chunk, its gzip trailer with nothing after it, its last character whole (design.md, rule 3).
+ * Content-Length, its last chunk, its gzip trailer with nothing after it, its last character whole (docs/decisions.md, rule 3).
  * What a `close` framing cannot prove is left to the reader of the content.
  */
 export class AnswerBody {

@@ -45,7 +45,7 @@ export function createPlatformHttp(options: PlatformHttpOptions): PlatformHttp {
 
 /**
  * Requests to one origin over kept-alive connections, with the key. Nothing is tried again here: every attempt needs a
- * fetch number of its own (design.md, rule 5). HTTP/1.1 only, whose framing is what `AnswerBody` proves.
+ * fetch number of its own (docs/decisions.md, rule 5). HTTP/1.1 only, whose framing is what `AnswerBody` proves.
  */
 export class PlatformHttp {
   readonly #base: URL;

@@ -1,6 +1,6 @@
 import { DateTime } from "luxon";
 
-/** Nothing is put off longer than a failure is (design.md, rule 12). */
+/** Nothing is put off longer than a failure is (docs/decisions.md, rule 12). */
 const LONGEST_MS = 24 * 3_600_000;
 
 /**

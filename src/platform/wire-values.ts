@@ -15,7 +15,7 @@ const remembered = new Map<string, number>();
 let latest: { readonly text: string; readonly instant: number } | undefined;
 
 /**
- * Epoch milliseconds of an ISO 8601 timestamp; without an offset it is UTC (design.md, rule 14). Undefined where it is
+ * Epoch milliseconds of an ISO 8601 timestamp; without an offset it is UTC (docs/decisions.md, rule 14). Undefined where it is
  * none. Remembered for each distinct text: luxon costs 2.3 us, a look-up 25 ns.
  */
 export function fromWireTime(text: string): number | undefined {

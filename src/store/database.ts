@@ -34,7 +34,7 @@ function toSafeNumber(text: string): number {
   return value;
 }
 
-/** Worth the whole transaction again: COMMIT may have happened, the fences make that harmless (runtime.md). */
+/** Worth the whole transaction again: COMMIT may have happened, the fences make that harmless. */
 const RETRYABLE_STATES = /^(40001|40P01|08\w{3}|57P0[123]|53300|25006)$/;
 const LOST_CONNECTION = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT"]);
 const TRANSACTION_ATTEMPTS = 4;

@@ -120,7 +120,7 @@ test("a demoted Redis (READONLY) stops nothing for longer than it lasts, and flo
     deadlineMs: 20_000,
     everyMs: 100,
   });
-  // Reconnecting is paced: without that it is tens of thousands (runtime.md).
+  // Reconnecting is paced: without that it is tens of thousands.
   expect(await refused()).toBeLessThan(300);
   await bench.redis.replicaof("NO", "ONE");
   expect(service.said.stderr.split("\n").length - before).toBeLessThan(100);

@@ -157,7 +157,7 @@ function hourFigure(model: Model, { groupBy, workspaceId }: Cell, hour: number):
   return withStatus(loaded, scope.failures.get(hour)?.state, model.facts.has("no_hour"));
 }
 
-/** The first that applies (design.md, Views); `empty` and `ok` are told apart by the figures. */
+/** The first that applies (docs/decisions.md, rule 10); `empty` and `ok` are told apart by the figures. */
 function withStatus(
   loaded: Omit<Figure, "status"> | false,
   failure: string | undefined,

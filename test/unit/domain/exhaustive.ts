@@ -1,5 +1,5 @@
 /**
- * The planner's objective searched exhaustively, written from design.md ("Planning") and the range table of
+ * The planner's objective searched exhaustively, written from docs/decisions.md ("Planning") and the range table of
  * platform-api.md without a line of `src/`. Time is counted in whole units (hours for the platform's table).
  */
 
