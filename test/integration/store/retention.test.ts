@@ -1,0 +1,113 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { GROUPINGS } from "../../../src/domain/record.ts";
+import { DAY_MS } from "../../../src/domain/stride.ts";
+import { pruneLedgers } from "../../../src/pipeline/prune.ts";
+import type { Store } from "../../../src/store/database.ts";
+import { beginFetch } from "../../../src/store/fetches.ts";
+import { noteReadable } from "../../../src/store/readable.ts";
+import { ensureScopes } from "../../../src/store/scopes.ts";
+import { registerSource } from "../../../src/store/sources.ts";
+import { knowWorkspaces } from "../../../src/store/workspaces.ts";
+import { loadRows, setupMigrated, windowOf } from "../../support/store.ts";
+
+/** What retention may take away, and that it never changes a figure. */
+
+const WORKSPACE = "00000000-0000-4000-8000-000000000001";
+const USER = "00000000-0000-4000-8000-00000000000a";
+const START = Date.parse("2026-03-01");
+
+let store: Store;
+let sourceId: number;
+
+beforeEach(async () => {
+  ({ store } = await setupMigrated());
+  sourceId = await registerSource(store, {
+    slug: "default",
+    baseUrl: "http://platform.test",
+    dataStart: "2026-03-01",
+    hourlyHours: 24,
+    configurationDigest: "one",
+  });
+  await knowWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
+  await noteReadable(store.db, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
+  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
+});
+
+const rows = (text: string) => store.transaction(async ({ client }) => (await client.query(text)).rows);
+
+/** One settled fragment a day, as rounds leave them; `gap` is never loaded. */
+async function loadDays(days: number, gap?: number): Promise<void> {
+  for (let day = 0; day < days; day++) {
+    if (day === gap) continue;
+    const [from, to] = [day, day + 1].map((n) => new Date(START + n * DAY_MS).toISOString());
+    await loadRows(store, {
+      sourceId,
+      groupBy: "user",
+      workspaceId: WORKSPACE,
+      window: windowOf("day", from as string, to as string),
+      rows: [[from as string, USER, day + 1, "someone@example.com"]],
+    });
+  }
+}
+
+const prune = (userEmail: "keep" | "hash" | "drop" = "keep") =>
+  pruneLedgers(store, { sourceId, keepDays: 400, userEmail });
+const coverage = () =>
+  rows("SELECT period_start, period_end, settled, fetch_number, fetched_at FROM usage.coverage ORDER BY 1");
+const figures = () =>
+  rows("SELECT usage_date::text, traces, coverage_status FROM reporting.fct_usage_user_daily ORDER BY 1");
+
+describe("settled fragments", () => {
+  test("that touch and are old are joined; a gap stays one, and no figure changes", async () => {
+    await loadDays(20, 7);
+    await rows("UPDATE usage.coverage SET fetched_at = fetched_at - interval '30 days'");
+    const before = { coverage: await coverage(), figures: await figures() };
+    expect(await prune()).toMatchObject({ fragments: 17 });
+    const after = await coverage();
+    expect(after).toHaveLength(2);
+    expect(after.map((one) => [one.period_start.getTime(), one.period_end.getTime()])).toEqual([
+      [START, START + 7 * DAY_MS],
+      [START + 8 * DAY_MS, START + 20 * DAY_MS],
+    ]);
+    // The newest number fences, and the whole is at least as fresh as its oldest part.
+    expect(after[0].fetch_number).toBe(before.coverage[6].fetch_number);
+    expect(after[0].fetched_at).toEqual(before.coverage[0].fetched_at);
+    expect(await figures()).toEqual(before.figures);
+  });
+
+  test("that are recent, or provisional, are left as they are", async () => {
+    await loadDays(5);
+    expect(await prune()).toMatchObject({ fragments: 0 });
+    await rows("UPDATE usage.coverage SET fetched_at = fetched_at - interval '30 days', settled = false");
+    expect(await prune()).toMatchObject({ fragments: 0 });
+    expect(await coverage()).toHaveLength(5);
+  });
+});
+
+test("requests older than the limit go, younger ones stay", async () => {
+  const window = windowOf("day", "2026-03-01", "2026-03-02");
+  for (let i = 0; i < 3; i++) {
+    await beginFetch(store.db, { sourceId, purpose: "load", groupBy: "user", window, workspaces: 1 });
+  }
+  await rows(
+    "UPDATE usage.fetch SET fetched_at = now() - interval '401 days' WHERE fetch_number = (SELECT min(fetch_number) FROM usage.fetch)",
+  );
+  await rows(
+    "UPDATE usage.fetch SET fetched_at = now() - interval '399 days' WHERE fetch_number = (SELECT max(fetch_number) FROM usage.fetch)",
+  );
+  expect(await prune()).toMatchObject({ fetches: 1 });
+  expect(await rows("SELECT FROM usage.fetch")).toHaveLength(2);
+});
+
+test("addresses that the policy no longer lets in are removed, digests and other names stay", async () => {
+  await loadDays(1);
+  await rows(`INSERT INTO usage.entity_name SELECT entity_id, 'sha256:0123456789abcdef', now(), now(), 99
+    FROM usage.entity WHERE dimension = 'user'`);
+  const names = async () =>
+    (await rows("SELECT name FROM usage.entity_name ORDER BY 1")).map((row) => row.name);
+  expect(await prune("keep")).toMatchObject({ userNames: 0 });
+  expect(await prune("hash")).toMatchObject({ userNames: 1 });
+  expect(await names()).toEqual(["sha256:0123456789abcdef"]);
+  expect(await prune("drop")).toMatchObject({ userNames: 1 });
+  expect(await names()).toEqual([]);
+});
