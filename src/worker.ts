@@ -59,7 +59,6 @@ export async function serve(options: ServeOptions): Promise<Service> {
   let startedAt = systemClock.now();
   let [draining, working] = [false, false];
   let lastJobAt: number | undefined;
-  const metrics = createMetrics(options.store.db);
 
   const warn = sparingly(log);
   const producer = producerConnection(options.redisUrl);
@@ -81,6 +80,12 @@ export async function serve(options: ServeOptions): Promise<Service> {
   );
   const everyQueue = [...queues.values()].flatMap(({ control, fetch }) => [control, fetch]);
   closers.push(() => Promise.all(everyQueue.map((queue) => queue.close())));
+  const metrics = createMetrics(options.store.db, async () => {
+    const counted = everyQueue.map(async (queue) =>
+      Object.entries(await queue.getJobCounts()).map(([state, jobs]) => ({ queue: queue.name, state, jobs })),
+    );
+    return (await Promise.all(counted)).flat();
+  });
 
   const state = {
     get startedAt() {

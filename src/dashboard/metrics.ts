@@ -18,7 +18,17 @@ export interface Metrics {
 
 const ROW_OUTCOMES = ["inserted", "updated", "retired", "unchanged", "restated"] as const;
 
-export function createMetrics(reader: Reader): Metrics {
+/** Jobs of a queue by BullMQ's own count. */
+interface QueueCount {
+  readonly queue: string;
+  readonly state: string;
+  readonly jobs: number;
+}
+
+export function createMetrics(
+  reader: Reader,
+  countQueues: () => Promise<readonly QueueCount[]> = async () => [],
+): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry, prefix: "usage_etl_" });
@@ -49,6 +59,12 @@ export function createMetrics(reader: Reader): Metrics {
     registers,
   });
   const readStored = storedFacts(registry, reader);
+  const queueJobs = new Gauge({
+    name: "usage_etl_queue_jobs",
+    help: "Jobs in Redis by BullMQ's own count; Postgres's is usage_etl_due_slices.",
+    labelNames: ["queue", "state"],
+    registers,
+  });
   return {
     jobDone: ({ job, source, seconds: took, counts }) => {
       jobs.inc({ kind: job, source, outcome: "done" });
@@ -62,6 +78,11 @@ export function createMetrics(reader: Reader): Metrics {
     jobFailed: ({ job, source, code }) => jobs.inc({ kind: job, source, outcome: code }),
     text: async () => {
       await readStored();
+      queueJobs.reset();
+      // Without Redis the rest is shown all the same; /readyz says that it is away.
+      for (const { queue, state, jobs: count } of await countQueues().catch(() => [])) {
+        queueJobs.set({ queue, state }, count);
+      }
       return registry.metrics();
     },
     contentType: registry.contentType,

@@ -40,6 +40,17 @@ test("a round completes by itself, late usage shows up, SIGTERM ends it cleanly"
   );
   await poll(async () => (await total()) === before + 17, { deadlineMs: 30_000, everyMs: 200 });
 
+  const [, url = ""] = /health and metrics on (\S+);/.exec(service.said.stderr) ?? [];
+  expect((await fetch(`${url}/livez`)).status).toBe(200);
+  expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({ ok: true });
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  expect(metrics).toContain('usage_etl_queue_jobs{queue="fetch-default",state="waiting"} ');
+  expect(metrics).toMatch(/usage_etl_rows_total\{source="default",outcome="inserted"\} [1-9]/);
+  expect(metrics).toContain(
+    'usage_etl_settled_until_timestamp_seconds{source="default",group_by="user",stride="day"} ',
+  );
+  expect(metrics).not.toContain(bench.standin.apiKey);
+
   const { code, ms } = await end(service, "SIGTERM");
   expect(code).toBe(0);
   expect(ms).toBeLessThan(25_000);
@@ -51,7 +62,7 @@ test("Redis emptied in the middle of the first load: equal totals, and no hand o
   const undisturbed = await setupService({ days: 20 });
   const disturbed = await setupService({ days: 20 });
   for (const bench of [undisturbed, disturbed]) {
-    const slow = bench === disturbed ? { USAGE_RATE_LIMIT: "150" } : {};
+    const slow = bench === disturbed ? { USAGE_RATE_LIMIT: "300", USAGE_SYNC_EVERY: "PT15S" } : {};
     await bench.serve({ environment: slow });
   }
   await undisturbed.loaded();
@@ -64,7 +75,10 @@ test("Redis emptied in the middle of the first load: equal totals, and no hand o
 });
 
 test("a worker killed with SIGKILL: another one does its slices", { timeout: LONG }, async () => {
-  const bench = await setupService({ days: 20, environment: { USAGE_RATE_LIMIT: "300" } });
+  const bench = await setupService({
+    days: 20,
+    environment: { USAGE_RATE_LIMIT: "300", USAGE_SYNC_EVERY: "PT15S" },
+  });
   const [first] = await Promise.all([bench.serve(), bench.serve()]);
   await poll(async () => (await bench.value<number>("SELECT count(*) FROM usage.coverage")) > 20, {
     deadlineMs: 30_000,
