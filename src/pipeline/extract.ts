@@ -86,6 +86,9 @@ export async function extractSlice(
         step: afterFlaw(slice, last.flaw, source.splitBudget.allows()),
       });
     }
+    if (last.load.outcome === "unconfirmed") {
+      return await takeNextStep(source, slice, last.stamp, { requests, step: CONTRADICTED });
+    }
     source.splitBudget.usable();
     await forget(source, `no_${slice.window.stride}`);
     const { outcome, inserted, updated, retired, unchanged, restated, unverified } = last.load;
@@ -110,6 +113,15 @@ export async function extractSlice(
     return error.retryable ? { ...result, gaveUp: error.cause } : result;
   }
 }
+
+/** Nothing was replaced, so the window stays required and the next round asks again. */
+const CONTRADICTED: NextStep = {
+  outcome: "failed",
+  code: "window_unconfirmed",
+  message: "two answers in a row emptied windows of different workspaces; neither was believed",
+  parts: [],
+  keep: false,
+};
 
 /** A request that got no usable answer, with the stamp it was sent under. */
 class FetchFailed extends EtlError {
