@@ -2,13 +2,18 @@ import type { AddressInfo } from "node:net";
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Access } from "./engine/access.ts";
 import type { Ledger } from "./engine/ledger.ts";
+import { runsOf } from "./engine/meter.ts";
 import type { Organisation } from "./engine/organisation.ts";
+import { ControlPlane } from "./engine/plane.ts";
 import { noRoute } from "./engine/refusal.ts";
 import { open, openUnguarded } from "./engine/route.ts";
 import type { FaultOptions, Faults, Framing } from "./faults.ts";
+import { agentToAgent } from "./rooms/a2a.ts";
 import { admin } from "./rooms/admin.ts";
 import { billing } from "./rooms/billing.ts";
+import { controlPlane } from "./rooms/control-plane.ts";
 import { listing } from "./rooms/listing.ts";
+import { threads } from "./rooms/threads.ts";
 import { type Settings, World } from "./world.ts";
 
 /**
@@ -41,6 +46,8 @@ export interface StandinOptions {
   framing?: Framing;
   /** Default crlf (RFC 4180). */
   csvNewline?: "crlf" | "lf";
+  /** Of the deployment's configuration file: whether `/a2a` and the agent cards are gone. Default false. */
+  http?: { disable_a2a?: boolean };
   /** Multiplies projects, users and keys. Default 1. */
   scale?: number;
   host?: string;
@@ -61,6 +68,7 @@ export interface Standin {
   readonly access: Access;
   readonly faults: Faults;
   readonly settings: Settings;
+  readonly discrepancies: World["discrepancies"];
   readonly requests: World["requests"];
   readonly setClock: World["setClock"];
   readonly reset: World["reset"];
@@ -84,6 +92,7 @@ export async function startStandin(options: StandinOptions = {}): Promise<Standi
       compress: options.compress ?? true,
       framing: options.framing ?? "length",
       csvNewline: options.csvNewline ?? "crlf",
+      http: { disable_a2a: options.http?.disable_a2a ?? false },
     },
   });
   const app = build(world, options.logger ?? false);
@@ -112,6 +121,7 @@ export async function startStandin(options: StandinOptions = {}): Promise<Standi
       return world.requests;
     },
     settings: world.settings,
+    discrepancies: world.discrepancies,
     setClock: (to) => world.setClock(to),
     reset: (seed) => world.reset(seed),
   };
@@ -123,10 +133,20 @@ function build(world: World, logger: boolean): FastifyInstance {
     exposeHeadRoutes: false,
     // A hanging request must not keep the server, or the test that started it, from ending.
     forceCloseConnections: true,
+    // Far above what any route takes, so that a body that is too large is read and refused in the route's own shape.
+    bodyLimit: 64_000_000,
   });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  app.addHook("onClose", async () => world.close());
   open(app, world, billing(world));
   open(app, world, listing(world));
-  openUnguarded(app, admin(world));
+  const plane = world.keep(() => new ControlPlane(() => world.now()));
+  open(app, world, controlPlane(plane));
+  const runs = world.keep(() => runsOf(world));
+  open(app, world, threads(runs));
+  open(app, world, agentToAgent(world, runs));
+  openUnguarded(app, admin(world, plane));
   app.setNotFoundHandler((request, reply) => {
     const { status, body } = noRoute(request.method, request.url);
     world.remember({ method: request.method, url: request.url, status, fault: null });

@@ -45,6 +45,10 @@ export function usageOf(world: World, query: UsageQuery, wrong: StrideName | "co
     const dimensions = dimensionsOf(stream, query.groupBy);
     const id = identity(dimensions);
     const counts = world.ledger.counts(stream, edges);
+    for (const { cell, delta } of world.discrepanciesIn(stride, query.groupBy, stream)) {
+      const i = edges.findIndex((from, at) => cell.at >= from && cell.at < (edges[at + 1] ?? from));
+      if (i >= 0) counts[i] = Math.max(0, (counts[i] ?? 0) + delta);
+    }
     const group = groups.get(id);
     if (group === undefined) groups.set(id, { dimensions, counts });
     else

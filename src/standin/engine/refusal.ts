@@ -29,6 +29,14 @@ export const forbidden = (): Refusal => new Refusal(403, { error: "Forbidden" })
 export const invalid = (problems: readonly ValidationProblem[]): Refusal =>
   new Refusal(422, { detail: problems });
 
+/** As FastAPI answers, which the specification's HTTPValidationError comes from: a body that is not JSON. */
+export const notJson = (at: number): Refusal =>
+  invalid([{ loc: ["body", at], msg: "JSON decode error", type: "json_invalid" }]);
+
+/** Our guess: limits are not shown in the specification. */
+export const tooLarge = (limit: number): Refusal =>
+  new Refusal(413, { detail: `The body is larger than ${limit} bytes` });
+
 /** Our guess: 400 carries a sentence. */
 export const badRequest = (sentence: string): Refusal => new Refusal(400, { detail: sentence });
 

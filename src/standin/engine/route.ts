@@ -2,13 +2,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Fault } from "../faults.ts";
 import type { World } from "../world.ts";
 import type { Needs } from "./access.ts";
-import { Refusal } from "./refusal.ts";
+import { notJson, Refusal, tooLarge } from "./refusal.ts";
 import { type Answer, hang, reset, send } from "./wire.ts";
 
 /** What a room's handler gets to see of a request. */
 export interface Exchange {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Scheme, host and port that the client used. */
+  readonly origin: string;
+  /** Parsed JSON, undefined where there is none; the text itself for a route that takes `text`. */
   readonly body: unknown;
   readonly fault: Fault | null;
 }
@@ -18,8 +22,13 @@ export interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly needs: Needs;
+  /** `text`: the route reads its body itself, and says in its own shape what is wrong with it. */
+  readonly takes?: "text";
   handle(exchange: Exchange): Answer | Promise<Answer>;
 }
+
+/** Our guess: how large a body may be. */
+export const MOST_BODY = 5_000_000;
 
 export const json = (body: unknown, status = 200): Answer => ({
   status,
@@ -45,7 +54,7 @@ export function openUnguarded(app: FastifyInstance, routes: readonly Route[]): v
       method: route.method,
       url: route.path,
       handler: async (request, reply) =>
-        send(reply, await outcome(() => route.handle(exchange(request, null))), {
+        send(reply, await outcome(() => route.handle(exchange(request, route, null))), {
           gzip: false,
           framing: "length",
           fault: null,
@@ -77,11 +86,13 @@ async function answer(
       ? refused(fault)
       : await outcome(() => {
           world.access.check(route.needs, request.headers);
-          return route.handle(exchange(request, fault));
+          return route.handle(exchange(request, route, fault));
         });
   remember(given.status);
   const { compress, framing } = world.settings;
-  return send(reply, given, { gzip: gzip && compress, framing, fault });
+  // Compressed, events would wait for more of them to come.
+  const zip = gzip && compress && !given.type.startsWith("text/event-stream");
+  return send(reply, given, { gzip: zip, framing, fault });
 }
 
 async function outcome(handle: () => Answer | Promise<Answer>): Promise<Answer> {
@@ -93,9 +104,28 @@ async function outcome(handle: () => Answer | Promise<Answer>): Promise<Answer> 
   }
 }
 
-function exchange(request: FastifyRequest, fault: Fault | null): Exchange {
-  const { params, query, body } = request;
-  return { params: params as Record<string, string>, query: query as Record<string, unknown>, body, fault };
+function exchange(request: FastifyRequest, route: Route, fault: Fault | null): Exchange {
+  const { params, query, headers, protocol, host } = request;
+  const text = (request.body as Buffer | undefined)?.toString("utf8") ?? "";
+  return {
+    params: params as Record<string, string>,
+    query: query as Record<string, unknown>,
+    headers,
+    origin: `${protocol}://${host}`,
+    body: route.takes === "text" ? text : parsedBody(text),
+    fault,
+  };
+}
+
+/** What Content-Type says plays no part (our guess). */
+function parsedBody(text: string): unknown {
+  if (Buffer.byteLength(text) > MOST_BODY) throw tooLarge(MOST_BODY);
+  if (text === "") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw notJson(Number(/position (\d+)/.exec((error as Error).message)?.[1] ?? 0));
+  }
 }
 
 /** Bodies of statuses that nobody documented are our guess: a sentence for 429, a gateway's page for 5xx. */

@@ -1,7 +1,10 @@
 import { z } from "zod";
+import { checked } from "../engine/checked.ts";
 import { keyOf, projectOf, userOf, workspaceOf } from "../engine/organisation.ts";
+import type { ControlPlane } from "../engine/plane.ts";
 import { invalid, type Refusal } from "../engine/refusal.ts";
 import { type Exchange, json, type Route } from "../engine/route.ts";
+import { newTemplate } from "../engine/templates.ts";
 import { faultOptionsSchema } from "../faults.ts";
 import type { World } from "../world.ts";
 
@@ -35,6 +38,7 @@ const bodies = {
     compress: z.boolean().optional(),
     framing: z.enum(["length", "chunked", "close"]).optional(),
     csvNewline: z.enum(["crlf", "lf"]).optional(),
+    http: z.strictObject({ disable_a2a: z.boolean() }).optional(),
   }),
   access: z.strictObject({
     api_key: z.string().min(1).optional(),
@@ -50,9 +54,15 @@ const bodies = {
   user: z.strictObject({ email: z.string().nullable() }),
   arrivals: z.strictObject({ ...cell, traces: z.int().min(1) }),
   restatements: z.strictObject({ ...cell, delta: z.int() }),
+  discrepancies: z.strictObject({
+    ...cell,
+    delta: z.int(),
+    stride: z.enum(["hour", "day", "week", "month", "year"]),
+    group_by: z.enum(["workspace", "project", "user", "api_key"]).optional(),
+  }),
 };
 
-export function admin(world: World): Route[] {
+export function admin(world: World, plane: () => ControlPlane): Route[] {
   const route = <T>(
     method: Route["method"],
     path: string,
@@ -62,12 +72,10 @@ export function admin(world: World): Route[] {
     method,
     path: `${PREFIX}${path}`,
     needs: "nothing",
-    handle: ({ body: given, params }) => json(answer(parsed(body, given), params) ?? { ok: true }),
+    handle: ({ body: given, params }) =>
+      json(answer(checked(body, given ?? undefined), params) ?? { ok: true }),
   });
-  const change = (
-    of: z.output<typeof bodies.arrivals> | z.output<typeof bodies.restatements>,
-    delta: number,
-  ) => {
+  const cellOf = (of: Omit<z.output<typeof bodies.arrivals>, "traces">) => {
     const { organisation, ledger } = world;
     const project = projectOf(organisation, of.project_id);
     if (of.workspace_id !== undefined && of.workspace_id !== project.workspace.id) {
@@ -76,12 +84,13 @@ export function admin(world: World): Route[] {
     if (of.hour < ledger.dataStart) throw problem(["hour"], "before the data start");
     const user = of.user_id === null ? null : userOf(organisation, of.user_id);
     const key = of.api_key_short_key === null ? null : keyOf(organisation, of.api_key_short_key);
-    return ledger.change({ project, user, key, at: of.hour }, delta);
+    return { project, user, key, at: of.hour };
   };
 
   return [
     route("GET", "/organisation", nothing, () => inspect(world)),
     route("GET", "/requests", nothing, () => world.requests),
+    route("GET", "/rooms", nothing, () => world.inspectRooms()),
     route("GET", "/faults", nothing, () => world.faults.inspect()),
     route("POST", "/reset", bodies.reset, ({ seed }) => world.reset(seed)),
     route("POST", "/clock", bodies.clock, (to) => {
@@ -116,8 +125,17 @@ export function admin(world: World): Route[] {
     route("PATCH", "/users/:id", bodies.user, ({ email }, { id = "" }) => {
       userOf(world.organisation, id).email = email;
     }),
-    route("POST", "/arrivals", bodies.arrivals, (of) => change(of, of.traces)),
-    route("POST", "/restatements", bodies.restatements, (of) => change(of, of.delta)),
+    // What the specification's routes cannot make: a template.
+    route("POST", "/templates", newTemplate, (given) => plane().templates.create(given)),
+    route("POST", "/arrivals", bodies.arrivals, (of) => world.ledger.change(cellOf(of), of.traces)),
+    route("POST", "/restatements", bodies.restatements, (of) => world.ledger.change(cellOf(of), of.delta)),
+    route("POST", "/discrepancies", bodies.discrepancies, (of) => {
+      const { stride, group_by: groupBy, delta } = of;
+      world.discrepancies.push({ stride, groupBy, delta, cell: cellOf(of) });
+    }),
+    route("DELETE", "/discrepancies", nothing, () => {
+      world.discrepancies.length = 0;
+    }),
   ];
 }
 
@@ -143,18 +161,6 @@ function inspect(world: World): object {
     data_start: new Date(ledger.dataStart).toISOString(),
     now: new Date(world.now()).toISOString(),
   };
-}
-
-function parsed<T>(schema: z.ZodType<T>, given: unknown): T {
-  const { success, data, error } = schema.safeParse(given ?? undefined);
-  if (success) return data;
-  throw invalid(
-    error.issues.map(({ path, message, code }) => ({
-      loc: ["body", ...path.map((part) => (typeof part === "number" ? part : String(part)))],
-      msg: message,
-      type: code,
-    })),
-  );
 }
 
 function problem(loc: string[], msg: string): Refusal {

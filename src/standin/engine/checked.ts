@@ -1,0 +1,48 @@
+import type { z } from "zod";
+import { invalid, type ValidationProblem } from "./refusal.ts";
+
+/**
+ * What a schema makes of a body, a path or a query, or a refusal that names every problem: 422 with loc, msg and type
+ * (specification, HTTPValidationError). The words of msg and type are our guess, in pydantic's manner.
+ */
+export function checked<T>(schema: z.ZodType<T>, given: unknown, where = "body"): T {
+  const { success, data, error } = schema.safeParse(given);
+  if (success) return data;
+  throw invalid(error.issues.flatMap((issue) => problemsOf(issue, where)));
+}
+
+function problemsOf(issue: z.core.$ZodIssue, where: string): ValidationProblem[] {
+  const loc = [where, ...issue.path.map((part) => (typeof part === "number" ? part : String(part)))];
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => ({
+      loc: [...loc, key],
+      msg: "Extra inputs are not permitted",
+      type: "extra_forbidden",
+    }));
+  }
+  return [{ loc, ...describe(issue) }];
+}
+
+function describe(issue: z.core.$ZodIssue): { msg: string; type: string } {
+  switch (issue.code) {
+    case "invalid_type":
+      return issue.message.endsWith("received undefined")
+        ? { msg: "Field required", type: "missing" }
+        : { msg: `Input should be a valid ${issue.expected}`, type: `${issue.expected}_type` };
+    case "too_big":
+      return { msg: issue.message, type: `${issue.origin}_too_long` };
+    case "too_small":
+      return { msg: issue.message, type: "too_short" };
+    case "invalid_value":
+      return {
+        msg: `Input should be ${issue.values.map((one) => `'${String(one)}'`).join(" or ")}`,
+        type: "enum",
+      };
+    case "invalid_format":
+      return issue.format === "uuid" || issue.format === "guid"
+        ? { msg: "Input should be a valid UUID", type: "uuid_parsing" }
+        : { msg: issue.message, type: "string_pattern_mismatch" };
+    default:
+      return { msg: issue.message, type: "value_error" };
+  }
+}

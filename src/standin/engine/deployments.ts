@@ -1,0 +1,130 @@
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+import { Refusal } from "./refusal.ts";
+
+/**
+ * Deployments and their revisions. The specification shows `id`, `latest_revision_id`, `status` and DEPLOYED; the
+ * other fields and statuses are documented elsewhere (the control plane's own API reference).
+ */
+const config = z.record(z.string(), z.unknown());
+const source = z.enum(["github", "external_docker", "internal_docker", "internal_source"]);
+const secrets = z.array(z.strictObject({ name: z.string().min(1), value: z.string() }));
+
+/** What a body may hold is not shown: fields that are not documented are refused (our guess). */
+export const newDeployment = z.strictObject({
+  name: z.string().min(1),
+  source,
+  source_config: config.default({}),
+  source_revision_config: config.default({}),
+  secrets: secrets.default([]),
+});
+export const deploymentUpdate = z.strictObject({
+  source_config: config.optional(),
+  source_revision_config: config.optional(),
+  secrets: secrets.optional(),
+});
+
+/** Documented elsewhere; the order is our guess. Our own: a source that holds the word `fail` fails to build. */
+const COURSE = ["CREATING", "QUEUED", "BUILDING", "DEPLOYING", "DEPLOYED"];
+const FAILING = ["CREATING", "QUEUED", "BUILDING", "BUILD_FAILED"];
+
+interface Revision {
+  readonly id: string;
+  readonly created_at: string;
+  readonly source_revision_config: Readonly<Record<string, unknown>>;
+  readonly course: readonly string[];
+  /** How far along its course it was when last looked at. */
+  at: number;
+}
+
+interface Deployment {
+  readonly id: string;
+  readonly name: string;
+  readonly source: string;
+  source_config: Record<string, unknown>;
+  readonly created_at: string;
+  updated_at: string;
+  /** Oldest first; never empty. */
+  readonly revisions: Revision[];
+}
+
+export class Deployments {
+  readonly #byId = new Map<string, Deployment>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  create(given: z.output<typeof newDeployment>): object {
+    const at = this.#at();
+    const deployment: Deployment = {
+      id: randomUUID(),
+      name: given.name,
+      source: given.source,
+      source_config: given.source_config,
+      created_at: at,
+      updated_at: at,
+      revisions: [this.#revision(given.source_revision_config)],
+    };
+    this.#byId.set(deployment.id, deployment);
+    return toWire(deployment);
+  }
+
+  get(id: string): object {
+    return toWire(this.#of(id));
+  }
+
+  /** A new revision when the source changes, none when only its settings do (documented elsewhere). */
+  update(id: string, given: z.output<typeof deploymentUpdate>): object {
+    const deployment = this.#of(id);
+    const latest = deployment.revisions.at(-1) as Revision;
+    const wanted = given.source_revision_config;
+    if (given.source_config !== undefined) deployment.source_config = given.source_config;
+    if (wanted !== undefined && JSON.stringify(wanted) !== JSON.stringify(latest.source_revision_config)) {
+      deployment.revisions.push(this.#revision(wanted));
+    }
+    deployment.updated_at = this.#at();
+    return toWire(deployment);
+  }
+
+  /** Each look finds it one step further (our own: no test has to wait, and no clock decides). */
+  revision(id: string, revisionId: string): object {
+    const deployment = this.#of(id);
+    const revision = deployment.revisions.find((one) => one.id === revisionId);
+    if (revision === undefined) throw notFound("Revision", revisionId);
+    const status = revision.course[revision.at];
+    revision.at = Math.min(revision.at + 1, revision.course.length - 1);
+    const { course: _course, at: _at, ...shown } = revision;
+    return { ...shown, updated_at: this.#at(), source: deployment.source, status };
+  }
+
+  inspect(): object {
+    return { deployments: [...this.#byId.values()] };
+  }
+
+  #of(id: string): Deployment {
+    const deployment = this.#byId.get(id);
+    if (deployment === undefined) throw notFound("Deployment", id);
+    return deployment;
+  }
+
+  #revision(of: Readonly<Record<string, unknown>>): Revision {
+    const course = Object.values(of).some((value) => /\bfail\b/.test(String(value))) ? FAILING : COURSE;
+    return { id: randomUUID(), created_at: this.#at(), source_revision_config: of, course, at: 0 };
+  }
+
+  #at(): string {
+    return new Date(this.#now()).toISOString();
+  }
+}
+
+/** Values of secrets are never shown again (our guess). */
+function toWire({ revisions, ...deployment }: Deployment): object {
+  return { ...deployment, latest_revision_id: (revisions.at(-1) as Revision).id };
+}
+
+/** Errors of the deployment calls are not shown: a sentence, in FastAPI's manner (our guess). */
+function notFound(kind: string, id: string): Refusal {
+  return new Refusal(404, { detail: `${kind} ${id} not found` });
+}

@@ -1,0 +1,241 @@
+import { randomUUID } from "node:crypto";
+import type { RoomState } from "../world.ts";
+import { ASSISTANT, perform } from "./echo.ts";
+import { Refusal } from "./refusal.ts";
+
+/**
+ * Threads and runs, for every room that starts some: one run of a thread at a time, the others wait in line or are
+ * decided about by the strategy of the newcomer. A run that was rolled back leaves nothing here but its trace.
+ */
+export type RunStatus = "pending" | "running" | "success" | "error" | "interrupted";
+export type Strategy = "reject" | "enqueue" | "interrupt" | "rollback";
+
+export interface Message {
+  readonly id: string;
+  /** Documented elsewhere: messages in state have these types, whatever role they came in with. */
+  readonly type: "human" | "ai";
+  readonly content: string;
+}
+
+export interface Thread {
+  readonly id: string;
+  readonly createdAt: number;
+  updatedAt: number;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  messages: readonly Message[];
+  /** Oldest first. */
+  runs: readonly Run[];
+}
+
+export interface Run {
+  readonly id: string;
+  readonly thread: Thread;
+  readonly strategy: Strategy;
+  readonly input: readonly Message[];
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly createdAt: number;
+  updatedAt: number;
+  status: RunStatus;
+  error: string | null;
+  /** Of the thread, before this run began; what a rollback brings back. */
+  before: readonly Message[];
+  /** Of the thread, when this run ended. */
+  after: readonly Message[];
+  /** Resolves at its end, however it ends; `deleted` where nothing is left of it. */
+  readonly ended: PromiseWithResolvers<RunStatus | "deleted">;
+  readonly started: PromiseWithResolvers<void>;
+}
+
+interface RunRequest {
+  readonly thread: Thread;
+  readonly input: readonly Pick<Message, "type" | "content">[];
+  readonly strategy: Strategy;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+interface RunEngineOptions {
+  readonly now: () => number;
+  /** Counts one trace. */
+  readonly meter: () => void;
+}
+
+export class RunEngine implements RoomState {
+  readonly #options: RunEngineOptions;
+  readonly #threads = new Map<string, Thread>();
+  readonly #timers = new Map<Run, NodeJS.Timeout>();
+
+  constructor(options: RunEngineOptions) {
+    this.#options = options;
+  }
+
+  createThread(id: string = randomUUID(), metadata: Thread["metadata"] = {}): Thread {
+    const at = this.#options.now();
+    const thread: Thread = { id, createdAt: at, updatedAt: at, metadata, messages: [], runs: [] };
+    this.#threads.set(id, thread);
+    return thread;
+  }
+
+  find(threadId: string): Thread | undefined {
+    return this.#threads.get(threadId);
+  }
+
+  /** Unknown ids are 404 with a sentence (seen on servers in the field; the specification shows no error). */
+  thread(threadId: string): Thread {
+    const thread = this.#threads.get(threadId);
+    if (thread === undefined) throw new Refusal(404, { detail: `Thread with ID ${threadId} not found` });
+    return thread;
+  }
+
+  run(threadId: string, runId: string): Run {
+    const run = this.thread(threadId).runs.find((one) => one.id === runId);
+    if (run === undefined) throw new Refusal(404, { detail: `Run with ID ${runId} not found` });
+    return run;
+  }
+
+  /** The run that a task or a bare run id means, in whatever thread. */
+  runById(runId: string): Run | undefined {
+    return [...this.#threads.values()].flatMap(({ runs }) => runs).find((run) => run.id === runId);
+  }
+
+  /** Enters a run; it begins at once where the thread is idle. The answer is as it was entered: pending. */
+  start({ thread, input, strategy, metadata = {} }: RunRequest): Run {
+    const earlier = thread.runs.filter((run) => run.status === "pending" || run.status === "running");
+    if (earlier.length > 0) this.#decide(earlier, strategy);
+    const at = this.#options.now();
+    const run: Run = {
+      id: randomUUID(),
+      thread,
+      strategy,
+      input: input.map((message) => ({ id: randomUUID(), ...message })),
+      metadata,
+      createdAt: at,
+      updatedAt: at,
+      status: "pending",
+      error: null,
+      before: [],
+      after: [],
+      ended: Promise.withResolvers(),
+      started: Promise.withResolvers(),
+    };
+    thread.runs = [...thread.runs, run];
+    // After the answer is written: what is entered is pending, and a client that looks again finds it running.
+    setImmediate(() => this.#next(thread));
+    return run;
+  }
+
+  /** Ends a run that is waiting or under way. With `rollback` nothing of it is left. */
+  cancel(run: Run, action: "interrupt" | "rollback"): void {
+    if (run.status !== "pending" && run.status !== "running") {
+      // Documented elsewhere: a finished run cannot be cancelled. The status is our guess.
+      throw new Refusal(409, { detail: `Run ${run.id} has ended: ${run.status}` });
+    }
+    if (action === "rollback") this.#rollBack(run);
+    else this.#end(run, "interrupted");
+    setImmediate(() => this.#next(run.thread));
+  }
+
+  /** Removes a run that is not under way; what it left in the state stays (our guess). */
+  remove(run: Run): void {
+    if (run.status === "running") {
+      throw new Refusal(409, { detail: `Run ${run.id} is running: cancel it first` });
+    }
+    this.#forget(run);
+  }
+
+  close(): void {
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+    this.#timers.clear();
+    for (const { runs } of this.#threads.values()) for (const run of runs) run.ended.resolve("deleted");
+    this.#threads.clear();
+  }
+
+  inspect(): object {
+    return {
+      threads: [...this.#threads.values()].map(({ id, messages, runs }) => ({
+        thread_id: id,
+        messages,
+        runs: runs.map((run) => ({ run_id: run.id, status: run.status })),
+      })),
+    };
+  }
+
+  /** Specification for `rollback`; the other strategies and their default, `enqueue`, are documented elsewhere. */
+  #decide(earlier: readonly Run[], strategy: Strategy): void {
+    if (strategy === "reject") {
+      throw new Refusal(409, {
+        detail:
+          "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.",
+      });
+    }
+    if (strategy === "enqueue") return;
+    // The newest first: each takes the state back to what it was before it.
+    for (const run of earlier.toReversed()) {
+      if (strategy === "rollback") this.#rollBack(run);
+      else this.#end(run, "interrupted");
+    }
+  }
+
+  #next(thread: Thread): void {
+    if (!this.#threads.has(thread.id) || thread.runs.some((run) => run.status === "running")) return;
+    const run = thread.runs.find((one) => one.status === "pending");
+    if (run === undefined) return;
+    this.#options.meter();
+    run.status = "running";
+    run.updatedAt = this.#options.now();
+    run.before = thread.messages;
+    thread.messages = [...thread.messages, ...run.input];
+    run.started.resolve();
+    const { delayMs, outcome } = perform(run.input.at(-1)?.content ?? "");
+    const finish = () => {
+      if ("reply" in outcome) {
+        thread.messages = [...thread.messages, { id: randomUUID(), type: "ai", content: outcome.reply }];
+        this.#end(run, "success");
+      } else {
+        run.error = outcome.error;
+        this.#end(run, "error");
+      }
+      this.#next(thread);
+    };
+    this.#timers.set(run, setTimeout(finish, delayMs));
+  }
+
+  #end(run: Run, status: RunStatus): void {
+    this.#stop(run);
+    run.status = status;
+    run.after = run.thread.messages;
+    run.updatedAt = this.#options.now();
+    run.thread.updatedAt = run.updatedAt;
+    run.ended.resolve(status);
+  }
+
+  /** Specification: interrupted and removed completely; the state is what it was before it. */
+  #rollBack(run: Run): void {
+    this.#stop(run);
+    if (run.status === "running") run.thread.messages = run.before;
+    this.#forget(run);
+  }
+
+  #forget(run: Run): void {
+    run.thread.runs = run.thread.runs.filter((one) => one !== run);
+    run.ended.resolve("deleted");
+  }
+
+  #stop(run: Run): void {
+    clearTimeout(this.#timers.get(run));
+    this.#timers.delete(run);
+  }
+}
+
+/** Documented elsewhere: ids of the assistant in answers are its id, whatever it was called by. */
+export function toWireRun(run: Run): object {
+  return {
+    run_id: run.id,
+    thread_id: run.thread.id,
+    assistant_id: ASSISTANT.id,
+    created_at: new Date(run.createdAt).toISOString(),
+    updated_at: new Date(run.updatedAt).toISOString(),
+    status: run.status,
+    metadata: run.metadata,
+    multitask_strategy: run.strategy,
+  };
+}

@@ -1,0 +1,199 @@
+import { z } from "zod";
+import { askedTask, CODES, envelope, type Id, RpcRefusal, type Sent, sentMessage } from "../a2a/rpc.ts";
+import { toWireTask, toWireUpdate } from "../a2a/task.ts";
+import { checked } from "../engine/checked.ts";
+import { ASSISTANT, isAssistant } from "../engine/echo.ts";
+import { noRoute, Refusal } from "../engine/refusal.ts";
+import { type Exchange, json, MOST_BODY, type Route } from "../engine/route.ts";
+import type { Run, RunEngine } from "../engine/runs.ts";
+import type { Answer } from "../engine/wire.ts";
+import type { World } from "../world.ts";
+
+/**
+ * Specification, "A2A endpoint" and "Agent card discovery", over the run engine: contextId is the thread, a task is a
+ * run. Every later message carries the prior task's id (Conversation rules), so an ended task is no obstacle. Keys as
+ * for threads: none is shown, so a missing one passes (our guess).
+ */
+export function agentToAgent(world: World, engine: () => RunEngine): Route[] {
+  const route = (
+    method: Route["method"],
+    path: string,
+    answer: (exchange: Exchange) => Answer | Promise<Answer>,
+  ): Route => ({
+    method,
+    path,
+    needs: "no wrong key",
+    takes: "text",
+    handle(exchange) {
+      // Specification, "Disabling the A2A endpoint"; that the cards go with it is documented elsewhere.
+      if (world.settings.http.disable_a2a) throw noRoute(method, path);
+      return answer(exchange);
+    },
+  });
+  // Seen on servers in the field: only POST speaks.
+  const notAllowed = (): never => {
+    throw new Refusal(405, { error: "Method Not Allowed" });
+  };
+  return [
+    route("POST", "/a2a/:assistant", (exchange) => post(engine(), exchange)),
+    route("GET", "/a2a/:assistant", notAllowed),
+    route("DELETE", "/a2a/:assistant", notAllowed),
+    route("GET", "/.well-known/agent-card.json", card),
+  ];
+}
+
+/** Statuses and sentences of what is no JSON-RPC request are seen on servers in the field. */
+async function post(engine: RunEngine, { body, headers, params }: Exchange): Promise<Answer> {
+  const text = body as string;
+  if (Buffer.byteLength(text) > MOST_BODY) return refused(413, `The body is larger than ${MOST_BODY} bytes`);
+  let given: unknown;
+  try {
+    given = JSON.parse(text);
+  } catch {
+    return refused(400, "Invalid JSON payload");
+  }
+  const { success, data: rpc } = envelope.safeParse(given);
+  if (!success) return refused(400, "Invalid JSON-RPC message");
+  const { id, method } = rpc;
+  const wanted = method === "message/stream" ? "text/event-stream" : "application/json";
+  if (!accepts(headers.accept, wanted)) return refused(400, `Accept header must include ${wanted}`);
+  if (id === undefined || method === undefined) {
+    // A notification, or a response to nothing that was asked: taken and left.
+    if (id === undefined && method === undefined)
+      return refused(400, "Neither request, response nor notification");
+    return { status: 202, type: "application/json", body: "" };
+  }
+  const call = { engine, assistant: params.assistant ?? "", params: rpc.params, id };
+  try {
+    if (method === "message/stream") return stream(call, begin(call));
+    return json({ jsonrpc: "2.0", id, result: await result(method, call) });
+  } catch (error) {
+    if (!(error instanceof RpcRefusal)) throw error;
+    const failed = { jsonrpc: "2.0", id, error: { code: error.code, message: error.message } };
+    return method === "message/stream" ? events([failed]) : json(failed);
+  }
+}
+
+interface Call {
+  readonly engine: RunEngine;
+  readonly assistant: string;
+  readonly params: unknown;
+  readonly id: Id;
+}
+
+async function result(method: string, call: Call): Promise<object> {
+  switch (method) {
+    case "message/send": {
+      const run = begin(call);
+      await run.ended.promise;
+      return toWireTask(run);
+    }
+    case "tasks/get":
+      return getTask(call);
+    case "tasks/cancel":
+      throw new RpcRefusal(CODES.unsupported, "Task cancellation is not currently supported");
+    default:
+      throw new RpcRefusal(CODES.methodNotFound, `Method not found: ${method}`);
+  }
+}
+
+function begin({ engine, assistant, params }: Call): Run {
+  const sent = sentMessage(params);
+  if (!isAssistant(assistant))
+    throw new RpcRefusal(CODES.invalidParams, `Assistant '${assistant}' not found`);
+  const thread = threadOf(engine, sent);
+  return engine.start({ thread, input: [{ type: "human", content: sent.text }], strategy: "enqueue" });
+}
+
+/** Conversation rules 1 to 3. A contextId that is new begins a conversation of that id (seen in the field). */
+function threadOf(engine: RunEngine, { contextId, taskId }: Sent) {
+  if (taskId === undefined) return engine.find(contextId ?? "") ?? engine.createThread(contextId);
+  const task = engine.runById(taskId);
+  if (task === undefined) throw new RpcRefusal(CODES.taskNotFound, `Task '${taskId}' not found`);
+  if (contextId !== undefined && contextId !== task.thread.id) {
+    throw new RpcRefusal(CODES.invalidParams, `Task '${taskId}' is not of context '${contextId}'`);
+  }
+  return task.thread;
+}
+
+function getTask({ engine, params }: Call): object {
+  const { id, contextId, historyLength } = askedTask(params);
+  const run = engine.runById(id);
+  if (run === undefined || (contextId !== undefined && contextId !== run.thread.id)) {
+    throw new RpcRefusal(CODES.taskNotFound, `Task '${id}' not found`);
+  }
+  return toWireTask(run, historyLength);
+}
+
+/** The protocol's events: the task, its work, its end with `final`. Whoever hangs up ends nothing. */
+function stream({ id }: Call, run: Run): Answer {
+  const wrap = (result: object) => ({ jsonrpc: "2.0", id, result });
+  const told = async function* () {
+    yield wrap(toWireTask(run));
+    await Promise.race([run.started.promise, run.ended.promise]);
+    yield wrap(toWireUpdate(run, "running", false));
+    const end = await run.ended.promise;
+    yield wrap(toWireUpdate(run, end, true));
+  };
+  return events(told());
+}
+
+function events(of: Iterable<object> | AsyncIterable<object>): Answer {
+  const lines = async function* () {
+    for await (const one of of) yield `event: message\ndata: ${JSON.stringify(one)}\n\n`;
+  };
+  return {
+    status: 200,
+    type: "text/event-stream; charset=utf-8",
+    headers: { "cache-control": "no-store" },
+    body: lines(),
+  };
+}
+
+/** Field names of the card are the protocol's; what it must carry is the specification's. */
+function card({ query, origin }: Exchange): Answer {
+  const { assistant_id: assistant } = checked(
+    z.strictObject({ assistant_id: z.string().optional() }),
+    query,
+    "query",
+  );
+  const wrong = (message: string) => json({ error: { code: CODES.invalidParams, message } }, 400);
+  if (assistant === undefined) return wrong("Missing required query parameter: assistant_id");
+  if (!isAssistant(assistant)) return wrong(`Assistant '${assistant}' not found`);
+  const modes = ["text/plain"];
+  return json({
+    protocolVersion: "0.3.0",
+    name: ASSISTANT.name,
+    description: ASSISTANT.description,
+    url: `${origin}/a2a/${assistant}`,
+    preferredTransport: "JSONRPC",
+    capabilities: { streaming: true, pushNotifications: false, stateTransitionHistory: false },
+    defaultInputModes: modes,
+    defaultOutputModes: modes,
+    skills: [
+      {
+        id: `${assistant}-main`,
+        name: `${ASSISTANT.name} capabilities`,
+        description: ASSISTANT.description,
+        tags: ["assistant"],
+        examples: [],
+        inputModes: modes,
+        outputModes: modes,
+      },
+    ],
+    version: "0.0.0-standin",
+  });
+}
+
+function refused(status: number, error: string): Answer {
+  return json({ error }, status);
+}
+
+/** RFC 9110, 12.5.1, without weights. Seen in the field: no Accept at all accepts nothing. */
+function accepts(header: string | string[] | undefined, type: string): boolean {
+  const [main] = type.split("/");
+  return String(header ?? "")
+    .split(",")
+    .map((one) => one.split(";")[0]?.trim().toLowerCase())
+    .some((one) => one === type || one === "*/*" || one === `${main}/*`);
+}

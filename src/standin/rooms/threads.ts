@@ -1,0 +1,174 @@
+import { z } from "zod";
+import { checked } from "../engine/checked.ts";
+import { ASSISTANT, isAssistant } from "../engine/echo.ts";
+import { Refusal } from "../engine/refusal.ts";
+import { type Exchange, json, type Route } from "../engine/route.ts";
+import { type Run, type RunEngine, type Thread, toWireRun } from "../engine/runs.ts";
+import type { Answer } from "../engine/wire.ts";
+
+/**
+ * Specification, "Threads and runs". Its Authentication 4 shows none for these routes: a server run locally asks for no
+ * key (documented elsewhere), so none is needed here, and a wrong one is refused (our guess).
+ */
+const path = z.object({ thread: z.guid(), run: z.guid().optional() });
+const metadata = z.record(z.string(), z.unknown()).default({});
+/** Documented elsewhere: these fields of the clients. Others that exist there are not implemented, and refused. */
+const newThread = z.strictObject({
+  thread_id: z.guid().optional(),
+  metadata,
+  if_exists: z.enum(["raise", "do_nothing"]).default("raise"),
+});
+const ROLES = { user: "human", human: "human", assistant: "ai", ai: "ai" } as const;
+const newRun = z.strictObject({
+  assistant_id: z.string(),
+  input: z.strictObject({
+    messages: z
+      .array(
+        z.strictObject({ role: z.enum(Object.keys(ROLES) as (keyof typeof ROLES)[]), content: z.string() }),
+      )
+      .min(1),
+  }),
+  // `rollback` is the specification's; the others and the default are documented elsewhere.
+  multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]).default("enqueue"),
+  metadata,
+  if_not_exists: z.enum(["create", "reject"]).default("reject"),
+});
+const nothing = z.strictObject({});
+const whole = z.coerce.number().int().min(0);
+const listing = z.strictObject({
+  limit: whole.max(1000).default(10),
+  offset: whole.default(0),
+  status: z.enum(["pending", "running", "success", "error", "interrupted"]).optional(),
+});
+const cancelling = z.strictObject({
+  wait: z.enum(["0", "1", "false", "true"]).default("0"),
+  action: z.enum(["interrupt", "rollback"]).default("interrupt"),
+});
+
+export function threads(engine: () => RunEngine): Route[] {
+  const route = <Q>(
+    method: Route["method"],
+    url: string,
+    query: z.ZodType<Q>,
+    answer: (given: Asked<Q>) => Answer | Promise<Answer>,
+  ): Route => ({
+    method,
+    path: url,
+    needs: "no wrong key",
+    handle: (exchange) => answer(asked(exchange, query)),
+  });
+  const thread = ({ ids }: Asked<unknown>): Thread => engine().thread(ids.thread);
+  const run = ({ ids }: Asked<unknown>): Run => engine().run(ids.thread, ids.run ?? "");
+  const RUN = "/threads/:thread/runs/:run";
+  return [
+    {
+      method: "POST",
+      path: "/threads",
+      needs: "no wrong key",
+      handle: ({ body, query }) => {
+        checked(nothing, query, "query");
+        const given = checked(newThread, body);
+        const known = given.thread_id === undefined ? undefined : engine().find(given.thread_id);
+        if (known !== undefined && given.if_exists === "raise") {
+          throw new Refusal(409, { detail: `Thread with ID ${known.id} already exists` });
+        }
+        return json(toWireThread(known ?? engine().createThread(given.thread_id, given.metadata)));
+      },
+    },
+    route("GET", "/threads/:thread", nothing, (given) => json(toWireThread(thread(given)))),
+    route("GET", "/threads/:thread/state", nothing, (given) => json(toWireState(thread(given)))),
+    route("GET", "/threads/:thread/runs", listing, (given) => {
+      const { limit, offset, status } = given.query;
+      // Newest first (documented elsewhere).
+      const runs = thread(given).runs.filter((one) => status === undefined || one.status === status);
+      return json(
+        runs
+          .toReversed()
+          .slice(offset, offset + limit)
+          .map(toWireRun),
+      );
+    }),
+    route("POST", "/threads/:thread/runs", nothing, ({ ids, body }) => {
+      const wanted = checked(newRun, body);
+      const known = engine().find(ids.thread);
+      if (known === undefined && wanted.if_not_exists === "reject") engine().thread(ids.thread);
+      if (!isAssistant(wanted.assistant_id)) {
+        throw new Refusal(404, { detail: `Assistant '${wanted.assistant_id}' not found` });
+      }
+      const started = engine().start({
+        thread: known ?? engine().createThread(ids.thread),
+        input: wanted.input.messages.map(({ role, content }) => ({ type: ROLES[role], content })),
+        strategy: wanted.multitask_strategy,
+        metadata: wanted.metadata,
+      });
+      return {
+        ...json(toWireRun(started)),
+        // Documented elsewhere; clients read the run's id from it.
+        headers: { "content-location": `/threads/${started.thread.id}/runs/${started.id}` },
+      };
+    }),
+    route("GET", RUN, nothing, (given) => json(toWireRun(run(given)))),
+    // Whoever hangs up ends nothing: the run goes on (documented elsewhere).
+    route("GET", `${RUN}/join`, nothing, async (given) => {
+      const joined = run(given);
+      if ((await joined.ended.promise) === "deleted") run(given);
+      return json(toWireValues(joined));
+    }),
+    route("POST", `${RUN}/cancel`, cancelling, async (given) => {
+      const { wait, action } = given.query;
+      const cancelled = run(given);
+      engine().cancel(cancelled, action);
+      if (wait === "1" || wait === "true") await cancelled.ended.promise;
+      // 202, and 204 for one who waits: documented elsewhere.
+      return { status: wait === "1" || wait === "true" ? 204 : 202, type: "application/json", body: "" };
+    }),
+    route("DELETE", RUN, nothing, (given) => {
+      engine().remove(run(given));
+      return { status: 204, type: "application/json", body: "" };
+    }),
+  ];
+}
+
+interface Asked<Q> {
+  readonly ids: { readonly thread: string; readonly run?: string | undefined };
+  readonly query: Q;
+  readonly body: unknown;
+}
+
+function asked<Q>({ params, query, body }: Exchange, schema: z.ZodType<Q>): Asked<Q> {
+  return { ids: checked(path, params, "path"), query: checked(schema, query, "query"), body };
+}
+
+function toWireThread(thread: Thread): object {
+  const { id, createdAt, updatedAt, metadata: own, messages, runs } = thread;
+  const busy = runs.some((run) => run.status === "pending" || run.status === "running");
+  const last = runs.at(-1)?.status;
+  return {
+    thread_id: id,
+    created_at: new Date(createdAt).toISOString(),
+    updated_at: new Date(updatedAt).toISOString(),
+    metadata: own,
+    status: busy ? "busy" : last === "error" || last === "interrupted" ? last : "idle",
+    values: messages.length === 0 ? null : { messages },
+  };
+}
+
+/** Specification: `values.messages`; the rest is documented elsewhere, and filled as far as there is anything to tell. */
+function toWireState(thread: Thread): object {
+  const { id, updatedAt, messages, runs } = thread;
+  return {
+    values: { messages },
+    next: runs.some((run) => run.status === "running") ? [ASSISTANT.name] : [],
+    tasks: [],
+    metadata: { thread_id: id },
+    created_at: new Date(updatedAt).toISOString(),
+    checkpoint: null,
+    parent_checkpoint: null,
+  };
+}
+
+/** Documented elsewhere: a join answers with the state's values, and with `__error__` where the run failed. */
+function toWireValues({ after, error }: Run): object {
+  const failed = error === null ? {} : { __error__: { error: "AgentError", message: error } };
+  return { messages: after, ...failed };
+}

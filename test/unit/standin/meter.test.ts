@@ -1,0 +1,129 @@
+import { Client } from "@langchain/langgraph-sdk";
+import { describe, expect, test } from "vitest";
+import { poll } from "../../support/poll.ts";
+import { NOW, setup, sum } from "./setup.ts";
+
+/** What traffic costs: the ledger that billing answers from is the only meter there is. */
+
+const DAY = { start: "2026-09-16", end: "2026-09-17" };
+
+async function metered() {
+  const bench = await setup();
+  const { standin, usage, csv, get } = bench;
+  const client = new Client({
+    apiUrl: standin.url,
+    apiKey: standin.apiKey,
+    callerOptions: { maxRetries: 0 },
+  });
+  const before = sum(await usage(DAY));
+  const listed = (await (await get("/api/v1/workspaces")).json()) as { id: string }[];
+  const { thread_id } = await client.threads.create();
+  const start = (text: string, multitaskStrategy?: "reject" | "rollback") =>
+    client.runs.create(thread_id, "agent", {
+      input: { messages: [{ role: "user", content: text }] },
+      ...(multitaskStrategy && { multitaskStrategy }),
+    });
+  const rpc = async (body: object) => {
+    const response = await fetch(`${standin.url}/a2a/agent`, {
+      method: "POST",
+      headers: { accept: "application/json, text/event-stream" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, ...body }),
+    });
+    return response.text();
+  };
+  return {
+    ...bench,
+    client,
+    thread_id,
+    start,
+    rpc,
+    csv,
+    first: listed[0]?.id,
+    billed: async () => sum(await usage(DAY)) - before,
+  };
+}
+
+const params = { message: { role: "user", messageId: "m", parts: [{ kind: "text", text: "hello" }] } };
+
+describe("the meter", () => {
+  test("counts a run when it begins, and keeps it when a rollback removes the run", async () => {
+    const { client, thread_id, start, billed } = await metered();
+    const earlier = await start("delay=60000 one");
+    await poll(async () => (await client.runs.get(thread_id, earlier.run_id)).status === "running");
+    expect(await billed()).toBe(1);
+    const later = await start("two", "rollback");
+    await client.runs.join(thread_id, later.run_id);
+    expect(await billed()).toBe(2);
+  });
+
+  test("counts nothing that did not begin: a waiting run that is removed, a refused one", async () => {
+    const { client, thread_id, start, billed } = await metered();
+    const first = await start("delay=60000 one");
+    const waiting = await start("two");
+    await expect(start("three", "reject")).rejects.toThrow("409");
+    await expect(client.runs.create(thread_id, "nobody", { input: {} })).rejects.toThrow();
+    await client.runs.delete(thread_id, waiting.run_id);
+    await client.runs.cancel(thread_id, first.run_id, true);
+    expect(await billed()).toBe(1);
+  });
+
+  test("counts each A2A message, and no card, look, notification or error", async () => {
+    const { get, rpc, billed } = await metered();
+    const sent = JSON.parse(await rpc({ method: "message/send", params }));
+    await rpc({ method: "message/stream", params });
+    expect(await billed()).toBe(2);
+    await get("/.well-known/agent-card.json?assistant_id=agent");
+    await rpc({ method: "tasks/get", params: { id: sent.result.id } });
+    await rpc({ method: "tasks/cancel", params: { id: sent.result.id } });
+    await rpc({ method: "message/send", params: {} });
+    await rpc({ id: undefined, method: "message/send", params });
+    expect(await billed()).toBe(2);
+  });
+
+  test("shows in JSON and CSV, in every grouping, in the first workspace that is listed", async () => {
+    const { client, thread_id, start, usage, csv, first, standin } = await metered();
+    const run = await start("hello");
+    await client.runs.join(thread_id, run.run_id);
+    const project = standin.organisation.projects.at(-1);
+    expect(project?.workspace.id).toBe(first);
+    const of = (by: string) => ({ ...DAY, by, workspaces: [`${first}`] });
+    const records = (await usage(of("project"))).usage.filter(
+      (one) => one.dimensions.project_id === project?.id,
+    );
+    expect(records).toMatchObject([{ traces: 1, dimensions: { project_name: "agent-server" } }]);
+    expect((await csv(of("project"))).filter((line) => line["Project ID"] === project?.id)).toMatchObject([
+      { Traces: "1" },
+    ]);
+    const whole = sum(await usage(of("workspace")));
+    for (const by of ["project", "user", "api_key"]) expect(sum(await usage(of(by)))).toBe(whole);
+    const keys = (await usage(of("api_key"))).usage;
+    expect(keys.find((one) => one.dimensions.api_key_short_key === "sk...-key")?.traces).toBe(1);
+  });
+
+  test("bills at the clock's hour, and nothing before the data start", async () => {
+    const { client, thread_id, start, usage, standin } = await metered();
+    standin.setClock({ frozenAt: NOW + 3 * 3_600_000 });
+    const hour = { start: "2026-09-16T16:00:00Z", end: "2026-09-16T17:00:00Z" };
+    const before = sum(await usage(hour));
+    await client.runs.join(thread_id, (await start("hello")).run_id);
+    expect(sum(await usage(hour))).toBe(before + 1);
+    standin.setClock({ frozenAt: Date.parse("2025-12-24T00:00:00Z") });
+    await client.runs.join(thread_id, (await start("hello")).run_id);
+  });
+
+  test("is forgotten with everything else in a reset, which also ends what is under way", async () => {
+    const { client, thread_id, start, usage, admin } = await metered();
+    const before = sum(await usage(DAY));
+    const run = await start("delay=60000 one");
+    await poll(async () => (await client.runs.get(thread_id, run.run_id)).status === "running");
+    const joining = client.runs.join(thread_id, run.run_id);
+    const gone = expect(joining).rejects.toThrow("404");
+    expect(await admin("GET", "/rooms")).toMatchObject({
+      threads: [{ thread_id, runs: [{ status: "running" }] }],
+    });
+    await admin("POST", "/reset", {});
+    await gone;
+    expect(sum(await usage(DAY))).toBe(before);
+    await expect(client.threads.get(thread_id)).rejects.toThrow("404");
+  });
+});
