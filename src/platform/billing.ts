@@ -4,8 +4,6 @@ import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../domain/stri
 import { UsageError } from "../errors.ts";
 import { AnswerFault, foreignFault } from "./answer-fault.ts";
 import type { Framing } from "./body.ts";
-import { CsvExportReader } from "./csv-export.ts";
-import type { ExportRow } from "./csv-rows.ts";
 import {
   currentOrganization,
   listWorkspaces,
@@ -17,6 +15,8 @@ import { GroupingWitness } from "./grouping.ts";
 import type { PlatformAnswer, PlatformHttp } from "./http.ts";
 import { faultError } from "./http-errors.ts";
 import { JsonRecordCutter } from "./json-records.ts";
+import { Spool } from "./spool.ts";
+import { SpooledExport } from "./spooled-export.ts";
 import { wireRecordReader } from "./wire-record.ts";
 import { describeValue } from "./wire-values.ts";
 
@@ -39,15 +39,6 @@ interface UsageAnswer {
   readonly framing: Framing;
 }
 
-interface ExportAnswer {
-  readonly rows: number;
-  /** Of the body, decoded. */
-  readonly bytes: number;
-  /** False for a close-delimited body without gzip: rows that differ may be shown, never missing ones. */
-  readonly whole: boolean;
-  readonly framing: Framing;
-}
-
 interface Asking {
   readonly signal?: AbortSignal | undefined;
 }
@@ -66,11 +57,8 @@ export interface BillingClient {
     query: UsageQuery,
     io: Asking & { readonly onRecords: (records: UsageRecord[]) => void },
   ): Promise<UsageAnswer>;
-  /** The same for the CSV export, whose end not every framing proves: see `ExportAnswer.whole`. */
-  exportCsv(
-    query: UsageQuery,
-    io: Asking & { readonly onRows: (rows: ExportRow[]) => void },
-  ): Promise<ExportAnswer>;
+  /** The CSV export, received to its end and kept until it is closed; its rows are proved when they are read. */
+  exportCsv(query: UsageQuery, io?: Asking): Promise<SpooledExport>;
   /** Undefined where the server has no listing (404, 405); so for the next two. */
   workspaces(
     io?: Asking & { readonly includeDeleted?: boolean | undefined },
@@ -89,7 +77,7 @@ const strideSchema = z.object({ days: count, hours: count });
 export function createBillingClient(http: PlatformHttp): BillingClient {
   return {
     usage: (query, io) => usage(http, query, io),
-    exportCsv: (query, io) => exportCsv(http, query, io),
+    exportCsv: (query, io = {}) => exportCsv(http, query, io),
     workspaces: (io = {}) => listWorkspaces(http, io),
     organization: (io = {}) => currentOrganization(http, io),
     info: (io = {}) => serverInfo(http, io),
@@ -130,21 +118,22 @@ const usage = async (
 const exportCsv = async (
   http: PlatformHttp,
   query: UsageQuery,
-  io: Parameters<BillingClient["exportCsv"]>[1],
-): Promise<ExportAnswer> => {
+  { signal }: Asking,
+): Promise<SpooledExport> => {
   const answer = await http.get({
     path: `${USAGE_PATH}/export`,
     query: toUsageParameters(query),
     accept: "text/csv, */*;q=0.1",
-    signal: io.signal,
+    signal,
   });
-  return readAnswer(answer, async ({ body }) => {
-    const whole = body.framing !== "close" || body.gzip;
-    const reader = new CsvExportReader(query.groupBy, io.onRows);
-    for await (const chunk of body.chunks()) await reader.push(chunk);
-    const { rows } = await reader.end(whole);
-    return { rows, bytes: body.bytes, whole, framing: body.framing };
-  });
+  const spool = new Spool();
+  try {
+    for await (const chunk of answer.body.chunks()) await spool.push(chunk);
+  } catch (error) {
+    await spool.close();
+    throw error;
+  }
+  return new SpooledExport(answer, { spool, groupBy: query.groupBy, signal });
 };
 
 /** Gives what the readers find wrong the request's name. */

@@ -1,10 +1,8 @@
 import { z } from "zod";
 import { PlatformError } from "../errors.ts";
-import { cutFault, foreignFault } from "./answer-fault.ts";
 import type { PlatformHttp } from "./http.ts";
-import { faultError } from "./http-errors.ts";
-import { ValueScanner } from "./json-scan.ts";
-import { describeValue, fromWireId, fromWireName } from "./wire-values.ts";
+import { readJson } from "./json-document.ts";
+import { fromWireId, fromWireName } from "./wire-values.ts";
 
 export interface WorkspaceListing {
   readonly id: string;
@@ -16,9 +14,6 @@ export interface Organization {
   readonly id: string;
   readonly displayName: string | null;
 }
-
-/** An organisation of ten thousand workspaces lists some 5 MB. */
-const MAX_BYTES = 33_554_432;
 
 const text = z.string().nullish();
 const workspacesSchema = z.array(
@@ -78,7 +73,7 @@ function requireId(text: string): string {
   return fromWireId(text) ?? text.toWellFormed();
 }
 
-/** A small document, read whole; undefined where the server does not have it (404, 405). */
+/** A small document; undefined where the server does not have it (404, 405). */
 async function readDocument<T>(input: {
   http: PlatformHttp;
   path: string;
@@ -93,39 +88,5 @@ async function readDocument<T>(input: {
       if (error instanceof PlatformError && (error.status === 404 || error.status === 405)) return undefined;
       throw error;
     });
-  if (answer === undefined) return undefined;
-  const { body, context } = answer;
-  const fail = (fault: ReturnType<typeof cutFault>) => faultError(fault, body.status, context);
-  const chunks: Buffer[] = [];
-  for await (const chunk of body.chunks()) {
-    chunks.push(chunk);
-    if (body.bytes > MAX_BYTES) throw fail(foreignFault(`the answer is larger than ${MAX_BYTES} bytes`));
-  }
-  const bytes = Buffer.concat(chunks);
-  const checked = schema.safeParse(parseDocument(bytes, fail));
-  if (checked.success) return checked.data;
-  const [issue] = checked.error.issues;
-  throw fail(
-    foreignFault(
-      `${issue?.path.join(".") || "the answer"} is refused: ${issue?.message ?? "unknown reason"}`,
-    ),
-  );
-}
-
-function parseDocument(bytes: Buffer, fail: (fault: ReturnType<typeof cutFault>) => Error): unknown {
-  const document = bytes
-    .toString("utf8")
-    .replace(/^\u{FEFF}/u, "")
-    .trim();
-  try {
-    return JSON.parse(document);
-  } catch {
-    // What began as JSON and never closed was cut; anything else is another page.
-    const begun = document === "" || /^[[{]/.test(document);
-    if (begun && new ValueScanner().scan(Buffer.from(document), 0) === -1)
-      throw fail(cutFault("the answer ends within its JSON"));
-    throw fail(
-      foreignFault(`the answer is not JSON: it begins with ${describeValue(document.slice(0, 60))}`),
-    );
-  }
+  return answer && readJson(answer, schema);
 }

@@ -5,7 +5,7 @@ import { fromRetryAfter } from "./retry-after.ts";
 
 /** What every error of one request says of it. */
 export interface RequestContext {
-  readonly method: string;
+  readonly method: "GET" | "POST" | "PATCH";
   /** Without credentials, with the key hidden. */
   readonly url: string;
   readonly redact: Redact;
@@ -41,7 +41,7 @@ export function statusError(answer: ErrorAnswer, context: RequestContext): Platf
   return new PlatformError({
     code: codeOfStatus(status),
     message: `${context.method} ${context.url} answered ${status}${excerpt === "" ? " with an empty body" : ": "}${excerpt}`,
-    next: nextOfStatus(status, context.variable),
+    next: nextOfStatus(status, context),
     retryable: RETRYABLE_4XX.has(status) || status >= 500,
     method: context.method,
     url: context.url,
@@ -59,23 +59,34 @@ function codeOfStatus(status: number): string {
   return status >= 400 ? "request_refused" : "answer_invalid";
 }
 
-function nextOfStatus(status: number, variable: string): string {
+/** Of what changes something, nothing is tried again by itself. */
+const NOT_AGAIN = "It is not sent again by itself: see what became of it first.";
+
+function nextOfStatus(status: number, { variable, method }: RequestContext): string {
+  const isBilling = variable === "USAGE_BASE_URL";
   switch (status) {
     case 401:
       return "Set USAGE_API_KEY to a key that is valid on this host.";
     case 403:
       return [
         `Check that ${variable} is the host of the key's own region (the wrong region's host is the usual cause),`,
-        "and that the key has the organization:read permission.",
+        isBilling
+          ? "and that the key has the organization:read permission."
+          : "and that the key may do this.",
       ].join(" ");
     case 404:
+      if (!isBilling) return `Check the name or id; if they are right, the path of ${variable}.`;
       return `Check the path of ${variable} (self-hosted: with its prefix), and that granular usage is enabled on this server.`;
     case 414:
     case 431:
       return "Ask for fewer workspaces in one request.";
+    case 409:
+      return "Nothing was changed. Read the answer above: something else is in the way.";
     case 429:
+      if (method !== "GET") return "Nothing was done. Wait, then send it again.";
       return "It is asked again after the wait; lower USAGE_RATE_LIMIT if it stays.";
     default:
+      if (status >= 500 && method !== "GET") return NOT_AGAIN;
       if (status >= 500)
         return "It is asked again; if it stays, see the platform's status page or the server's log.";
       if (RETRYABLE_4XX.has(status)) return "It is asked again.";
@@ -97,12 +108,15 @@ export function transportError(
   const reason = cause.message === "" ? code : `${cause.message} (${code})`;
   const facts = { method: context.method, url: context.url, retryable: true, cause };
   const request = `${context.method} ${context.url}`;
+  const isGet = context.method === "GET";
   if (TIMEOUTS.has(code)) {
     return new PlatformError({
       ...facts,
       code: "timeout",
       message: `${request} timed out: ${reason}`,
-      next: "It is asked again. If it stays, ask for a narrower range or fewer workspaces.",
+      next: isGet
+        ? "It is asked again. If it stays, ask for a narrower range or fewer workspaces."
+        : NOT_AGAIN,
     });
   }
   if (phase === "body") {
@@ -110,7 +124,7 @@ export function transportError(
       ...facts,
       code: "answer_cut",
       message: `${request}: the answer ended before its announced end: ${reason}`,
-      next: "It is asked again. If every attempt is cut, look for a proxy with a size or time limit in between.",
+      next: isGet ? CUT_AGAIN : NOT_AGAIN,
     });
   }
   return new PlatformError({
@@ -131,12 +145,15 @@ function nextOfNetwork(code: string, variable: string): string {
   return `Check host and port of ${variable}, and the way there (DNS, firewall, proxy).`;
 }
 
+const CUT_AGAIN =
+  "It is asked again. If every attempt is cut, look for a proxy with a size or time limit in between.";
+
 /** The error of a body that came, but is cut or no answer of this endpoint. */
 export function faultError(fault: AnswerFault, status: number, context: RequestContext): PlatformError {
   return new PlatformError({
     code: fault.code,
     message: context.redact(`${context.method} ${context.url}: ${fault.message}`),
-    next: fault.next,
+    next: fault.next.replace("USAGE_BASE_URL", context.variable),
     retryable: fault.code === "answer_cut",
     method: context.method,
     url: context.url,

@@ -17,6 +17,8 @@ export interface PlatformHttpOptions {
   readonly connections?: number;
   /** Name of the variable that holds `baseUrl`, for the next steps of errors. Default `USAGE_BASE_URL`. */
   readonly variable?: string;
+  /** Told of every request that was sent, each redirect too: the status of its answer, undefined where none came. */
+  readonly onAnswer?: (status: number | undefined) => void;
   /** For a `Retry-After` that is a date. Default: the system's. */
   readonly clock?: Pick<Clock, "now">;
 }
@@ -26,7 +28,15 @@ interface GetRequest {
   readonly path: string;
   readonly query?: URLSearchParams;
   readonly accept: string;
+  /** Milliseconds to the head of the answer, where it may take longer or less long than usual. */
+  readonly headersMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+}
+
+interface SendRequest extends GetRequest {
+  readonly method: "POST" | "PATCH";
+  /** Sent as JSON. */
+  readonly body: unknown;
 }
 
 export interface PlatformAnswer {
@@ -36,8 +46,16 @@ export interface PlatformAnswer {
 
 const MAX_REDIRECTS = 3;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+/** Those that keep method and body; after another one a GET would be sent in place of what was meant. */
+const KEEPING = new Set([307, 308]);
+/** 202 and 204: taken, with nothing to say. */
+const SENT_WELL = new Set([200, 201, 202, 204]);
 /** Of a refusal's body, so much is read: more than an excerpt needs, and all of any 422. */
 const MAX_ERROR_BODY = 65_536;
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+type Method = "GET" | SendRequest["method"];
 
 export function createPlatformHttp(options: PlatformHttpOptions): PlatformHttp {
   return new PlatformHttp(options);
@@ -55,6 +73,7 @@ export class PlatformHttp {
   readonly #variable: string;
   readonly #clock: Pick<Clock, "now">;
   readonly #pool: Pool;
+  readonly #onAnswer: (status: number | undefined) => void;
 
   /** Throws `UsageError` for a base URL or key that no request could carry. */
   constructor(options: PlatformHttpOptions) {
@@ -71,6 +90,7 @@ export class PlatformHttp {
     }
     this.#redact = createRedactor(apiKey);
     this.#clock = options.clock ?? systemClock;
+    this.#onAnswer = options.onAnswer ?? (() => {});
     this.#headers = {
       "x-api-key": apiKey,
       "accept-encoding": "gzip",
@@ -90,14 +110,26 @@ export class PlatformHttp {
    * The answer of a GET, its head with status 200, its body unread. Redirects within the origin are followed, three at
    * most. Throws `PlatformError`, or the signal's reason unchanged.
    */
-  async get(request: GetRequest): Promise<PlatformAnswer> {
+  get(request: GetRequest): Promise<PlatformAnswer> {
+    return this.#ask(request, "GET");
+  }
+
+  /**
+   * The answer of a request that changes something, its head with status 200, 201, 202 or 204, its body unread. Nothing
+   * is known of what became of one that fails without a status: whoever sends it again may do it twice.
+   */
+  send(request: SendRequest): Promise<PlatformAnswer> {
+    return this.#ask(request, request.method);
+  }
+
+  async #ask(request: GetRequest | SendRequest, method: Method): Promise<PlatformAnswer> {
     const query = request.query?.toString() ?? "";
     let target = new URL(this.#prefix + request.path + (query === "" ? "" : `?${query}`), this.#base.origin);
     for (let redirects = 0; ; redirects += 1) {
-      const context = this.#contextOf(target);
+      const context = this.#contextOf(target, method);
       const { status, location, retryAfter, body } = await this.#send(target, request, context);
-      if (status === 200) return { body, context };
-      if (REDIRECTS.has(status)) {
+      if (method === "GET" ? status === 200 : SENT_WELL.has(status)) return { body, context };
+      if ((method === "GET" ? REDIRECTS : KEEPING).has(status)) {
         body.discard();
         target = this.#redirectTarget({ target, location, redirects, status, context });
         continue;
@@ -114,16 +146,20 @@ export class PlatformHttp {
     await this.#pool.destroy();
   }
 
-  async #send(target: URL, { accept, signal }: GetRequest, context: RequestContext) {
+  async #send(target: URL, request: GetRequest | SendRequest, context: RequestContext) {
+    const { accept, signal, headersMs } = request;
     signal?.throwIfAborted();
     try {
       const answer = await this.#pool.request({
-        method: "GET",
+        method: context.method,
         path: target.pathname + target.search,
-        headers: { ...this.#headers, accept },
+        headers: { ...this.#headers, accept, ...("body" in request ? JSON_TYPE : {}) },
+        ...("body" in request ? { body: JSON.stringify(request.body) } : {}),
+        ...(headersMs === undefined ? {} : { headersTimeout: headersMs }),
         ...(signal === undefined ? {} : { signal }),
       });
       const { statusCode: status, headers, body: stream } = answer;
+      this.#onAnswer(status);
       return {
         status,
         location: single(headers.location),
@@ -132,6 +168,7 @@ export class PlatformHttp {
       };
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
+      this.#onAnswer(undefined);
       throw transportError(error, "head", context);
     }
   }
@@ -169,9 +206,9 @@ export class PlatformHttp {
     return to;
   }
 
-  #contextOf(target: URL): RequestContext {
+  #contextOf(target: URL, method: Method): RequestContext {
     return {
-      method: "GET",
+      method,
       url: this.#redact(target.origin + target.pathname + target.search),
       redact: this.#redact,
       variable: this.#variable,

@@ -1,14 +1,74 @@
-import type { SourceConfig } from "../config.ts";
+import type { PlatformAccess, Secret, SourceConfig } from "../config.ts";
+import { UsageError } from "../errors.ts";
+import { type A2aClient, createA2aClient } from "./a2a.ts";
 import { type BillingClient, createBillingClient } from "./billing.ts";
-import { createPlatformHttp } from "./http.ts";
+import { type ControlPlaneClient, createControlPlaneClient } from "./control-plane.ts";
+import { createPlatformHttp, type PlatformHttp, type PlatformHttpOptions } from "./http.ts";
+import { createThreadsClient, type ThreadsClient } from "./threads.ts";
 
 /** The billing client of a configured source; whoever asks for it closes it. */
-export function billingClientOf({ baseUrl, apiKey, organizationId }: SourceConfig): BillingClient {
+export function billingClientOf(
+  { baseUrl, apiKey, organizationId }: SourceConfig,
+  options: Pick<PlatformHttpOptions, "onAnswer"> = {},
+): BillingClient {
   return createBillingClient(
     createPlatformHttp({
       baseUrl,
+      ...options,
       apiKey: apiKey.reveal(),
       ...(organizationId === undefined ? {} : { organizationId }),
     }),
   );
+}
+
+/** Errors: `control_plane_missing`, `key_missing`. */
+export function controlPlaneClientOf(access: PlatformAccess): ControlPlaneClient {
+  return createControlPlaneClient(httpOf(access, access.controlPlaneUrl, CONTROL_PLANE));
+}
+
+/** Two clients over one set of connections, which `close` ends. */
+export interface DeploymentClients {
+  readonly threads: ThreadsClient;
+  readonly a2a: A2aClient;
+  close(): Promise<void>;
+}
+
+/** Errors: `deployment_missing`, `key_missing`. */
+export function deploymentClientsOf(access: PlatformAccess): DeploymentClients {
+  const http = httpOf(access, access.deploymentUrl, DEPLOYMENT);
+  return { threads: createThreadsClient(http), a2a: createA2aClient(http), close: () => http.close() };
+}
+
+const CONTROL_PLANE = {
+  variable: "USAGE_CONTROL_PLANE_URL",
+  code: "control_plane_missing",
+  next: "Set it to the control plane's host, such as https://api.host.langchain.com, without /v2.",
+};
+const DEPLOYMENT = {
+  variable: "USAGE_DEPLOYMENT_URL",
+  code: "deployment_missing",
+  next: "Set it to the address of one deployment, as the platform's page of the deployment shows it.",
+};
+
+function httpOf(
+  { apiKey, organizationId }: PlatformAccess,
+  baseUrl: string | undefined,
+  { variable, code, next }: typeof CONTROL_PLANE,
+): PlatformHttp {
+  if (baseUrl === undefined) throw new UsageError({ code, message: `${variable} is not set.`, next });
+  return createPlatformHttp({
+    baseUrl,
+    variable,
+    apiKey: revealed(apiKey),
+    ...(organizationId === undefined ? {} : { organizationId }),
+  });
+}
+
+function revealed(apiKey: Secret | undefined): string {
+  if (apiKey !== undefined) return apiKey.reveal();
+  throw new UsageError({
+    code: "key_missing",
+    message: "USAGE_API_KEY is not set.",
+    next: "Set it (or USAGE_API_KEY_FILE) to a key of the platform.",
+  });
 }

@@ -1,7 +1,8 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
+import type { ExportRow } from "../../../src/domain/export.ts";
 import type { UsageRecord } from "../../../src/domain/record.ts";
-import type { ExportRow } from "../../../src/platform/csv-rows.ts";
+import type { BillingClient } from "../../../src/platform/billing.ts";
 import { clientOf, framed, KEY, QUERY, rawServer, rejection, status } from "./raw-server.ts";
 
 const ANSWER = '{"stride":{"days":1,"hours":0},"usage":[{"dimensions":{"project_id":"p"},"traces":1}]}';
@@ -143,6 +144,21 @@ describe("usage", () => {
   });
 });
 
+/** Asks for an export and reads all of it. */
+async function exported(client: BillingClient) {
+  const answer = await client.exportCsv(QUERY);
+  try {
+    const rows: ExportRow[] = [];
+    await answer.read(async (read) => {
+      rows.length = 0;
+      for await (const batch of read()) rows.push(...batch);
+    });
+    return { rows, bytes: answer.bytes, whole: answer.whole };
+  } finally {
+    await answer.close();
+  }
+}
+
 describe("exportCsv", () => {
   it.each([
     ["length", false, true],
@@ -152,17 +168,16 @@ describe("exportCsv", () => {
   ] as const)("tells whether the end is proved: %s, gzip %s", async (framing, gzip, whole) => {
     const bytes = framed(gzip ? gzipSync(CSV) : CSV, framing, gzip ? ["content-encoding: gzip"] : []);
     const server = await rawServer(() => ({ bytes, closing: framing === "close" ? "end" : "keep" }));
-    const rows: ExportRow[] = [];
-    const answer = await clientOf(server.url).exportCsv(QUERY, { onRows: (batch) => rows.push(...batch) });
-    expect(answer).toEqual({ rows: 1, bytes: CSV.length, whole, framing });
+    const { rows, ...answer } = await exported(clientOf(server.url));
+    expect(answer).toEqual({ bytes: CSV.length, whole });
     expect(rows).toMatchObject([{ dimensionId: "p", traces: 12, line: 2, bucketEnd: Date.UTC(2026, 0, 6) }]);
     expect(server.requests[0]).toContain("/granular-usage/export?start_time=");
   });
 
   it("leaves out a last row that may have lost digits", async () => {
     const server = await rawServer(() => ({ bytes: framed(CSV.slice(0, -2), "close"), closing: "end" }));
-    expect(await clientOf(server.url).exportCsv(QUERY, { onRows: () => {} })).toMatchObject({
-      rows: 0,
+    expect(await exported(clientOf(server.url))).toMatchObject({
+      rows: [],
       whole: false,
     });
   });
@@ -176,7 +191,7 @@ describe("exportCsv", () => {
     }));
     const client = clientOf(server.url);
     for (let end = head; end < bytes.length; end += 1) {
-      expect(await rejection(client.exportCsv(QUERY, { onRows: () => {} }))).toMatchObject({
+      expect(await rejection(exported(client))).toMatchObject({
         code: "answer_cut",
         retryable: true,
       });
@@ -191,15 +206,15 @@ describe("exportCsv", () => {
       closing: "keep",
     }));
     const client = clientOf(server.url);
-    expect(await client.exportCsv(QUERY, { onRows: () => {} })).toMatchObject({ rows: 1 });
-    expect(await rejection(client.exportCsv(QUERY, { onRows: () => {} }))).toMatchObject({
+    expect((await exported(client)).rows).toHaveLength(1);
+    expect(await rejection(exported(client))).toMatchObject({
       code: "answer_cut",
     });
   });
 
   it("gives a refused row the request's name", async () => {
     const server = await rawServer(() => status("200 OK", CSV.replace(",12", ",1x")));
-    expect(await rejection(clientOf(server.url).exportCsv(QUERY, { onRows: () => {} }))).toMatchObject({
+    expect(await rejection(exported(clientOf(server.url)))).toMatchObject({
       code: "answer_invalid",
       locations: ["line 2.Traces"],
       message: expect.stringMatching(/^GET http.*line 2, column "Traces": "1x"/),

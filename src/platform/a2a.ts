@@ -1,0 +1,225 @@
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+import { PlatformError } from "../errors.ts";
+import { cutError, eventData } from "./events.ts";
+import type { PlatformAnswer, PlatformHttp } from "./http.ts";
+import { faultError } from "./http-errors.ts";
+import { checkedJson, readJson } from "./json-document.ts";
+
+interface Asking {
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Task {
+  readonly taskId: string;
+  readonly contextId: string;
+  /** `submitted`, `working`, `completed`, `failed`, `input-required` or another. */
+  readonly state: string;
+  /** The first text of the artifacts, else of the status message (platform-api.md, "A2A message and result"). */
+  readonly reply: string | null;
+}
+
+/** What a stream tells, in order. The last one is final. */
+interface TaskEvent extends Task {
+  readonly final: boolean;
+}
+
+export interface AgentCard {
+  readonly name: string;
+  readonly description: string | null;
+  readonly url: string | null;
+  readonly skills: readonly string[];
+  readonly inputModes: readonly string[];
+  readonly outputModes: readonly string[];
+}
+
+/** A message; `contextId` and `taskId` are the prior answer's, none on the first message of a conversation. */
+interface Sending {
+  readonly assistantId: string;
+  readonly text: string;
+  readonly contextId?: string | undefined;
+  readonly taskId?: string | undefined;
+}
+
+/**
+ * The A2A endpoint of one deployment. A message is sent once. Every method throws `PlatformError` (with `rpc_error` for an
+ * error in a JSON-RPC response), or the signal's reason unchanged.
+ */
+export interface A2aClient {
+  card(assistantId: string, io?: Asking): Promise<AgentCard>;
+  send(message: Sending, io?: Asking & { readonly withinMs?: number | undefined }): Promise<Task>;
+  /** Throws `answer_cut` where the stream ends before its final event. Leaving the loop early closes the connection. */
+  stream(message: Sending, io?: Asking): AsyncGenerator<TaskEvent, void, undefined>;
+  task(
+    of: { readonly assistantId: string; readonly taskId: string; readonly contextId?: string | undefined },
+    io?: Asking,
+  ): Promise<Task>;
+  close(): Promise<void>;
+}
+
+const parts = z.array(z.looseObject({ kind: z.string(), text: z.string().optional() })).default([]);
+const status = z.object({ state: z.string(), message: z.object({ parts }).nullish() });
+const artifacts = z.array(z.object({ parts })).nullish();
+const taskSchema = z.object({ id: z.string().min(1), contextId: z.string().min(1), status, artifacts });
+const updateSchema = z.object({
+  taskId: z.string().min(1),
+  contextId: z.string().min(1),
+  status: status.optional(),
+  artifact: z.object({ parts }).optional(),
+  final: z.boolean().default(false),
+});
+const modes = z.array(z.string()).default([]);
+const cardSchema = z.object({
+  name: z.string(),
+  description: z.string().nullish(),
+  url: z.string().nullish(),
+  skills: z.array(z.object({ name: z.string() })).default([]),
+  defaultInputModes: modes,
+  defaultOutputModes: modes,
+});
+const responseSchema = z.object({
+  result: z.unknown().optional(),
+  error: z.object({ code: z.int(), message: z.string().default("") }).optional(),
+});
+
+/** The client owns `http`: closing one closes the other. */
+export function createA2aClient(http: PlatformHttp): A2aClient {
+  const post = (
+    assistantId: string,
+    call: { method: string; params: object; accept: string },
+    io: Asking & { headersMs?: number | undefined },
+  ) => {
+    const { method, params, accept } = call;
+    const body = { jsonrpc: "2.0", id: randomUUID(), method, params };
+    const path = `/a2a/${encodeURIComponent(assistantId)}`;
+    return http.send({ method: "POST", path, body, accept, ...io });
+  };
+  return {
+    card: async (assistantId, { signal } = {}) => {
+      const query = new URLSearchParams({ assistant_id: assistantId });
+      const path = "/.well-known/agent-card.json";
+      return fromWireCard(
+        await readJson(await http.get({ path, query, accept: "application/json", signal }), cardSchema),
+      );
+    },
+    send: async (message, { signal, withinMs } = {}) => {
+      const call = { method: "message/send", params: toWireParams(message), accept: "application/json" };
+      const answer = await post(message.assistantId, call, { signal, headersMs: withinMs });
+      return fromWireTask(resultOf(answer, await readJson(answer, responseSchema), taskSchema));
+    },
+    stream: async function* (message, { signal } = {}) {
+      const call = { method: "message/stream", params: toWireParams(message), accept: "text/event-stream" };
+      const answer = await post(message.assistantId, call, { signal });
+      for await (const data of eventData(answer)) {
+        const event = fromWireEvent(answer, data);
+        if (event === undefined) continue;
+        yield event;
+        if (event.final) return;
+      }
+      throw cutError(answer);
+    },
+    task: async ({ assistantId, taskId, contextId }, { signal } = {}) => {
+      const params = { id: taskId, ...(contextId === undefined ? {} : { contextId }) };
+      const answer = await post(
+        assistantId,
+        { method: "tasks/get", params, accept: "application/json" },
+        { signal },
+      );
+      return fromWireTask(resultOf(answer, await readJson(answer, responseSchema), taskSchema));
+    },
+    close: () => http.close(),
+  };
+}
+
+function toWireParams({ text, contextId, taskId }: Sending): object {
+  const message = {
+    kind: "message",
+    role: "user",
+    messageId: randomUUID(),
+    parts: [{ kind: "text", text }],
+    ...(contextId === undefined ? {} : { contextId }),
+    ...(taskId === undefined ? {} : { taskId }),
+  };
+  return { message };
+}
+
+function resultOf<T>(
+  answer: PlatformAnswer,
+  response: z.output<typeof responseSchema>,
+  schema: z.ZodType<T>,
+): T {
+  const { error, result } = response;
+  if (error !== undefined) throw rpcError(answer, error);
+  const { body, context } = answer;
+  return checkedJson(result, schema, (fault) => faultError(fault, body.status, context));
+}
+
+function rpcError(
+  { context }: PlatformAnswer,
+  { code, message }: { code: number; message: string },
+): PlatformError {
+  return new PlatformError({
+    code: "rpc_error",
+    message: context.redact(
+      `${context.method} ${context.url} answered with JSON-RPC error ${code}: ${message}`,
+    ),
+    next: "Read the error above. -32001: no such task; -32602: a parameter is wrong; -32601, -32004: the server cannot do it.",
+    method: context.method,
+    url: context.url,
+  });
+}
+
+/** Undefined for an event that is neither task, status nor artifact. */
+function fromWireEvent(answer: PlatformAnswer, data: string): TaskEvent | undefined {
+  const { body, context } = answer;
+  const fail = (fault: Parameters<typeof faultError>[0]) => faultError(fault, body.status, context);
+  const result = resultOf(
+    answer,
+    checkedJson(parse(data), responseSchema, fail),
+    z.looseObject({ kind: z.string() }),
+  );
+  if (result.kind === "task") return { ...fromWireTask(checkedJson(result, taskSchema, fail)), final: false };
+  if (result.kind !== "status-update" && result.kind !== "artifact-update") return undefined;
+  const update = checkedJson(result, updateSchema, fail);
+  return {
+    taskId: update.taskId,
+    contextId: update.contextId,
+    state: update.status?.state ?? "working",
+    reply: textOf(update.artifact?.parts) ?? textOf(update.status?.message?.parts),
+    final: update.final,
+  };
+}
+
+/** Undefined for what is not JSON: the schema then says so. */
+function parse(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    return undefined;
+  }
+}
+
+function fromWireTask(wire: z.output<typeof taskSchema>): Task {
+  const inArtifacts = (wire.artifacts ?? []).map((one) => textOf(one.parts)).find((text) => text !== null);
+  return {
+    taskId: wire.id,
+    contextId: wire.contextId,
+    state: wire.status.state,
+    reply: inArtifacts ?? textOf(wire.status.message?.parts),
+  };
+}
+
+function textOf(of: z.output<typeof parts> | undefined): string | null {
+  return of?.find((part) => part.kind === "text")?.text ?? null;
+}
+
+function fromWireCard(wire: z.output<typeof cardSchema>): AgentCard {
+  return {
+    name: wire.name,
+    description: wire.description ?? null,
+    url: wire.url ?? null,
+    skills: wire.skills.map((skill) => skill.name),
+    inputModes: wire.defaultInputModes,
+    outputModes: wire.defaultOutputModes,
+  };
+}

@@ -1,0 +1,155 @@
+import { randomUUID } from "node:crypto";
+import * as protocol03 from "@a2a-js/sdk/client";
+import * as protocol1 from "a2a-sdk-1/client";
+
+/** What the suite does with either of the protocol's own clients, and what it looks at of their answers. */
+export interface Conversation {
+  send(text: string, prior?: Told): Promise<Told>;
+  stream(text: string, prior?: Told): AsyncIterable<Told & { final: boolean }>;
+  task(of: Told): Promise<Told>;
+  cancel(of: Told): Promise<unknown>;
+}
+
+interface Told {
+  readonly id: string;
+  readonly contextId: string;
+  readonly state: string;
+  readonly reply: string | undefined;
+}
+
+interface Server {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly assistant: string;
+}
+
+export const CLIENTS: Record<string, (server: Server) => Promise<Conversation>> = {
+  "@a2a-js/sdk 0.3": with03,
+  "@a2a-js/sdk 1.x in its 0.3 mode": with1,
+};
+
+const CARD = "/.well-known/agent-card.json";
+/** Neither client knows of the platform's key. */
+const keyed =
+  (apiKey: string): typeof fetch =>
+  (input, init) => {
+    const headers = new Headers(init?.headers);
+    headers.set("x-api-key", apiKey);
+    return fetch(input, { ...init, headers });
+  };
+
+async function with03({ url, apiKey, assistant }: Server): Promise<Conversation> {
+  const fetchImpl = keyed(apiKey);
+  const factory = new protocol03.ClientFactory({
+    transports: [new protocol03.JsonRpcTransportFactory({ fetchImpl })],
+    cardResolver: new protocol03.DefaultAgentCardResolver({ fetchImpl }),
+  });
+  const client = await factory.createFromUrl(url, `${CARD}?assistant_id=${assistant}`);
+  const params = (text: string, prior?: Told) => ({
+    message: {
+      kind: "message" as const,
+      role: "user" as const,
+      messageId: randomUUID(),
+      parts: [{ kind: "text" as const, text }],
+      ...(prior && { contextId: prior.contextId, taskId: prior.id }),
+    },
+  });
+  return {
+    send: async (text, prior) => fromTask(await client.sendMessage(params(text, prior))),
+    stream: async function* (text, prior) {
+      for await (const event of client.sendMessageStream(params(text, prior))) yield fromEvent(event);
+    },
+    // Some servers need the context as well; the protocol's parameters have no place for it.
+    task: async ({ id, contextId }) => fromTask(await client.getTask({ id, contextId } as { id: string })),
+    cancel: ({ id }) => client.cancelTask({ id }),
+  };
+}
+
+interface Wire03 {
+  kind: string;
+  id?: string;
+  taskId?: string;
+  contextId?: string;
+  status?: { state: string; message?: { parts: unknown[] } };
+  artifacts?: { parts: unknown[] }[];
+  final?: boolean;
+}
+
+function fromTask(answer: unknown): Told {
+  const { id, taskId, contextId, status, artifacts } = answer as Wire03;
+  const parts = (artifacts?.[0]?.parts ?? status?.message?.parts ?? []) as { kind: string; text?: string }[];
+  return {
+    id: `${id ?? taskId}`,
+    contextId: `${contextId}`,
+    state: `${status?.state}`,
+    reply: parts.find((part) => part.kind === "text")?.text,
+  };
+}
+
+function fromEvent(event: unknown): Told & { final: boolean } {
+  return { ...fromTask(event), final: (event as Wire03).final ?? false };
+}
+
+async function with1({ url, apiKey, assistant }: Server): Promise<Conversation> {
+  const fetchImpl = keyed(apiKey);
+  const legacyCompat = { enabled: true };
+  const factory = new protocol1.ClientFactory({
+    transports: [new protocol1.JsonRpcTransportFactory({ fetchImpl, legacyCompat })],
+    cardResolver: new protocol1.DefaultAgentCardResolver({ fetchImpl, legacyCompat }),
+  });
+  const client = await factory.createFromUrl(url, `${CARD}?assistant_id=${assistant}`);
+  type Request = Parameters<typeof client.sendMessage>[0];
+  const USER = 1;
+  const params = (text: string, prior?: Told): Request => ({
+    tenant: "",
+    configuration: undefined,
+    metadata: undefined,
+    message: {
+      messageId: randomUUID(),
+      role: USER,
+      contextId: prior?.contextId ?? "",
+      taskId: prior?.id ?? "",
+      parts: [{ content: { $case: "text", value: text }, metadata: undefined, filename: "", mediaType: "" }],
+      metadata: undefined,
+      extensions: [],
+      referenceTaskIds: [],
+    },
+  });
+  return {
+    send: async (text, prior) => from1(await client.sendMessage(params(text, prior))),
+    stream: async function* (text, prior) {
+      for await (const { payload } of client.sendMessageStream(params(text, prior))) {
+        const told = from1(payload?.value);
+        // Version 1 has no `final`: the last state says it.
+        yield { ...told, final: payload?.$case === "statusUpdate" && told.state === "completed" };
+      }
+    },
+    task: async ({ id }) => from1(await client.getTask({ id, tenant: "", historyLength: undefined })),
+    cancel: ({ id }) => client.cancelTask({ id, tenant: "", metadata: undefined }),
+  };
+}
+
+const STATES_1 = ["unspecified", "submitted", "working", "completed", "failed"];
+
+interface Wire1 {
+  id?: string;
+  taskId?: string;
+  contextId?: string;
+  status?: { state: number; message?: { parts: Part1[] } };
+  artifacts?: { parts: Part1[] }[];
+}
+interface Part1 {
+  content?: { $case: string; value: unknown };
+}
+
+function from1(answer: unknown): Told {
+  const { id, taskId, contextId, status, artifacts } = answer as Wire1;
+  const parts = artifacts?.[0]?.parts ?? status?.message?.parts ?? [];
+  const text = parts.find((part) => part.content?.$case === "text")?.content?.value;
+  return {
+    id: `${id ?? taskId}`,
+    contextId: `${contextId}`,
+    state: STATES_1[status?.state ?? 0] ?? "other",
+    reply: text === undefined ? undefined : `${text}`,
+  };
+}

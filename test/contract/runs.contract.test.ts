@@ -1,0 +1,236 @@
+import { Client } from "@langchain/langgraph-sdk";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { poll } from "../support/poll.ts";
+import { ASSISTANT, LOCAL, type Reach, reach, SLOW_TEXT, SLOWER_TEXT, untested } from "./reach.ts";
+
+/** Threads and runs as platform-api.md describes them, for their real client and on the wire. */
+
+const state = z.object({
+  values: z.looseObject({
+    messages: z.array(z.looseObject({ type: z.string(), content: z.unknown() })).optional(),
+  }),
+});
+const NOBODY = "00000000-0000-4000-8000-000000000000";
+
+describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
+  let the: Reach;
+  let client: Client;
+  beforeAll(async () => {
+    the = await reach("DEPLOYMENT_URL");
+    client = new Client({ apiUrl: the.url, apiKey: the.apiKey, callerOptions: { maxRetries: 0 } });
+  });
+  afterAll(() => the.close());
+
+  const said = (text: string) => ({ messages: [{ role: "user", content: text }] });
+  const start = (
+    threadId: string,
+    text: string,
+    multitaskStrategy?: "reject" | "interrupt" | "rollback" | "enqueue",
+  ) =>
+    client.runs.create(threadId, ASSISTANT, {
+      input: said(text),
+      ...(multitaskStrategy && { multitaskStrategy }),
+    });
+  const messages = async (threadId: string) =>
+    (state.parse(await client.threads.getState(threadId)).values.messages ?? []).map(({ type, content }) => [
+      type,
+      content,
+    ]);
+  const statusOf = async (threadId: string, runId: string) => (await client.runs.get(threadId, runId)).status;
+  const running = (threadId: string, runId: string) =>
+    poll(async () => (await statusOf(threadId, runId)) !== "pending", { deadlineMs: 30_000 });
+  const failure = (asked: Promise<unknown>): Promise<number | undefined> =>
+    asked.then(
+      () => undefined,
+      (error: { status?: number }) => error.status,
+    );
+  const ask = (method: string, path: string, body?: string): Promise<Response> =>
+    fetch(`${the.url}${path}`, {
+      method,
+      headers: { "x-api-key": the.apiKey, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body }),
+    });
+
+  test("a run is created, joined, and its reply is in the state", async () => {
+    const { thread_id } = await client.threads.create();
+    let told: unknown;
+    const run = await client.runs.create(thread_id, ASSISTANT, {
+      input: said("hello"),
+      onRunCreated: (created) => {
+        told = created;
+      },
+    });
+    // The client reads this from Content-Location.
+    expect(told).toEqual({ run_id: run.run_id, thread_id });
+    await client.runs.join(thread_id, run.run_id);
+    expect(await statusOf(thread_id, run.run_id)).toBe("success");
+    expect((await client.runs.list(thread_id)).map((one) => one.run_id)).toEqual([run.run_id]);
+    const found = await messages(thread_id);
+    expect(found[0]).toEqual(["human", "hello"]);
+    expect(found.at(-1)?.[0]).toBe("ai");
+    if (the.local) expect(found.at(-1)?.[1]).toContain("hello");
+  });
+
+  test("rollback: the earlier run is stopped, gone whole, 404, and the state is the new run's alone", async () => {
+    const { thread_id } = await client.threads.create();
+    const earlier = await start(thread_id, SLOW_TEXT);
+    await running(thread_id, earlier.run_id);
+    expect(await statusOf(thread_id, earlier.run_id), "SLOW_TEXT is not slow enough to be rolled back").toBe(
+      "running",
+    );
+    const joined = failure(client.runs.join(thread_id, earlier.run_id));
+
+    const later = await start(thread_id, SLOWER_TEXT, "rollback");
+    // Fetching it is 404, at once and for good.
+    expect(await failure(client.runs.get(thread_id, earlier.run_id))).toBe(404);
+    // Removed whole: from the list, and for everything that could be done with it.
+    expect((await client.runs.list(thread_id)).map((one) => one.run_id)).toEqual([later.run_id]);
+    expect(await failure(client.runs.cancel(thread_id, earlier.run_id))).toBe(404);
+    expect(await failure(client.runs.join(thread_id, earlier.run_id))).toBe(404);
+    // Stopped: whoever waited for it is let go long before it would have ended; the new one begins.
+    expect(await joined).toBe(404);
+    await running(thread_id, later.run_id);
+    // The state is the new run's alone: while it runs, and, by when the earlier one would have replied, after it.
+    await poll(async () => (await messages(thread_id)).length > 0);
+    const [opening] = await messages(thread_id);
+    expect(opening).toEqual(["human", SLOWER_TEXT]);
+    await client.runs.join(thread_id, later.run_id);
+    const found = await messages(thread_id);
+    expect(found.filter(([type]) => type === "human")).toEqual([["human", SLOWER_TEXT]]);
+    if (the.local) {
+      expect(found).toEqual([
+        ["human", SLOWER_TEXT],
+        ["ai", `Echo: ${SLOWER_TEXT}`],
+      ]);
+    }
+    expect(await statusOf(thread_id, later.run_id)).toBe("success");
+    expect(await failure(client.runs.get(thread_id, earlier.run_id))).toBe(404);
+    expect((await client.runs.list(thread_id)).map((one) => one.run_id)).toEqual([later.run_id]);
+  });
+
+  test("an id that nothing has is 404", async () => {
+    const { thread_id } = await client.threads.create();
+    expect(await failure(client.threads.getState(NOBODY))).toBe(404);
+    expect(await failure(start(NOBODY, "hello"))).toBe(404);
+    expect(await failure(client.runs.get(thread_id, NOBODY))).toBe(404);
+    expect(await failure(client.runs.join(thread_id, NOBODY))).toBe(404);
+    expect(
+      await failure(client.runs.create(thread_id, "nobody-of-this-name", { input: said("x") })),
+    ).toBeDefined();
+  });
+
+  test("malformed ids and bodies are 422", async () => {
+    const { thread_id } = await client.threads.create();
+    expect(await failure(client.runs.get(thread_id, "not-a-uuid"))).toBe(422);
+    expect(await failure(client.threads.getState("not-a-uuid"))).toBe(422);
+    for (const body of ["{", "[]", "{}", JSON.stringify({ assistant_id: 5, input: said("x") })]) {
+      const response = await ask("POST", `/threads/${thread_id}/runs`, body);
+      expect([body, response.status]).toEqual([body, 422]);
+    }
+    if (!the.local) return;
+    const wrong = [
+      { assistant_id: "agent", input: { messages: [] } },
+      { assistant_id: "agent", input: { messages: [{ role: "user" }] } },
+      { assistant_id: "agent", input: { messages: [{ role: "oracle", content: "x" }] } },
+      { assistant_id: "agent", input: said("x"), multitask_strategy: "hope" },
+      { assistant_id: "agent", input: said("x"), after_seconds: 5 },
+    ];
+    for (const body of wrong) {
+      const response = await ask("POST", `/threads/${thread_id}/runs`, JSON.stringify(body));
+      expect(response.status).toBe(422);
+      expect(await response.json()).toMatchObject({
+        detail: [{ loc: expect.arrayContaining(["body"]) }],
+      });
+    }
+    expect((await client.runs.list(thread_id)).length).toBe(0);
+  });
+
+  describe.runIf(LOCAL)("on the assistant that says back what it is told", () => {
+    test("reject is 409 and leaves everything as it is", async () => {
+      const { thread_id } = await client.threads.create();
+      const earlier = await start(thread_id, "delay=300 one");
+      expect(await failure(start(thread_id, "two", "reject"))).toBe(409);
+      await client.runs.join(thread_id, earlier.run_id);
+      expect(await messages(thread_id)).toEqual([
+        ["human", "delay=300 one"],
+        ["ai", "Echo: delay=300 one"],
+      ]);
+      expect((await client.runs.list(thread_id)).length).toBe(1);
+    });
+
+    test("enqueue, the default, waits for the earlier run, even one that fails", async () => {
+      const { thread_id } = await client.threads.create();
+      const earlier = await start(thread_id, "delay=200 fail");
+      const later = await start(thread_id, "two");
+      await running(thread_id, earlier.run_id);
+      expect(await statusOf(thread_id, later.run_id)).toBe("pending");
+      await client.runs.join(thread_id, later.run_id);
+      expect(await statusOf(thread_id, earlier.run_id)).toBe("error");
+      expect((await messages(thread_id)).map(([, text]) => text)).toEqual([
+        "delay=200 fail",
+        "two",
+        "Echo: two",
+      ]);
+    });
+
+    test("interrupt ends the earlier run and keeps what it left", async () => {
+      const { thread_id } = await client.threads.create();
+      const earlier = await start(thread_id, "delay=60000 one");
+      await running(thread_id, earlier.run_id);
+      const later = await start(thread_id, "two", "interrupt");
+      await client.runs.join(thread_id, later.run_id);
+      expect(await statusOf(thread_id, earlier.run_id)).toBe("interrupted");
+      expect((await messages(thread_id)).map(([, text]) => text)).toEqual([
+        "delay=60000 one",
+        "two",
+        "Echo: two",
+      ]);
+    });
+
+    test("rollback takes back runs that wait as well, and nothing that was done before", async () => {
+      const { thread_id } = await client.threads.create();
+      const done = await start(thread_id, "before");
+      await client.runs.join(thread_id, done.run_id);
+      const under = await start(thread_id, "delay=60000 one");
+      const waiting = await start(thread_id, "never begun");
+      const last = await start(thread_id, "two", "rollback");
+      await client.runs.join(thread_id, last.run_id);
+      expect((await client.runs.list(thread_id)).map((one) => one.run_id)).toEqual([
+        last.run_id,
+        done.run_id,
+      ]);
+      for (const gone of [under, waiting])
+        expect(await failure(client.runs.get(thread_id, gone.run_id))).toBe(404);
+      expect((await messages(thread_id)).map(([, text]) => text)).toEqual([
+        "before",
+        "Echo: before",
+        "two",
+        "Echo: two",
+      ]);
+    });
+
+    test("a run is cancelled, or deleted before it begins", async () => {
+      const { thread_id } = await client.threads.create();
+      const first = await start(thread_id, "delay=60000 one");
+      const second = await start(thread_id, "two");
+      await client.runs.delete(thread_id, second.run_id);
+      expect(await failure(client.runs.get(thread_id, second.run_id))).toBe(404);
+      await client.runs.cancel(thread_id, first.run_id, true);
+      expect(await statusOf(thread_id, first.run_id)).toBe("interrupted");
+      expect(await failure(client.runs.cancel(thread_id, first.run_id))).toBe(409);
+    });
+
+    test("who hangs up while joining ends nothing", async () => {
+      const { thread_id } = await client.threads.create();
+      const run = await start(thread_id, "delay=400 one");
+      const hangUp = new AbortController();
+      const joining = client.runs.join(thread_id, run.run_id, { signal: hangUp.signal });
+      await running(thread_id, run.run_id);
+      hangUp.abort();
+      await expect(joining).rejects.toThrow();
+      await client.runs.join(thread_id, run.run_id);
+      expect(await statusOf(thread_id, run.run_id)).toBe("success");
+    });
+  });
+});
