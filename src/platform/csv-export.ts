@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { CsvError, type Parser, parse } from "csv-parse";
+import type { ExportRow } from "../domain/export.ts";
 import type { GroupBy } from "../domain/record.ts";
 import { cutFault, foreignFault, recordFault } from "./answer-fault.ts";
-import { csvRowReader, type ExportRow } from "./csv-rows.ts";
+import { csvRowReader } from "./csv-rows.ts";
 import { GroupingWitness } from "./grouping.ts";
 
 /** Ten cells of ids and names; more than this is a quote that nobody closed. */
@@ -10,7 +11,8 @@ const MAX_ROW_CHARACTERS = 1_048_576;
 const LINE_FEED = 0x0a;
 
 /**
- * Reads a CSV export (platform-api.md, Granular usage CSV) as its bytes come. The last row is held back until what
+ * Reads a CSV export (platform-api.md, Granular usage CSV) as its bytes come, with csv-parse: what it refuses is refused,
+ * by line and column. The last row is held back until what
  * follows it is known: half a row is told from a whole one only by that.
  */
 export class CsvExportReader {

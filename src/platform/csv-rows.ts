@@ -1,18 +1,10 @@
-import { type GroupBy, NO_ID, type UsageRecord } from "../domain/record.ts";
+import { BUCKET_COLUMNS, type ExportRow } from "../domain/export.ts";
+import { type GroupBy, NO_ID } from "../domain/record.ts";
 import { type AnswerFault, foreignFault, recordFault } from "./answer-fault.ts";
 import { DIMENSION, type GroupingWitness } from "./grouping.ts";
 import { describeValue, fromWireId, fromWireName, fromWireTime } from "./wire-values.ts";
 
-/** A row of the CSV export as a record. */
-export interface ExportRow extends UsageRecord {
-  /** Epoch milliseconds of the bucket's end; null where, and only where, the row has no start either. */
-  readonly bucketEnd: number | null;
-  /** Line of the body on which the row begins; the header is line 1. */
-  readonly line: number;
-}
-
-const START = "Time Bucket Start";
-const END = "Time Bucket End";
+const { start: START, end: END } = BUCKET_COLUMNS;
 const TRACES = "Traces";
 
 /**
@@ -21,56 +13,73 @@ const TRACES = "Traces";
  */
 export function csvRowReader(header: readonly string[], groupBy: GroupBy, witness: GroupingWitness) {
   const { idColumn, nameColumn } = DIMENSION[groupBy];
-  const start = requireColumn(header, START);
-  const end = requireColumn(header, END);
+  const startOf = instantReader(requireColumn(header, START), START);
+  const endOf = instantReader(requireColumn(header, END), END);
   const id = requireColumn(header, idColumn);
   const name = nameColumn === undefined ? -1 : requireColumn(header, nameColumn);
   const traces = requireColumn(header, TRACES);
-  const workspace = header.indexOf(DIMENSION.workspace.idColumn);
+  const workspaceColumn = DIMENSION.workspace.idColumn;
+  const workspace = header.includes(workspaceColumn) ? requireColumn(header, workspaceColumn) : -1;
   const foreign = Object.values(DIMENSION)
     .filter((other) => other.idColumn !== idColumn && header.includes(other.idColumn))
     .map((other) => ({ column: other.idColumn, at: header.indexOf(other.idColumn) }));
 
   /** Cells as the header has them, one each. Throws `AnswerFault` that names line and column. */
   return function fromCsvRow(cells: readonly string[], line: number): ExportRow {
-    const cell = (at: number) => withoutGuard(cells[at] ?? "");
-    const fail = (column: string, value: string, why: string) =>
-      recordFault(
-        `line ${line}, column "${column}": ${describeValue(value)} ${why}`,
-        `line ${line}.${column}`,
-      );
-    const instant = (at: number, column: string): number | null => {
-      const value = cell(at);
-      const parsed = value === "" ? null : fromWireTime(value);
-      if (parsed === undefined) throw fail(column, value, "is no timestamp");
-      return parsed;
-    };
-    const identity = (at: number, column: string): string => {
-      const value = fromWireId(cell(at));
-      if (value === undefined) throw fail(column, cell(at), "cannot be kept as an id");
-      return value;
-    };
-    const bucketStart = instant(start, START);
-    const bucketEnd = instant(end, END);
+    const bucketStart = startOf(cells, line);
+    const bucketEnd = endOf(cells, line);
     if ((bucketStart === null) !== (bucketEnd === null)) {
-      throw fail(bucketStart === null ? START : END, "", "is empty, but the bucket's other end is not");
+      const column = bucketStart === null ? START : END;
+      throw cellFault(column, "", "is empty, but the bucket's other end is not", line);
     }
-    const dimensionId = identity(id, idColumn);
-    const workspaceId = workspace === -1 ? NO_ID : identity(workspace, DIMENSION.workspace.idColumn);
+    const dimensionId = identityOf(cells, id, idColumn, line);
+    const workspaceId = workspace === -1 ? NO_ID : identityOf(cells, workspace, workspaceColumn, line);
     if (dimensionId !== NO_ID) witness.sawOwn();
-    else for (const other of foreign) if (cell(other.at) !== "") witness.sawForeign(other.column);
-    const count = fromCsvCount(cell(traces));
-    if (count === undefined) throw fail(TRACES, cell(traces), "is no whole number of traces");
+    else for (const other of foreign) if (cellOf(cells, other.at) !== "") witness.sawForeign(other.column);
+    const text = cellOf(cells, traces);
+    const count = fromCsvCount(text);
+    if (count === undefined) throw cellFault(TRACES, text, "is no whole number of traces", line);
     return {
       bucketStart,
       bucketEnd,
       workspaceId: workspaceId === NO_ID ? null : workspaceId,
       dimensionId,
-      dimensionName: name === -1 ? null : fromWireName(cell(name)),
+      dimensionName: name === -1 ? null : fromWireName(cellOf(cells, name)),
       traces: count,
       line,
     };
   };
+}
+
+function cellOf(cells: readonly string[], at: number): string {
+  return withoutGuard(cells[at] ?? "");
+}
+
+/** Rows of a bucket follow one another: comparing with the text before costs less than looking it up. */
+function instantReader(at: number, column: string) {
+  let latest: { readonly text: string; readonly instant: number | null } | undefined;
+  return (cells: readonly string[], line: number): number | null => {
+    const text = cellOf(cells, at);
+    if (text === latest?.text) return latest.instant;
+    const instant = text === "" ? null : fromWireTime(text);
+    if (instant === undefined) throw cellFault(column, text, "is no timestamp", line);
+    latest = { text, instant };
+    return instant;
+  };
+}
+
+function identityOf(cells: readonly string[], at: number, column: string, line: number): string {
+  const text = cellOf(cells, at);
+  const id = fromWireId(text);
+  if (id === undefined) throw cellFault(column, text, "cannot be kept as an id", line);
+  return id;
+}
+
+function cellFault(column: string, value: string, why: string, line: number): AnswerFault {
+  return recordFault(
+    `line ${line}, column "${column}": ${describeValue(value)} ${why}`,
+    `line ${line}.${column}`,
+  );
 }
 
 /** Digits alone, without sign, group marks or leading zeros, at most 2^53 - 1. */

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { ExportRow } from "../../../src/domain/export.ts";
 import type { GroupBy } from "../../../src/domain/record.ts";
 import { AnswerFault } from "../../../src/platform/answer-fault.ts";
 import { CsvExportReader } from "../../../src/platform/csv-export.ts";
-import type { ExportRow } from "../../../src/platform/csv-rows.ts";
 
 const COLUMNS =
   "Time Bucket Start,Time Bucket End,Workspace ID,Workspace Name,Project ID,Project Name,User ID,User Email,API Key Short Key,Traces";

@@ -1,0 +1,52 @@
+import type { z } from "zod";
+import { cutFault, foreignFault } from "./answer-fault.ts";
+import type { PlatformAnswer } from "./http.ts";
+import { faultError } from "./http-errors.ts";
+import { ValueScanner } from "./json-scan.ts";
+import { describeValue } from "./wire-values.ts";
+
+/** An organisation of ten thousand workspaces lists some 5 MB. */
+const MAX_BYTES = 33_554_432;
+
+type Fail = (fault: ReturnType<typeof cutFault>) => Error;
+
+/** A small document, read whole and held against its schema. Errors: `answer_cut`, `answer_invalid`. */
+export async function readJson<T>({ body, context }: PlatformAnswer, schema: z.ZodType<T>): Promise<T> {
+  const fail: Fail = (fault) => faultError(fault, body.status, context);
+  const chunks: Buffer[] = [];
+  for await (const chunk of body.chunks()) {
+    chunks.push(chunk);
+    if (body.bytes > MAX_BYTES) throw fail(foreignFault(`the answer is larger than ${MAX_BYTES} bytes`));
+  }
+  return checkedJson(parseDocument(Buffer.concat(chunks), fail), schema, fail);
+}
+
+/** What a schema makes of a value of an answer; what it refuses is named by its path. */
+export function checkedJson<T>(value: unknown, schema: z.ZodType<T>, fail: Fail): T {
+  const checked = schema.safeParse(value);
+  if (checked.success) return checked.data;
+  const [issue] = checked.error.issues;
+  throw fail(
+    foreignFault(
+      `${issue?.path.join(".") || "the answer"} is refused: ${issue?.message ?? "unknown reason"}`,
+    ),
+  );
+}
+
+function parseDocument(bytes: Buffer, fail: Fail): unknown {
+  const document = bytes
+    .toString("utf8")
+    .replace(/^\u{FEFF}/u, "")
+    .trim();
+  try {
+    return JSON.parse(document);
+  } catch {
+    // What began as JSON and never closed was cut; anything else is another page.
+    const begun = document === "" || /^[[{]/.test(document);
+    if (begun && new ValueScanner().scan(Buffer.from(document), 0) === -1)
+      throw fail(cutFault("the answer ends within its JSON"));
+    throw fail(
+      foreignFault(`the answer is not JSON: it begins with ${describeValue(document.slice(0, 60))}`),
+    );
+  }
+}
