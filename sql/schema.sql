@@ -2,6 +2,19 @@
 
 CREATE SEQUENCE usage.fetch_number AS bigint;
 
+CREATE TABLE usage.alert (
+  source_id smallint NOT NULL,
+  kind text NOT NULL,
+  told bigint NOT NULL,
+  newest bigint NOT NULL,
+  since timestamp with time zone NOT NULL,
+  told_at timestamp with time zone NOT NULL,
+  cleared_at timestamp with time zone,
+  CONSTRAINT alert_pkey PRIMARY KEY (source_id, kind),
+  CONSTRAINT alert_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'settled_changed'::text, 'stale'::text, 'refused'::text])))
+);
+
 CREATE TABLE usage.backfill (
   backfill_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,
@@ -22,6 +35,52 @@ CREATE TABLE usage.backfill (
   CONSTRAINT backfill_state_known CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'cancelled'::text, 'done'::text])))
 );
 
+CREATE TABLE usage.closed_total (
+  close_id integer NOT NULL,
+  series_id integer NOT NULL,
+  traces bigint NOT NULL,
+  CONSTRAINT closed_total_pkey PRIMARY KEY (close_id, series_id),
+  CONSTRAINT closed_total_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
+  CONSTRAINT closed_total_series_id_fkey FOREIGN KEY (series_id) REFERENCES usage.series(series_id),
+  CONSTRAINT closed_total_traces_range CHECK ((traces > 0))
+);
+
+CREATE TABLE usage.control_check (
+  source_id smallint NOT NULL,
+  checked_at timestamp with time zone NOT NULL DEFAULT now(),
+  period_start timestamp with time zone NOT NULL,
+  period_end timestamp with time zone NOT NULL,
+  requests integer NOT NULL,
+  days_proved integer NOT NULL,
+  days_waiting integer NOT NULL,
+  restated integer NOT NULL,
+  differences integer NOT NULL,
+  failures integer NOT NULL,
+  CONSTRAINT control_check_pkey PRIMARY KEY (source_id, checked_at),
+  CONSTRAINT control_check_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT control_check_period_order CHECK ((period_start < period_end))
+);
+
+CREATE TABLE usage.control_difference (
+  scope_id integer NOT NULL,
+  kind text NOT NULL,
+  period_start timestamp with time zone NOT NULL,
+  period_end timestamp with time zone NOT NULL,
+  external_id text NOT NULL,
+  stored_traces bigint,
+  control_traces bigint,
+  state text NOT NULL,
+  fetch_number bigint NOT NULL,
+  found_at timestamp with time zone NOT NULL DEFAULT now(),
+  closed_at timestamp with time zone,
+  CONSTRAINT control_difference_pkey PRIMARY KEY (scope_id, kind, period_start, period_end, external_id),
+  CONSTRAINT control_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT control_difference_closed_when CHECK (((state = 'closed'::text) = (closed_at IS NOT NULL))),
+  CONSTRAINT control_difference_kind_known CHECK ((kind = ANY (ARRAY['stride_total'::text, 'grouping_total'::text]))),
+  CONSTRAINT control_difference_period_order CHECK ((period_start < period_end)),
+  CONSTRAINT control_difference_state_known CHECK ((state = ANY (ARRAY['platform_disagrees'::text, 'unattributed'::text, 'closed'::text])))
+);
+
 CREATE TABLE usage.coverage (
   scope_id integer NOT NULL,
   period_start timestamp with time zone NOT NULL,
@@ -39,7 +98,7 @@ CREATE TABLE usage.dated_record (
   series_id integer NOT NULL,
   bucket_start date NOT NULL,
   traces bigint NOT NULL,
-  CONSTRAINT dated_record_pkey PRIMARY KEY (series_id, bucket_start),
+  CONSTRAINT dated_record_pkey PRIMARY KEY (series_id, bucket_start) INCLUDE (traces),
   CONSTRAINT dated_record_traces_range CHECK ((traces >= 0))
 );
 
@@ -104,15 +163,123 @@ CREATE TABLE usage.fetch (
   CONSTRAINT fetch_pkey PRIMARY KEY (fetch_number),
   CONSTRAINT fetch_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT fetch_outcome_known CHECK ((outcome = ANY (ARRAY['running'::text, 'loaded'::text, 'discarded'::text, 'unconfirmed'::text, 'unverified'::text, 'refused'::text, 'failed'::text, 'compared'::text]))),
-  CONSTRAINT fetch_purpose_known CHECK ((purpose = ANY (ARRAY['load'::text, 'reconcile'::text])))
+  CONSTRAINT fetch_purpose_known CHECK ((purpose = ANY (ARRAY['load'::text, 'reconcile'::text, 'probe'::text])))
 );
 
 CREATE TABLE usage.hourly_record (
   series_id integer NOT NULL,
   bucket_start timestamp with time zone NOT NULL,
   traces bigint NOT NULL,
-  CONSTRAINT hourly_record_pkey PRIMARY KEY (series_id, bucket_start),
+  CONSTRAINT hourly_record_pkey PRIMARY KEY (series_id, bucket_start) INCLUDE (traces),
   CONSTRAINT hourly_record_traces_range CHECK ((traces >= 0))
+);
+
+CREATE TABLE usage.late_change (
+  source_id smallint NOT NULL,
+  observed_on date NOT NULL,
+  group_by text NOT NULL,
+  stride text NOT NULL,
+  was_settled boolean NOT NULL,
+  age_hours integer NOT NULL,
+  changes bigint NOT NULL,
+  traces_moved bigint NOT NULL,
+  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, observed_on, group_by, stride, was_settled, age_hours),
+  CONSTRAINT late_change_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT late_change_age_range CHECK ((age_hours > 0))
+);
+
+CREATE TABLE usage.month_close (
+  close_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  month_start date NOT NULL,
+  closed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  accepted_disagreements integer NOT NULL,
+  CONSTRAINT month_close_pkey PRIMARY KEY (close_id),
+  CONSTRAINT month_close_once UNIQUE (source_id, month_start),
+  CONSTRAINT month_close_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT month_close_on_first CHECK ((EXTRACT(day FROM month_start) = (1)::numeric))
+);
+
+CREATE TABLE usage.monthly_total (
+  series_id integer NOT NULL,
+  month_start date NOT NULL,
+  traces bigint NOT NULL,
+  records integer NOT NULL,
+  CONSTRAINT monthly_total_pkey PRIMARY KEY (series_id, month_start),
+  CONSTRAINT monthly_total_on_first CHECK ((EXTRACT(day FROM month_start) = (1)::numeric)),
+  CONSTRAINT monthly_total_records_counted CHECK ((records > 0)),
+  CONSTRAINT monthly_total_traces_range CHECK ((traces >= 0))
+);
+
+CREATE TABLE usage.price (
+  price_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  sku_id integer NOT NULL,
+  source_id smallint,
+  workspace_id integer,
+  unit_price numeric(18,10) NOT NULL,
+  currency text NOT NULL,
+  valid_from date NOT NULL,
+  valid_to date,
+  imported_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT price_pkey PRIMARY KEY (price_id),
+  CONSTRAINT price_sku_id_fkey FOREIGN KEY (sku_id) REFERENCES usage.sku(sku_id),
+  CONSTRAINT price_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT price_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
+  CONSTRAINT price_currency_form CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+  CONSTRAINT price_unit_price_range CHECK ((unit_price >= (0)::numeric)),
+  CONSTRAINT price_validity_order CHECK ((valid_from < valid_to)),
+  CONSTRAINT price_workspace_of_source CHECK (((workspace_id IS NULL) OR (source_id IS NOT NULL))),
+  CONSTRAINT price_no_overlap EXCLUDE USING gist (int4range(sku_id, sku_id, '[]'::text) WITH &&, int4range(COALESCE((source_id)::integer, 0), COALESCE((source_id)::integer, 0), '[]'::text) WITH &&, int4range(COALESCE(workspace_id, 0), COALESCE(workspace_id, 0), '[]'::text) WITH &&, daterange(valid_from, valid_to) WITH &&)
+);
+
+CREATE TABLE usage.probe (
+  probe_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  project text NOT NULL,
+  project_id text,
+  workspace_id text,
+  state text NOT NULL DEFAULT 'sending'::text,
+  period_start timestamp with time zone NOT NULL,
+  baseline jsonb,
+  expected_traces integer NOT NULL DEFAULT 0,
+  started_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  sent_at timestamp with time zone,
+  wait_until timestamp with time zone,
+  billed_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  code text,
+  message text,
+  CONSTRAINT probe_pkey PRIMARY KEY (probe_id),
+  CONSTRAINT probe_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT probe_finished_when CHECK (((state = ANY (ARRAY['matched'::text, 'differs'::text, 'inconclusive'::text])) = (finished_at IS NOT NULL))),
+  CONSTRAINT probe_matched_is_billed CHECK (((state <> 'matched'::text) OR (billed_at IS NOT NULL))),
+  CONSTRAINT probe_state_known CHECK ((state = ANY (ARRAY['sending'::text, 'waiting'::text, 'matched'::text, 'differs'::text, 'inconclusive'::text]))),
+  CONSTRAINT probe_waits_for_what_was_sent CHECK (((state <> 'waiting'::text) OR ((sent_at IS NOT NULL) AND (wait_until IS NOT NULL) AND (baseline IS NOT NULL))))
+);
+
+CREATE TABLE usage.probe_figure (
+  probe_id integer NOT NULL,
+  group_by text NOT NULL,
+  billed_traces bigint NOT NULL,
+  others_added bigint NOT NULL,
+  others_removed bigint NOT NULL,
+  difference bigint NOT NULL,
+  CONSTRAINT probe_figure_pkey PRIMARY KEY (probe_id, group_by),
+  CONSTRAINT probe_figure_probe_id_fkey FOREIGN KEY (probe_id) REFERENCES usage.probe(probe_id),
+  CONSTRAINT probe_figure_group_by_known CHECK ((group_by = ANY (ARRAY['workspace'::text, 'project'::text, 'user'::text, 'api_key'::text]))),
+  CONSTRAINT probe_figure_others_not_negative CHECK (((others_added >= 0) AND (others_removed >= 0)))
+);
+
+CREATE TABLE usage.reconciled (
+  scope_id integer NOT NULL,
+  period_start timestamp with time zone NOT NULL,
+  period_end timestamp with time zone NOT NULL,
+  fetch_number bigint NOT NULL,
+  reconciled_at timestamp with time zone NOT NULL,
+  CONSTRAINT reconciled_pkey PRIMARY KEY (scope_id, period_start),
+  CONSTRAINT reconciled_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT reconciled_period_order CHECK ((period_start < period_end)),
+  CONSTRAINT reconciled_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
 );
 
 CREATE TABLE usage.reconciliation_difference (
@@ -126,11 +293,14 @@ CREATE TABLE usage.reconciliation_difference (
   fetch_number bigint NOT NULL,
   found_at timestamp with time zone NOT NULL DEFAULT now(),
   closed_at timestamp with time zone,
+  fetched_at timestamp with time zone NOT NULL DEFAULT now(),
+  export_says text,
   CONSTRAINT reconciliation_difference_pkey PRIMARY KEY (scope_id, bucket_start, external_id),
   CONSTRAINT reconciliation_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
-  CONSTRAINT reconciliation_difference_closed_when CHECK (((state = 'closed'::text) = (closed_at IS NOT NULL))),
-  CONSTRAINT reconciliation_difference_kind_known CHECK ((kind = ANY (ARRAY['missing_in_store'::text, 'missing_in_export'::text, 'traces_differ'::text]))),
-  CONSTRAINT reconciliation_difference_state_known CHECK ((state = ANY (ARRAY['open'::text, 'closed'::text])))
+  CONSTRAINT reconciliation_difference_closed_when CHECK (((state = ANY (ARRAY['repaired'::text, 'closed'::text])) = (closed_at IS NOT NULL))),
+  CONSTRAINT reconciliation_difference_kind_known CHECK ((kind = ANY (ARRAY['missing_in_store'::text, 'missing_in_export'::text, 'traces_differ'::text, 'name_differs'::text, 'bucket_end_differs'::text]))),
+  CONSTRAINT reconciliation_difference_says_when CHECK (((kind <> ALL (ARRAY['name_differs'::text, 'bucket_end_differs'::text])) OR (export_says IS NOT NULL))),
+  CONSTRAINT reconciliation_difference_state_known CHECK ((state = ANY (ARRAY['open'::text, 'platform_disagrees'::text, 'repaired'::text, 'closed'::text])))
 );
 
 CREATE TABLE usage.restatement (
@@ -175,6 +345,25 @@ CREATE TABLE usage.series (
   CONSTRAINT series_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id)
 );
 
+CREATE TABLE usage.settlement (
+  scope_id integer NOT NULL,
+  period_start timestamp with time zone NOT NULL,
+  period_end timestamp with time zone NOT NULL,
+  settled_at timestamp with time zone NOT NULL,
+  CONSTRAINT settlement_pkey PRIMARY KEY (scope_id, period_start),
+  CONSTRAINT settlement_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT settlement_period_order CHECK ((period_start < period_end)),
+  CONSTRAINT settlement_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
+);
+
+CREATE TABLE usage.sku (
+  sku_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  name text NOT NULL,
+  CONSTRAINT sku_pkey PRIMARY KEY (sku_id),
+  CONSTRAINT sku_name_key UNIQUE (name),
+  CONSTRAINT sku_name_form CHECK (((name ~ '\S'::text) AND (length(name) <= 200)))
+);
+
 CREATE TABLE usage.slice (
   slice_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,
@@ -215,6 +404,7 @@ CREATE TABLE usage.source (
   refused_code text,
   refused_message text,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
+  history_since timestamp with time zone,
   CONSTRAINT source_pkey PRIMARY KEY (source_id),
   CONSTRAINT source_slug_key UNIQUE (slug),
   CONSTRAINT source_refusal_whole CHECK (((refused_at IS NULL) = (refused_code IS NULL))),
@@ -245,6 +435,12 @@ CREATE UNIQUE INDEX entity_name_identity ON usage.entity_name USING btree (entit
 
 CREATE INDEX fetch_source_time ON usage."fetch" USING btree (source_id, fetched_at);
 
+CREATE UNIQUE INDEX probe_one_at_a_time ON usage.probe USING btree (source_id) WHERE (state = ANY (ARRAY['sending'::text, 'waiting'::text]));
+
+CREATE INDEX reconciliation_difference_unresolved ON usage.reconciliation_difference USING btree (scope_id, bucket_start) WHERE (state = ANY (ARRAY['open'::text, 'platform_disagrees'::text]));
+
+CREATE INDEX restatement_time ON usage.restatement USING btree (restated_at);
+
 CREATE INDEX slice_of_backfill ON usage.slice USING btree (backfill_id, state) WHERE (backfill_id IS NOT NULL);
 
 CREATE INDEX slice_queued ON usage.slice USING btree (source_id, leased_until) WHERE (state = 'queued'::text);
@@ -252,6 +448,8 @@ CREATE INDEX slice_queued ON usage.slice USING btree (source_id, leased_until) W
 CREATE UNIQUE INDEX slice_routine_once ON usage.slice USING btree (source_id, group_by, stride, period_start, period_end, scope_ids) WHERE (backfill_id IS NULL);
 
 CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id IS NOT NULL)), period_start DESC) WHERE (state = 'waiting'::text);
+
+CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING NEW TABLE AS new_ranges FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_months'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.recount_months();
 
 -- VIEW reporting.backfill_status (
 --   source_id text,
@@ -309,6 +507,14 @@ CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id 
 --   last_seen_at timestamp with time zone
 -- )
 
+-- VIEW reporting.dim_user_masked (
+--   source_id text,
+--   user_id text,
+--   user_email text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
 -- VIEW reporting.dim_workspace (
 --   source_id text,
 --   workspace_id text,
@@ -343,6 +549,19 @@ CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id 
 --   fetched_at timestamp with time zone
 -- )
 
+-- VIEW reporting.fct_usage_api_key_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   api_key_short_key text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean
+-- )
+
 -- VIEW reporting.fct_usage_project_daily (
 --   source_id text,
 --   usage_date date,
@@ -369,7 +588,34 @@ CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id 
 --   fetched_at timestamp with time zone
 -- )
 
+-- VIEW reporting.fct_usage_project_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   project_id text,
+--   project_name text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean
+-- )
+
 -- VIEW reporting.fct_usage_user_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting.fct_usage_user_daily_masked (
 --   source_id text,
 --   usage_date date,
 --   workspace_id text,
@@ -395,6 +641,47 @@ CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id 
 --   fetched_at timestamp with time zone
 -- )
 
+-- VIEW reporting.fct_usage_user_hourly_masked (
+--   source_id text,
+--   usage_hour timestamp with time zone,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting.fct_usage_user_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean
+-- )
+
+-- VIEW reporting.fct_usage_user_monthly_masked (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean
+-- )
+
 -- VIEW reporting.fct_usage_workspace_daily (
 --   source_id text,
 --   usage_date date,
@@ -417,6 +704,85 @@ CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id 
 --   fetched_at timestamp with time zone
 -- )
 
+-- VIEW reporting.fct_usage_workspace_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean
+-- )
+
+-- VIEW reporting.focus_cost_usage_estimated (
+--   "BilledCost" numeric(38,10),
+--   "BillingAccountId" text,
+--   "BillingAccountName" text,
+--   "BillingAccountType" text,
+--   "BillingCurrency" text,
+--   "BillingPeriodEnd" timestamp with time zone,
+--   "BillingPeriodStart" timestamp with time zone,
+--   "ChargeCategory" text,
+--   "ChargeClass" text,
+--   "ChargeDescription" text,
+--   "ChargeFrequency" text,
+--   "ChargePeriodEnd" timestamp with time zone,
+--   "ChargePeriodStart" timestamp with time zone,
+--   "ConsumedQuantity" numeric(20,0),
+--   "ConsumedUnit" text,
+--   "ContractedCost" numeric(38,10),
+--   "ContractedUnitPrice" numeric(18,10),
+--   "EffectiveCost" numeric(38,10),
+--   "InvoiceId" text,
+--   "InvoiceIssuerName" text,
+--   "ListCost" numeric(38,10),
+--   "ListUnitPrice" numeric(18,10),
+--   "PricingCategory" text,
+--   "PricingQuantity" numeric(20,0),
+--   "PricingUnit" text,
+--   "ProviderName" text,
+--   "PublisherName" text,
+--   "ServiceCategory" text,
+--   "ServiceName" text,
+--   "ServiceSubcategory" text,
+--   "SkuId" text,
+--   "SkuMeter" text,
+--   "SkuPriceId" text,
+--   "SubAccountId" text,
+--   "SubAccountName" text,
+--   "SubAccountType" text,
+--   "Tags" text,
+--   "ServiceProviderName" text,
+--   "HostProviderName" text,
+--   "x_SourceId" text,
+--   "x_UsageDate" date,
+--   "x_IsFinal" boolean,
+--   "x_CoverageStatus" text
+-- )
+
+-- VIEW reporting.metering_probe (
+--   source_id text,
+--   probe_id integer,
+--   group_by text,
+--   state text,
+--   workspace_id text,
+--   project_id text,
+--   expected_traces bigint,
+--   billed_traces bigint,
+--   others_added bigint,
+--   others_removed bigint,
+--   difference bigint,
+--   started_at timestamp with time zone,
+--   sent_at timestamp with time zone,
+--   billed_at timestamp with time zone,
+--   finished_at timestamp with time zone,
+--   delay_ms bigint,
+--   code text,
+--   message text
+-- )
+
 -- VIEW reporting.usage_coverage_daily (
 --   source_id text,
 --   usage_date date,
@@ -424,6 +790,45 @@ CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id 
 --   group_by text,
 --   stride text,
 --   status text
+-- )
+
+-- VIEW reporting.usage_late_change (
+--   source_id text,
+--   observed_on date,
+--   group_by text,
+--   stride text,
+--   was_settled boolean,
+--   age_hours integer,
+--   changes bigint,
+--   traces_moved bigint
+-- )
+
+-- VIEW reporting.usage_month_close (
+--   source_id text,
+--   month_start date,
+--   group_by text,
+--   workspace_id text,
+--   workspace_name text,
+--   dimension_id text,
+--   dimension_name text,
+--   closed_traces bigint,
+--   adjustment_traces bigint,
+--   current_traces bigint,
+--   closed_at timestamp with time zone
+-- )
+
+-- VIEW reporting.usage_month_close_masked (
+--   source_id text,
+--   month_start date,
+--   group_by text,
+--   workspace_id text,
+--   workspace_name text,
+--   dimension_id text,
+--   dimension_name text,
+--   closed_traces bigint,
+--   adjustment_traces bigint,
+--   current_traces bigint,
+--   closed_at timestamp with time zone
 -- )
 
 -- VIEW reporting.usage_reconciliation (
@@ -437,10 +842,26 @@ CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id 
 --   export_traces bigint,
 --   kind text,
 --   state text,
---   found_at timestamp with time zone
+--   found_at timestamp with time zone,
+--   period_end timestamp with time zone,
+--   export_says text
 -- )
 
 -- VIEW reporting.usage_record (
+--   source_id text,
+--   group_by text,
+--   stride text,
+--   period_start timestamp with time zone,
+--   period_end timestamp with time zone,
+--   workspace_id text,
+--   dimension_id text,
+--   dimension_name text,
+--   traces bigint,
+--   is_settled boolean,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting.usage_record_masked (
 --   source_id text,
 --   group_by text,
 --   stride text,
@@ -466,6 +887,18 @@ CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id 
 --   restated_at timestamp with time zone
 -- )
 
+-- VIEW reporting.usage_unattributed_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   group_by text,
+--   workspace_traces bigint,
+--   attributed_traces bigint,
+--   unattributed_traces bigint,
+--   is_final boolean
+-- )
+
 -- VIEW usage.cell (
 --   day_scope_id integer,
 --   hour_scope_id integer,
@@ -476,6 +909,31 @@ CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id 
 --   group_by text,
 --   workspace_id text,
 --   workspace_name text
+-- )
+
+-- VIEW usage.cell_months (
+--   day_scope_id integer,
+--   starts date[],
+--   days_expected integer[],
+--   days_loaded integer[],
+--   is_final boolean[],
+--   plain boolean[]
+-- )
+
+-- VIEW usage.cell_time (
+--   day_scope_id integer,
+--   hour_scope_id integer,
+--   source_id smallint,
+--   slug text,
+--   data_start date,
+--   hourly_hours integer,
+--   group_by text,
+--   workspace_id text,
+--   workspace_name text,
+--   days datemultirange,
+--   final_days datemultirange,
+--   hours tstzmultirange,
+--   final_hours tstzmultirange
 -- )
 
 -- VIEW usage.daily_figure (
@@ -501,12 +959,43 @@ CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id 
 --   status text
 -- )
 
+-- VIEW usage.day_coverage (
+--   scope_id integer,
+--   starts date[],
+--   settled boolean[],
+--   fetched_at timestamp with time zone[],
+--   loaded datemultirange
+-- )
+
+-- VIEW usage.day_failure (
+--   scope_id integer,
+--   starts date[],
+--   ends date[],
+--   states text[],
+--   failed datemultirange
+-- )
+
 -- VIEW usage.day_of_hours (
 --   day_scope_id integer,
 --   hour_scope_id integer,
 --   usage_date date,
 --   settled boolean,
---   fetched_at timestamp with time zone
+--   fetched_at timestamp with time zone,
+--   slug text,
+--   group_by text,
+--   workspace_id text,
+--   workspace_name text
+-- )
+
+-- VIEW usage.day_side (
+--   source_id smallint,
+--   slug text,
+--   group_by text,
+--   workspace_id text,
+--   workspace_name text,
+--   usage_date date,
+--   traces bigint,
+--   is_final boolean
 -- )
 
 -- VIEW usage.day_state (
@@ -523,7 +1012,38 @@ CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id 
 --   loaded boolean,
 --   settled boolean,
 --   fetched_at timestamp with time zone,
---   status text
+--   status text,
+--   by_hours boolean
+-- )
+
+-- VIEW usage.figure_of_hours (
+--   day_scope_id integer,
+--   entity_id integer,
+--   usage_date date,
+--   traces bigint,
+--   settled boolean,
+--   fetched_at timestamp with time zone,
+--   slug text,
+--   group_by text,
+--   workspace_id text,
+--   workspace_name text
+-- )
+
+-- VIEW usage.hour_coverage (
+--   scope_id integer,
+--   starts timestamp with time zone[],
+--   settled boolean[],
+--   fetched_at timestamp with time zone[],
+--   loaded tstzmultirange
+-- )
+
+-- VIEW usage.hour_failure (
+--   scope_id integer,
+--   starts timestamp with time zone[],
+--   ends timestamp with time zone[],
+--   states text[],
+--   parts tstzmultirange,
+--   failed tstzmultirange
 -- )
 
 -- VIEW usage.hour_state (
@@ -567,51 +1087,140 @@ CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id 
 --   label text
 -- )
 
-COMMENT ON VIEW reporting.backfill_status IS 'Grain: backfill. Its counts are of slices, one request each; once they are pruned (USAGE_KEEP_HISTORY) they are 0.';
+-- VIEW usage.missing_day (
+--   slug text,
+--   group_by text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   status text
+-- )
+
+-- VIEW usage.missing_hour (
+--   slug text,
+--   group_by text,
+--   usage_hour timestamp with time zone,
+--   workspace_id text,
+--   workspace_name text,
+--   status text
+-- )
+
+-- VIEW usage.month_state (
+--   day_scope_id integer,
+--   slug text,
+--   group_by text,
+--   workspace_id text,
+--   workspace_name text,
+--   month_start date,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_final boolean,
+--   by_hours boolean
+-- )
+
+-- VIEW usage.monthly_row (
+--   slug text,
+--   group_by text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   dimension_id text,
+--   dimension_name text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_final boolean
+-- )
+
+-- VIEW usage.workspace_day (
+--   day_scope_id integer,
+--   usage_date date,
+--   traces bigint
+-- )
+
+-- FUNCTION reporting.usage_api_key_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, api_key_short_key text, traces bigint, settled_at timestamp with time zone)
+
+-- FUNCTION reporting.usage_project_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, project_id text, project_name text, traces bigint, settled_at timestamp with time zone)
+
+-- FUNCTION reporting.usage_user_daily_as_of_masked(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, settled_at timestamp with time zone)
+
+-- FUNCTION reporting.usage_user_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, settled_at timestamp with time zone)
+
+-- FUNCTION reporting.usage_workspace_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, settled_at timestamp with time zone)
+
+-- FUNCTION usage.check_as_of(as_of timestamp with time zone) RETURNS void
+
+-- FUNCTION usage.count_days(parts datemultirange) RETURNS integer
+
+-- FUNCTION usage.daily_as_of(as_of timestamp with time zone, grouping_wanted text) RETURNS TABLE(scope_id integer, entity_id integer, usage_date date, traces bigint, settled_at timestamp with time zone)
+
+-- FUNCTION usage.days_of(parts datemultirange) RETURNS SETOF date
+
+-- FUNCTION usage.expected_hours(data_start date, hourly_hours integer) RETURNS tstzrange
+
+-- FUNCTION usage.hours_of(parts tstzmultirange) RETURNS SETOF timestamp with time zone
+
+-- FUNCTION usage.month_of(day date) RETURNS date
+
+-- FUNCTION usage.months_of(first date, last date) RETURNS SETOF date
+
+-- FUNCTION usage.recount_months() RETURNS trigger
+
+-- FUNCTION usage.touched_days(parts tstzmultirange) RETURNS datemultirange
+
+-- FUNCTION usage.whole_days(parts tstzmultirange) RETURNS datemultirange
+
+COMMENT ON VIEW reporting.backfill_status IS 'Grain: backfill (key: source_id, backfill_id). Its counts are of slices, one request each; once they are pruned (USAGE_KEEP_HISTORY) they are 0.';
 COMMENT ON COLUMN reporting.backfill_status.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.backfill_status.backfill_id IS 'Number of the backfill, as the command line shows it.';
 COMMENT ON COLUMN reporting.backfill_status.state IS 'running, paused, cancelled or done.';
 COMMENT ON COLUMN reporting.backfill_status.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.backfill_status.period_start IS 'Start of the range asked for.';
 COMMENT ON COLUMN reporting.backfill_status.period_end IS 'End of the range asked for, not included.';
-COMMENT ON COLUMN reporting.backfill_status.done IS 'Slices loaded.';
-COMMENT ON COLUMN reporting.backfill_status.failed IS 'Slices that failed; backfill show names them.';
-COMMENT ON COLUMN reporting.backfill_status.total IS 'Slices in all, those that wait or were cancelled among them.';
+COMMENT ON COLUMN reporting.backfill_status.done IS 'Slices loaded. Adds up over backfills.';
+COMMENT ON COLUMN reporting.backfill_status.failed IS 'Slices that failed; backfill show names them. Adds up over backfills.';
+COMMENT ON COLUMN reporting.backfill_status.total IS 'Slices in all, those that wait or were cancelled among them. Adds up over backfills.';
 COMMENT ON COLUMN reporting.backfill_status.created_at IS 'When it was asked for.';
 COMMENT ON COLUMN reporting.backfill_status.finished_at IS 'When it was done or cancelled; null before.';
-COMMENT ON VIEW reporting.data_freshness IS 'Grain: source x grouping x stride: how far usage is loaded and settled.';
+COMMENT ON VIEW reporting.data_freshness IS 'Grain: source x grouping x stride (key: source_id, group_by, stride): how far usage is loaded and settled.';
 COMMENT ON COLUMN reporting.data_freshness.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.data_freshness.group_by IS 'Grouping: workspace, project, user or api_key.';
 COMMENT ON COLUMN reporting.data_freshness.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.data_freshness.loaded_until IS 'End of the latest loaded bucket.';
 COMMENT ON COLUMN reporting.data_freshness.settled_until IS 'End of the latest settled bucket.';
 COMMENT ON COLUMN reporting.data_freshness.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON COLUMN reporting.data_freshness.lag_seconds IS 'Seconds since the platform was last asked.';
-COMMENT ON VIEW reporting.dim_api_key IS 'Grain: API key, by its short key.';
+COMMENT ON COLUMN reporting.data_freshness.lag_seconds IS 'Seconds since the platform was last asked. Does not add up.';
+COMMENT ON VIEW reporting.dim_api_key IS 'Grain: API key (key: source_id, api_key_short_key), by its short key.';
 COMMENT ON COLUMN reporting.dim_api_key.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.dim_api_key.api_key_short_key IS 'Short form of the API key, which is its identity; (none) where there was none; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_api_key.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_api_key.last_seen_at IS 'Start of the latest bucket that named it.';
-COMMENT ON VIEW reporting.dim_date IS 'Grain: UTC day, from the earliest data start to today.';
+COMMENT ON VIEW reporting.dim_date IS 'Grain: UTC day (key: usage_date), from the earliest data start to today.';
 COMMENT ON COLUMN reporting.dim_date.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.dim_date.iso_year IS 'ISO 8601 year of the week.';
 COMMENT ON COLUMN reporting.dim_date.iso_week IS 'ISO 8601 week of the year.';
 COMMENT ON COLUMN reporting.dim_date.iso_weekday IS '1 is Monday, 7 is Sunday.';
 COMMENT ON COLUMN reporting.dim_date.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.dim_date.year_start IS 'First day of the year.';
-COMMENT ON VIEW reporting.dim_project IS 'Grain: project. Two projects may share a name: join by id.';
+COMMENT ON VIEW reporting.dim_project IS 'Grain: project (key: source_id, project_id). Two projects may share a name: join by id.';
 COMMENT ON COLUMN reporting.dim_project.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.dim_project.project_id IS 'The platform''s id of the project; (none) where it gave none; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_project.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.dim_project.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_project.last_seen_at IS 'Start of the latest bucket that named it.';
-COMMENT ON VIEW reporting.dim_user IS 'Grain: user.';
+COMMENT ON VIEW reporting.dim_user IS 'Grain: user (key: source_id, user_id).';
 COMMENT ON COLUMN reporting.dim_user.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.dim_user.user_id IS 'The platform''s id of the user; (none) where it gave none; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_user.user_email IS 'Current e-mail address of the user, as USAGE_USER_EMAIL lets it in.';
 COMMENT ON COLUMN reporting.dim_user.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_user.last_seen_at IS 'Start of the latest bucket that named it.';
-COMMENT ON VIEW reporting.dim_workspace IS 'Grain: workspace.';
+COMMENT ON VIEW reporting.dim_user_masked IS 'Grain: user (key: source_id, user_id). Without e-mail addresses: a user is named by the start of the id.';
+COMMENT ON COLUMN reporting.dim_user_masked.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.dim_user_masked.user_id IS 'The platform''s id of the user; (none) where it gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.dim_user_masked.user_email IS 'The start of the user''s id in the place of the address; null where no address is known.';
+COMMENT ON COLUMN reporting.dim_user_masked.first_seen_at IS 'Start of the earliest bucket that named it.';
+COMMENT ON COLUMN reporting.dim_user_masked.last_seen_at IS 'Start of the latest bucket that named it.';
+COMMENT ON VIEW reporting.dim_workspace IS 'Grain: workspace (key: source_id, workspace_id).';
 COMMENT ON COLUMN reporting.dim_workspace.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.dim_workspace.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.dim_workspace.workspace_name IS 'Current name of the workspace.';
@@ -619,7 +1228,7 @@ COMMENT ON COLUMN reporting.dim_workspace.first_seen_at IS 'Start of the earlies
 COMMENT ON COLUMN reporting.dim_workspace.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_workspace.is_deleted IS 'Whether the platform lists it as deleted; its past usage stays.';
 COMMENT ON COLUMN reporting.dim_workspace.unlisted_since IS 'Since when it is gone from the platform''s listing without being deleted: look into it.';
-COMMENT ON VIEW reporting.fct_usage_api_key_daily IS 'Grain: UTC day x workspace x API key, days with usage; a day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
+COMMENT ON VIEW reporting.fct_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with usage; a day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -629,7 +1238,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_daily.traces IS 'Number of traces.
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_api_key_hourly IS 'Grain: UTC hour x workspace x API key, hours with usage; an hour x workspace that is not loaded is one row with null id and null traces.';
+COMMENT ON VIEW reporting.fct_usage_api_key_hourly IS 'Grain: UTC hour x workspace x API key (key: source_id, usage_hour, workspace_id, api_key_short_key), hours with usage; an hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.workspace_id IS 'The platform''s id of the workspace.';
@@ -639,7 +1248,18 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.traces IS 'Number of traces
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_project_daily IS 'Grain: UTC day x workspace x project, days with usage; a day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
+COMMENT ON VIEW reporting.fct_usage_api_key_monthly IS 'Grain: calendar month (UTC) x workspace x API key (key: source_id, month_start, workspace_id, api_key_short_key), months with usage; a month x workspace of which not every expected day is loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.api_key_short_key IS 'Short form of the API key, which is its identity; (none) where there was none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_expected IS 'Days of the month from the data start on that have ended, and today from when it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_loaded IS 'Those of them that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_complete IS 'Whether every expected day is loaded; the month under way is complete up to its last ended day.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is settled with a good status: later changes are kept as restatements.';
+COMMENT ON VIEW reporting.fct_usage_project_daily IS 'Grain: UTC day x workspace x project (key: source_id, usage_date, workspace_id, project_id), days with usage; a day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -650,7 +1270,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_daily.traces IS 'Number of traces.
 COMMENT ON COLUMN reporting.fct_usage_project_daily.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_project_hourly IS 'Grain: UTC hour x workspace x project, hours with usage; an hour x workspace that is not loaded is one row with null id and null traces.';
+COMMENT ON VIEW reporting.fct_usage_project_hourly IS 'Grain: UTC hour x workspace x project (key: source_id, usage_hour, workspace_id, project_id), hours with usage; an hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.workspace_id IS 'The platform''s id of the workspace.';
@@ -661,7 +1281,19 @@ COMMENT ON COLUMN reporting.fct_usage_project_hourly.traces IS 'Number of traces
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_user_daily IS 'Grain: UTC day x workspace x user, days with usage; a day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
+COMMENT ON VIEW reporting.fct_usage_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage; a month x workspace of which not every expected day is loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.project_id IS 'The platform''s id of the project; (none) where it gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.project_name IS 'Current name of the project; not unique.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.days_expected IS 'Days of the month from the data start on that have ended, and today from when it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.days_loaded IS 'Those of them that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_complete IS 'Whether every expected day is loaded; the month under way is complete up to its last ended day.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_final IS 'Whether the month is over and each of its days is settled with a good status: later changes are kept as restatements.';
+COMMENT ON VIEW reporting.fct_usage_user_daily IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage; a day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -672,7 +1304,18 @@ COMMENT ON COLUMN reporting.fct_usage_user_daily.traces IS 'Number of traces. Ad
 COMMENT ON COLUMN reporting.fct_usage_user_daily.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_user_hourly IS 'Grain: UTC hour x workspace x user, hours with usage; an hour x workspace that is not loaded is one row with null id and null traces.';
+COMMENT ON VIEW reporting.fct_usage_user_daily_masked IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage; a day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s. Without e-mail addresses: a user is named by the start of the id.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.user_id IS 'The platform''s id of the user; (none) where it gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.user_email IS 'The start of the user''s id in the place of the address; null where no address is known.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_usage_user_hourly IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage; an hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.workspace_id IS 'The platform''s id of the workspace.';
@@ -683,7 +1326,42 @@ COMMENT ON COLUMN reporting.fct_usage_user_hourly.traces IS 'Number of traces. A
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_workspace_daily IS 'Grain: UTC day x workspace, every day from the data start to today. Traces add up over days and workspaces. Null traces: not loaded, which is not zero.';
+COMMENT ON VIEW reporting.fct_usage_user_hourly_masked IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage; an hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s. Without e-mail addresses: a user is named by the start of the id.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.usage_hour IS 'Start of the UTC hour.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.user_id IS 'The platform''s id of the user; (none) where it gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.user_email IS 'The start of the user''s id in the place of the address; null where no address is known.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_usage_user_monthly IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage; a month x workspace of which not every expected day is loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.user_id IS 'The platform''s id of the user; (none) where it gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.user_email IS 'Current e-mail address of the user, as USAGE_USER_EMAIL lets it in.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.days_expected IS 'Days of the month from the data start on that have ended, and today from when it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.days_loaded IS 'Those of them that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.is_complete IS 'Whether every expected day is loaded; the month under way is complete up to its last ended day.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is settled with a good status: later changes are kept as restatements.';
+COMMENT ON VIEW reporting.fct_usage_user_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage; a month x workspace of which not every expected day is loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s. Without e-mail addresses: a user is named by the start of the id.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.user_id IS 'The platform''s id of the user; (none) where it gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.user_email IS 'The start of the user''s id in the place of the address; null where no address is known.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.days_expected IS 'Days of the month from the data start on that have ended, and today from when it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.days_loaded IS 'Those of them that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_complete IS 'Whether every expected day is loaded; the month under way is complete up to its last ended day.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_final IS 'Whether the month is over and each of its days is settled with a good status: later changes are kept as restatements.';
+COMMENT ON VIEW reporting.fct_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today. Traces add up over days and workspaces. Null traces: not loaded, which is not zero.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -692,7 +1370,7 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_daily.traces IS 'Number of trace
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_workspace_hourly IS 'Grain: UTC hour x workspace, every hour that is kept up to date or was loaded. Traces add up over hours and workspaces. Null traces: not loaded, which is not zero.';
+COMMENT ON VIEW reporting.fct_usage_workspace_hourly IS 'Grain: UTC hour x workspace (key: source_id, usage_hour, workspace_id), every hour that is kept up to date or was loaded. Traces add up over hours and workspaces. Null traces: not loaded, which is not zero.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.workspace_id IS 'The platform''s id of the workspace.';
@@ -701,25 +1379,133 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.traces IS 'Number of trac
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x grouping x stride: whether its figures can be used. Expected are days from the data start on, and hours for as long as they are kept up to date.';
+COMMENT ON VIEW reporting.fct_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id), every month from the data start on. Traces add up over months and workspaces. Null traces: not every expected day is loaded. Expected is every day that has ended, and today from when it is loaded.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_expected IS 'Days of the month from the data start on that have ended, and today from when it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_loaded IS 'Those of them that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded; the month under way is complete up to its last ended day.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is settled with a good status: later changes are kept as restatements.';
+COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuId). An ESTIMATE from the prices that were imported, not what is invoiced: taxes, discounts, free allowances and commitments are not in it. Columns of FOCUS 1.2. Costs add up over all of these within one BillingCurrency; quantities within one SkuId. Empty without prices.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BilledCost" IS 'Estimate: unit price times traces, exactly. Adds up within one BillingCurrency.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountId" IS 'The platform''s id of the organisation; the source''s slug where it tells none.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountName" IS 'Name of the organisation; the source''s slug where the platform tells none.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountType" IS 'Organization.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingCurrency" IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingPeriodEnd" IS 'End of the UTC calendar month, not included.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingPeriodStart" IS 'Start of the UTC calendar month.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargeCategory" IS 'Usage.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargeClass" IS 'Null: no correction of an earlier billing period. Changed counts change the estimate in place.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargeDescription" IS 'The charge in words.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargeFrequency" IS 'Usage-Based.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargePeriodEnd" IS 'End of the UTC day, not included.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargePeriodStart" IS 'Start of the UTC day.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ConsumedQuantity" IS 'Traces. Adds up over days and workspaces within one SkuId: two SKUs charge the same traces.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ConsumedUnit" IS 'Traces.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ContractedCost" IS 'The same as BilledCost: ContractedUnitPrice times PricingQuantity.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ContractedUnitPrice" IS 'The imported unit price.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."EffectiveCost" IS 'The same as BilledCost: nothing is paid in advance.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."InvoiceId" IS 'Null: an estimate is on no invoice.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."InvoiceIssuerName" IS 'Host that answers for the platform''s billing.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ListCost" IS 'The same as BilledCost: no list prices are known beside the imported ones.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ListUnitPrice" IS 'The imported unit price: no list prices are known beside it.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PricingCategory" IS 'Standard.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PricingQuantity" IS 'Traces. Adds up as ConsumedQuantity does.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PricingUnit" IS 'Traces.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ProviderName" IS 'Host that answers for the platform''s billing.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PublisherName" IS 'Host that answers for the platform''s billing.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceCategory" IS 'AI and Machine Learning.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceName" IS 'Agent platform traces.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceSubcategory" IS 'AI Platforms.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuId" IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuMeter" IS 'Traces.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuPriceId" IS 'Number of the imported price: one unit price each.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountId" IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountName" IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountType" IS 'Workspace.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."Tags" IS 'JSON object as text; the platform''s usage has no tags.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceProviderName" IS 'ProviderName, as FOCUS 1.3 calls it.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."HostProviderName" IS 'Host that answers for the platform''s billing (FOCUS 1.3).';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_SourceId" IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_UsageDate" IS 'UTC day of the charge, for filters and joins with the other views.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_IsFinal" IS 'Whether the day''s traces are settled and their status good. False: provisional, the estimate may still change.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_CoverageStatus" IS 'Of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
+COMMENT ON VIEW reporting.metering_probe IS 'Grain: probe of the meter x grouping (key: source_id, probe_id, group_by): known traffic that was sent, and by how much the grouping''s figure rose. A probe without figures is one row with null grouping. Never add groupings up.';
+COMMENT ON COLUMN reporting.metering_probe.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.metering_probe.probe_id IS 'Number of the probe.';
+COMMENT ON COLUMN reporting.metering_probe.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON COLUMN reporting.metering_probe.state IS 'sending, waiting, matched, differs or inconclusive.';
+COMMENT ON COLUMN reporting.metering_probe.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.metering_probe.project_id IS 'The platform''s id of the project; (none) where it gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.metering_probe.expected_traces IS 'Traces that the probe sent.';
+COMMENT ON COLUMN reporting.metering_probe.billed_traces IS 'By how much the figure of this grouping rose; in all groupings but project others'' traffic stands in it.';
+COMMENT ON COLUMN reporting.metering_probe.others_added IS 'By how much the figures of all other projects rose meanwhile: so much of the rise may be theirs. 0: the comparison is exact.';
+COMMENT ON COLUMN reporting.metering_probe.others_removed IS 'By how much the figures of other projects fell meanwhile.';
+COMMENT ON COLUMN reporting.metering_probe.difference IS 'Traces billed too many (or, negative, too few) whatever others did; 0: as expected.';
+COMMENT ON COLUMN reporting.metering_probe.started_at IS 'When the probe began.';
+COMMENT ON COLUMN reporting.metering_probe.sent_at IS 'When the last trace had been sent.';
+COMMENT ON COLUMN reporting.metering_probe.billed_at IS 'When the platform was asked whose answer first held all of it; null: it never did.';
+COMMENT ON COLUMN reporting.metering_probe.finished_at IS 'When it had its verdict; null before.';
+COMMENT ON COLUMN reporting.metering_probe.delay_ms IS 'Milliseconds from the last trace sent to the first answer that held all of it; billing took at most so long.';
+COMMENT ON COLUMN reporting.metering_probe.code IS 'Why it ended without a verdict, or what differs; null otherwise.';
+COMMENT ON COLUMN reporting.metering_probe.message IS 'The same in words.';
+COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x grouping x stride (key: source_id, usage_date, workspace_id, group_by, stride): whether its figures can be used. Expected are days from the data start on, and hours for as long as they are kept up to date.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.group_by IS 'Grouping: workspace, project, user or api_key.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.usage_coverage_daily.status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between what is stored and the platform''s CSV export (key: source_id, group_by, stride, period_start, workspace_id, dimension_id).';
+COMMENT ON VIEW reporting.usage_late_change IS 'Grain: day of observation x grouping x stride x whether it was settled x class of ages (key: source_id, observed_on, group_by, stride, was_settled, age_hours): changes found although the answer before came after the bucket''s end. Never add up over groupings or strides.';
+COMMENT ON COLUMN reporting.usage_late_change.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.usage_late_change.observed_on IS 'UTC day on which the change was found.';
+COMMENT ON COLUMN reporting.usage_late_change.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON COLUMN reporting.usage_late_change.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
+COMMENT ON COLUMN reporting.usage_late_change.was_settled IS 'Whether the count was settled when it changed.';
+COMMENT ON COLUMN reporting.usage_late_change.age_hours IS 'Upper end of the class of ages, in hours since the end of the bucket.';
+COMMENT ON COLUMN reporting.usage_late_change.changes IS 'Counts that changed. Adds up over days of observation and classes within one group_by and stride.';
+COMMENT ON COLUMN reporting.usage_late_change.traces_moved IS 'Sum of the differences without their signs. Adds up over days of observation and classes within one group_by and stride.';
+COMMENT ON VIEW reporting.usage_month_close IS 'Grain: closed calendar month x grouping x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change; what came later is adjustment_traces, and both make up current_traces. Never add up over groupings.';
+COMMENT ON COLUMN reporting.usage_month_close.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.usage_month_close.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.usage_month_close.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON COLUMN reporting.usage_month_close.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.usage_month_close.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.usage_month_close.dimension_id IS 'The platform''s id in this grouping; (none) where it gave none.';
+COMMENT ON COLUMN reporting.usage_month_close.dimension_name IS 'Current name in this grouping.';
+COMMENT ON COLUMN reporting.usage_month_close.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one grouping.';
+COMMENT ON COLUMN reporting.usage_month_close.adjustment_traces IS 'What was added or taken since the month was closed. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting.usage_month_close.current_traces IS 'Traces of the month as they are stored today: closed and adjustments. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting.usage_month_close.closed_at IS 'When the month was closed.';
+COMMENT ON VIEW reporting.usage_month_close_masked IS 'Grain: closed calendar month x grouping x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change; what came later is adjustment_traces, and both make up current_traces. Never add up over groupings. Without e-mail addresses: a user is named by the start of the id.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.dimension_id IS 'The platform''s id in this grouping; (none) where it gave none.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.dimension_name IS 'Current name in this grouping; of a user the start of the id.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one grouping.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.adjustment_traces IS 'What was added or taken since the month was closed. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.current_traces IS 'Traces of the month as they are stored today: closed and adjustments. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.closed_at IS 'When the month was closed.';
+COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between what is stored and what else the platform says (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
 COMMENT ON COLUMN reporting.usage_reconciliation.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.usage_reconciliation.group_by IS 'Grouping: workspace, project, user or api_key.';
 COMMENT ON COLUMN reporting.usage_reconciliation.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.usage_reconciliation.period_start IS 'Start of the time bucket.';
 COMMENT ON COLUMN reporting.usage_reconciliation.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.usage_reconciliation.dimension_id IS 'The platform''s id in this grouping; (none) where it gave none.';
-COMMENT ON COLUMN reporting.usage_reconciliation.stored_traces IS 'Count that is stored; null: not there.';
-COMMENT ON COLUMN reporting.usage_reconciliation.export_traces IS 'Count in the CSV export; null: not there.';
-COMMENT ON COLUMN reporting.usage_reconciliation.kind IS 'missing_in_store, missing_in_export or traces_differ.';
-COMMENT ON COLUMN reporting.usage_reconciliation.state IS 'open, or closed once a later reconciliation did not find it.';
+COMMENT ON COLUMN reporting.usage_reconciliation.stored_traces IS 'Count that is stored; null: not there. Does not add up: one bucket may differ from more than one total.';
+COMMENT ON COLUMN reporting.usage_reconciliation.export_traces IS 'Count in the CSV export, or the total that the stored days should add up to; null: not there. Does not add up: one bucket may differ from more than one total.';
+COMMENT ON COLUMN reporting.usage_reconciliation.kind IS 'Against the CSV export: missing_in_store, missing_in_export, traces_differ, bucket_end_differs, name_differs. Against totals: stride_total (days against a window of weeks, months or years), grouping_total (a grouping against the workspace).';
+COMMENT ON COLUMN reporting.usage_reconciliation.state IS 'open: to be asked about again; platform_disagrees: asked twice, the platform contradicts itself; repaired: what was stored was stale, and was replaced; unattributed: the workspace has more than the grouping names; closed: a later look did not find it.';
 COMMENT ON COLUMN reporting.usage_reconciliation.found_at IS 'When it was first found.';
+COMMENT ON COLUMN reporting.usage_reconciliation.period_end IS 'End of the time bucket, not included.';
+COMMENT ON COLUMN reporting.usage_reconciliation.export_says IS 'Name or end of the bucket in the CSV export, where that differs; null for names of users.';
 COMMENT ON VIEW reporting.usage_record IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id).';
 COMMENT ON COLUMN reporting.usage_record.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.usage_record.group_by IS 'Grouping: workspace, project, user or api_key.';
@@ -732,6 +1518,18 @@ COMMENT ON COLUMN reporting.usage_record.dimension_name IS 'Current name in this
 COMMENT ON COLUMN reporting.usage_record.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.usage_record.is_settled IS 'Whether it was fetched at least USAGE_SETTLE_AFTER after its bucket ended.';
 COMMENT ON COLUMN reporting.usage_record.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
+COMMENT ON VIEW reporting.usage_record_masked IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id). Without e-mail addresses: a user is named by the start of the id.';
+COMMENT ON COLUMN reporting.usage_record_masked.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.usage_record_masked.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON COLUMN reporting.usage_record_masked.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
+COMMENT ON COLUMN reporting.usage_record_masked.period_start IS 'Start of the time bucket.';
+COMMENT ON COLUMN reporting.usage_record_masked.period_end IS 'End of the time bucket, not included.';
+COMMENT ON COLUMN reporting.usage_record_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.usage_record_masked.dimension_id IS 'The platform''s id in this grouping; (none) where it gave none.';
+COMMENT ON COLUMN reporting.usage_record_masked.dimension_name IS 'Current name in this grouping; of a user the start of the id.';
+COMMENT ON COLUMN reporting.usage_record_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.usage_record_masked.is_settled IS 'Whether it was fetched at least USAGE_SETTLE_AFTER after its bucket ended.';
+COMMENT ON COLUMN reporting.usage_record_masked.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
 COMMENT ON VIEW reporting.usage_restatement IS 'Grain: one change of a settled count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
 COMMENT ON COLUMN reporting.usage_restatement.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
 COMMENT ON COLUMN reporting.usage_restatement.group_by IS 'Grouping: workspace, project, user or api_key.';
@@ -739,7 +1537,17 @@ COMMENT ON COLUMN reporting.usage_restatement.stride IS 'Size of the time bucket
 COMMENT ON COLUMN reporting.usage_restatement.period_start IS 'Start of the time bucket.';
 COMMENT ON COLUMN reporting.usage_restatement.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.usage_restatement.dimension_id IS 'The platform''s id in this grouping; (none) where it gave none.';
-COMMENT ON COLUMN reporting.usage_restatement.old_traces IS 'Count before; null: not there.';
-COMMENT ON COLUMN reporting.usage_restatement.new_traces IS 'Count after; null: not there.';
+COMMENT ON COLUMN reporting.usage_restatement.old_traces IS 'Count before; null: not there. Does not add up: one bucket may change more than once.';
+COMMENT ON COLUMN reporting.usage_restatement.new_traces IS 'Count after; null: not there. Does not add up: one bucket may change more than once.';
 COMMENT ON COLUMN reporting.usage_restatement.restated_at IS 'When the change was stored.';
+COMMENT ON VIEW reporting.usage_unattributed_daily IS 'Grain: UTC day x workspace x grouping (project, user, api_key) (key: source_id, usage_date, workspace_id, group_by). Never add up over groupings: each is another view of the same traces.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_traces IS 'Traces of the workspace''s day by workspace; null: not loaded. Adds up over days and workspaces within one group_by.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.attributed_traces IS 'Sum of the grouping''s traces on that day; null: not loaded. Adds up over days and workspaces within one group_by.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.unattributed_traces IS 'What the grouping does not name; null unless both sides are final. Adds up over days and workspaces within one group_by.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
 COMMENT ON TABLE usage.dated_record IS 'Records of the strides day, week, month and year; which one, the scope of the series tells. Never sum across scopes of different strides.';

@@ -9,7 +9,31 @@ export type Generated<T> = T extends ColumnType<infer S, infer I, infer U>
   ? ColumnType<S, I | undefined, U>
   : ColumnType<T, T | undefined, T>;
 
+export type Json = JsonValue;
+
+export type JsonArray = JsonValue[];
+
+export type JsonObject = {
+  [x: string]: JsonValue | undefined;
+};
+
+export type JsonPrimitive = boolean | number | string | null;
+
+export type JsonValue = JsonArray | JsonObject | JsonPrimitive;
+
+export type Numeric = ColumnType<string, number | string, number | string>;
+
 export type Timestamp = ColumnType<Date, Date | string, Date | string>;
+
+export interface Alert {
+  cleared_at: Timestamp | null;
+  kind: string;
+  newest: number;
+  since: Timestamp;
+  source_id: number;
+  told: number;
+  told_at: Timestamp;
+}
 
 export interface Backfill {
   backfill_id: Generated<number>;
@@ -23,6 +47,39 @@ export interface Backfill {
   state: Generated<string>;
   stride: string;
   workspaces: number;
+}
+
+export interface ClosedTotal {
+  close_id: number;
+  series_id: number;
+  traces: number;
+}
+
+export interface ControlCheck {
+  checked_at: Generated<Timestamp>;
+  days_proved: number;
+  days_waiting: number;
+  differences: number;
+  failures: number;
+  period_end: Timestamp;
+  period_start: Timestamp;
+  requests: number;
+  restated: number;
+  source_id: number;
+}
+
+export interface ControlDifference {
+  closed_at: Timestamp | null;
+  control_traces: number | null;
+  external_id: string;
+  fetch_number: number;
+  found_at: Generated<Timestamp>;
+  kind: string;
+  period_end: Timestamp;
+  period_start: Timestamp;
+  scope_id: number;
+  state: string;
+  stored_traces: number | null;
 }
 
 export interface Coverage {
@@ -94,12 +151,88 @@ export interface HourlyRecord {
   traces: number;
 }
 
+export interface LateChange {
+  age_hours: number;
+  changes: number;
+  group_by: string;
+  observed_on: string;
+  source_id: number;
+  stride: string;
+  traces_moved: number;
+  was_settled: boolean;
+}
+
+export interface MonthClose {
+  accepted_disagreements: number;
+  close_id: Generated<number>;
+  closed_at: Generated<Timestamp>;
+  month_start: string;
+  source_id: number;
+}
+
+export interface MonthlyTotal {
+  month_start: string;
+  records: number;
+  series_id: number;
+  traces: number;
+}
+
+export interface Price {
+  currency: string;
+  imported_at: Generated<Timestamp>;
+  price_id: Generated<number>;
+  sku_id: number;
+  source_id: number | null;
+  unit_price: Numeric;
+  valid_from: string;
+  valid_to: string | null;
+  workspace_id: number | null;
+}
+
+export interface Probe {
+  baseline: Json | null;
+  billed_at: Timestamp | null;
+  code: string | null;
+  expected_traces: Generated<number>;
+  finished_at: Timestamp | null;
+  message: string | null;
+  period_start: Timestamp;
+  probe_id: Generated<number>;
+  project: string;
+  project_id: string | null;
+  sent_at: Timestamp | null;
+  source_id: number;
+  started_at: Generated<Timestamp>;
+  state: Generated<string>;
+  wait_until: Timestamp | null;
+  workspace_id: string | null;
+}
+
+export interface ProbeFigure {
+  billed_traces: number;
+  difference: number;
+  group_by: string;
+  others_added: number;
+  others_removed: number;
+  probe_id: number;
+}
+
+export interface Reconciled {
+  fetch_number: number;
+  period_end: Timestamp;
+  period_start: Timestamp;
+  reconciled_at: Timestamp;
+  scope_id: number;
+}
+
 export interface ReconciliationDifference {
   bucket_start: Timestamp;
   closed_at: Timestamp | null;
+  export_says: string | null;
   export_traces: number | null;
   external_id: string;
   fetch_number: number;
+  fetched_at: Generated<Timestamp>;
   found_at: Generated<Timestamp>;
   kind: string;
   scope_id: number;
@@ -133,6 +266,18 @@ export interface Series {
   series_id: Generated<number>;
 }
 
+export interface Settlement {
+  period_end: Timestamp;
+  period_start: Timestamp;
+  scope_id: number;
+  settled_at: Timestamp;
+}
+
+export interface Sku {
+  name: string;
+  sku_id: Generated<number>;
+}
+
 export interface Slice {
   attempts: Generated<number>;
   backfill_id: number | null;
@@ -158,6 +303,7 @@ export interface Source {
   configuration_digest: string;
   created_at: Generated<Timestamp>;
   data_start: string;
+  history_since: Timestamp | null;
   hourly_hours: number;
   organization_id: string | null;
   organization_name: string | null;
@@ -184,7 +330,11 @@ export interface Workspace {
 }
 
 export interface DB {
+  alert: Alert;
   backfill: Backfill;
+  closed_total: ClosedTotal;
+  control_check: ControlCheck;
+  control_difference: ControlDifference;
   coverage: Coverage;
   dated_record: DatedRecord;
   entity: Entity;
@@ -192,10 +342,19 @@ export interface DB {
   failure: Failure;
   fetch: Fetch;
   hourly_record: HourlyRecord;
+  late_change: LateChange;
+  month_close: MonthClose;
+  monthly_total: MonthlyTotal;
+  price: Price;
+  probe: Probe;
+  probe_figure: ProbeFigure;
+  reconciled: Reconciled;
   reconciliation_difference: ReconciliationDifference;
   restatement: Restatement;
   scope: Scope;
   series: Series;
+  settlement: Settlement;
+  sku: Sku;
   slice: Slice;
   source: Source;
   source_fact: SourceFact;
