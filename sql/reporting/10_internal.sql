@@ -1,4 +1,8 @@
 -- What the reporting views are made of. Not for readers: they see the schema reporting alone.
+--
+-- Coverage and failures are ranges, and a range join compares each record with each range of its scope. So each scope's
+-- ranges come as arrays in the order of time, joined once a scope: width_bucket finds a record's range in them. Joins to
+-- them are left joins on a key, which the planner leaves out where a query asks for nothing of theirs.
 
 -- The current name of each entity: that of the latest bucket, ties by the newest fetch.
 CREATE OR REPLACE VIEW usage.labelled_entity AS
@@ -23,148 +27,68 @@ LEFT JOIN usage.scope h
  AND h.workspace_id = d.workspace_id AND h.stride = 'hour'
 WHERE d.stride = 'day' AND d.kind = 'traces' AND d.trace_tier = 'all';
 
--- Days whose 24 hours are all loaded while the day itself is not: only there do hours make up a day's figure.
-CREATE OR REPLACE VIEW usage.day_of_hours AS
-SELECT cell.day_scope_id, cell.hour_scope_id, day::date AS usage_date,
-       bool_and(c.settled) AS settled, min(c.fetched_at) AS fetched_at
-FROM usage.cell cell
-JOIN usage.coverage c ON c.scope_id = cell.hour_scope_id
-CROSS JOIN LATERAL generate_series(
-  date_trunc('day', c.period_start AT TIME ZONE 'UTC'),
-  date_trunc('day', (c.period_end - interval '1 microsecond') AT TIME ZONE 'UTC'),
-  interval '1 day'
-) day
-WHERE NOT EXISTS (
-  SELECT FROM usage.coverage d
-  WHERE d.scope_id = cell.day_scope_id
-    AND d.period_start <= day AT TIME ZONE 'UTC' AND d.period_end > day AT TIME ZONE 'UTC'
-)
-GROUP BY cell.day_scope_id, cell.hour_scope_id, day
-HAVING sum(
-  least(c.period_end, (day + interval '1 day') AT TIME ZONE 'UTC') - greatest(c.period_start, day AT TIME ZONE 'UTC')
-) = interval '24 hours';
-
--- Figures of a cell by day and entity, each with the coverage that it stands in. Records exist only inside coverage.
-CREATE OR REPLACE VIEW usage.daily_figure AS
-SELECT s.scope_id AS day_scope_id, s.entity_id, r.bucket_start AS usage_date, r.traces, c.settled, c.fetched_at
-FROM usage.scope d
-JOIN usage.series s USING (scope_id)
-JOIN usage.dated_record r USING (series_id)
-JOIN usage.coverage c
-  ON c.scope_id = d.scope_id
- AND c.period_start <= r.bucket_start::timestamp AT TIME ZONE 'UTC'
- AND c.period_end > r.bucket_start::timestamp AT TIME ZONE 'UTC'
-WHERE d.stride = 'day'
-UNION ALL
-SELECT h.day_scope_id, s.entity_id, h.usage_date, sum(r.traces)::bigint, h.settled, h.fetched_at
-FROM usage.day_of_hours h
-JOIN usage.series s ON s.scope_id = h.hour_scope_id
-JOIN usage.hourly_record r
-  ON r.series_id = s.series_id
- AND r.bucket_start >= h.usage_date::timestamp AT TIME ZONE 'UTC'
- AND r.bucket_start < (h.usage_date + 1)::timestamp AT TIME ZONE 'UTC'
-GROUP BY h.day_scope_id, s.entity_id, h.usage_date, h.settled, h.fetched_at;
-
--- One row a day that is expected of a cell, from the source's data start to today, with how it is loaded.
-CREATE OR REPLACE VIEW usage.day_state AS
-SELECT cell.*, day::date AS usage_date,
-       (c.scope_id IS NOT NULL OR h.day_scope_id IS NOT NULL) AS loaded,
-       coalesce(c.settled, h.settled, false) AS settled,
-       coalesce(c.fetched_at, h.fetched_at) AS fetched_at,
-       -- What came before is the same for every figure of the day; empty and ok are told apart by the figures.
-       CASE
-         WHEN c.scope_id IS NULL AND h.day_scope_id IS NULL AND n.source_id IS NOT NULL THEN 'not_available'
-         WHEN f.state = 'failed' THEN 'failed'
-         WHEN c.scope_id IS NULL AND h.day_scope_id IS NULL AND f.state IS NULL THEN 'missing'
-         WHEN f.state = 'unverified' THEN 'unverified'
-         WHEN NOT coalesce(c.settled, h.settled) THEN 'provisional'
-         ELSE 'ok'
-       END AS status
-FROM usage.cell cell
-CROSS JOIN LATERAL generate_series(
-  cell.data_start::timestamp, date_trunc('day', now() AT TIME ZONE 'UTC'), interval '1 day'
-) day
-LEFT JOIN usage.coverage c
-  ON c.scope_id = cell.day_scope_id
- AND c.period_start <= day AT TIME ZONE 'UTC' AND c.period_end > day AT TIME ZONE 'UTC'
-LEFT JOIN usage.day_of_hours h ON h.day_scope_id = cell.day_scope_id AND h.usage_date = day::date
-LEFT JOIN usage.failure f
-  ON f.scope_id = cell.day_scope_id
- AND f.period_start <= day AT TIME ZONE 'UTC' AND f.period_end > day AT TIME ZONE 'UTC'
-LEFT JOIN usage.source_fact n ON n.source_id = cell.source_id AND n.fact = 'no_day';
-
--- One row an hour that is expected of a cell (the last USAGE_HOURLY_FOR) or loaded beyond that.
-CREATE OR REPLACE VIEW usage.hour_state AS
-SELECT cell.*, hour AS usage_hour, c.scope_id IS NOT NULL AS loaded, coalesce(c.settled, false) AS settled, c.fetched_at,
-       CASE
-         WHEN c.scope_id IS NULL AND n.source_id IS NOT NULL THEN 'not_available'
-         WHEN f.state = 'failed' THEN 'failed'
-         WHEN c.scope_id IS NULL AND f.state IS NULL THEN 'missing'
-         WHEN f.state = 'unverified' THEN 'unverified'
-         WHEN NOT c.settled THEN 'provisional'
-         ELSE 'ok'
-       END AS status
+-- Loaded and settled time of each cell, of its days and of its hours, whole. Each sum stands by itself, so that a cell stays
+-- one row for the planner too.
+CREATE OR REPLACE VIEW usage.cell_time AS
+SELECT cell.day_scope_id, cell.hour_scope_id, cell.source_id, cell.slug, cell.data_start, cell.hourly_hours, cell.group_by,
+       cell.workspace_id, cell.workspace_name, d.days, d.final_days, h.hours, h.final_hours
 FROM usage.cell cell
 CROSS JOIN LATERAL (
-  SELECT hour
-  FROM generate_series(
-    greatest(
-      cell.data_start::timestamp AT TIME ZONE 'UTC',
-      date_trunc('day', now() AT TIME ZONE 'UTC' - make_interval(hours => cell.hourly_hours)) AT TIME ZONE 'UTC'
-    ),
-    date_trunc('hour', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC',
-    interval '1 hour'
-  ) hour
-  UNION
-  SELECT hour
+  SELECT coalesce(range_agg(t.days), '{}') AS days, coalesce(range_agg(t.days) FILTER (WHERE v.settled), '{}') AS final_days
+  FROM usage.coverage v
+  CROSS JOIN LATERAL (
+    SELECT daterange((v.period_start AT TIME ZONE 'UTC')::date, (v.period_end AT TIME ZONE 'UTC')::date) AS days
+  ) t
+  WHERE v.scope_id = cell.day_scope_id
+) d
+CROSS JOIN LATERAL (
+  SELECT coalesce(range_agg(tstzrange(v.period_start, v.period_end)), '{}') AS hours,
+         coalesce(range_agg(tstzrange(v.period_start, v.period_end)) FILTER (WHERE v.settled), '{}') AS final_hours
+  FROM usage.coverage v
+  WHERE v.scope_id = cell.hour_scope_id
+) h;
+
+-- Loaded time of each scope of days: its ranges begin and end on UTC days.
+CREATE OR REPLACE VIEW usage.day_coverage AS
+SELECT v.scope_id, array_agg(v.first ORDER BY v.first) AS starts, array_agg(v.settled ORDER BY v.first) AS settled,
+       array_agg(v.fetched_at ORDER BY v.first) AS fetched_at, range_agg(daterange(v.first, v.after)) AS loaded
+FROM (
+  SELECT c.scope_id, (c.period_start AT TIME ZONE 'UTC')::date AS first, (c.period_end AT TIME ZONE 'UTC')::date AS after,
+         c.settled, c.fetched_at
   FROM usage.coverage c
-  CROSS JOIN LATERAL generate_series(c.period_start, c.period_end - interval '1 hour', interval '1 hour') hour
-  WHERE c.scope_id = cell.hour_scope_id AND hour <= now()
-) expected
-LEFT JOIN usage.coverage c ON c.scope_id = cell.hour_scope_id AND c.period_start <= hour AND c.period_end > hour
-LEFT JOIN usage.failure f ON f.scope_id = cell.hour_scope_id AND f.period_start <= hour AND f.period_end > hour
-LEFT JOIN usage.source_fact n ON n.source_id = cell.source_id AND n.fact = 'no_hour';
+  JOIN usage.scope s USING (scope_id)
+  WHERE s.stride = 'day'
+) v
+GROUP BY v.scope_id;
 
--- Figures by day and entity, and one row without entity for each day that is not loaded.
-CREATE OR REPLACE VIEW usage.daily_row AS
-SELECT cell.slug, cell.group_by, f.usage_date, cell.workspace_id, cell.workspace_name,
-       e.label AS dimension_id, e.name AS dimension_name, f.traces, f.settled, f.fetched_at,
-       CASE
-         WHEN x.state IS NOT NULL THEN x.state
-         WHEN NOT f.settled THEN 'provisional'
-         WHEN f.traces = 0 THEN 'empty'
-         ELSE 'ok'
-       END AS status
-FROM usage.cell cell
-JOIN usage.daily_figure f USING (day_scope_id)
-JOIN usage.labelled_entity e USING (entity_id)
-LEFT JOIN usage.failure x
-  ON x.scope_id = cell.day_scope_id
- AND x.period_start <= f.usage_date::timestamp AT TIME ZONE 'UTC'
- AND x.period_end > f.usage_date::timestamp AT TIME ZONE 'UTC'
-UNION ALL
-SELECT slug, group_by, usage_date, workspace_id, workspace_name, NULL, NULL, NULL, false, NULL, status
-FROM usage.day_state
-WHERE NOT loaded;
+CREATE OR REPLACE VIEW usage.day_failure AS
+SELECT v.scope_id, array_agg(v.first ORDER BY v.first) AS starts, array_agg(v.after ORDER BY v.first) AS ends,
+       array_agg(v.state ORDER BY v.first) AS states, range_agg(daterange(v.first, v.after)) AS failed
+FROM (
+  SELECT f.scope_id, (f.period_start AT TIME ZONE 'UTC')::date AS first, (f.period_end AT TIME ZONE 'UTC')::date AS after,
+         f.state
+  FROM usage.failure f
+  JOIN usage.scope s USING (scope_id)
+  WHERE s.stride = 'day'
+) v
+GROUP BY v.scope_id;
 
-CREATE OR REPLACE VIEW usage.hourly_row AS
-SELECT cell.slug, cell.group_by, r.bucket_start AS usage_hour, cell.workspace_id, cell.workspace_name,
-       e.label AS dimension_id, e.name AS dimension_name, r.traces, c.settled, c.fetched_at,
-       CASE
-         WHEN x.state IS NOT NULL THEN x.state
-         WHEN NOT c.settled THEN 'provisional'
-         WHEN r.traces = 0 THEN 'empty'
-         ELSE 'ok'
-       END AS status
-FROM usage.cell cell
-JOIN usage.series s ON s.scope_id = cell.hour_scope_id
-JOIN usage.hourly_record r USING (series_id)
-JOIN usage.labelled_entity e USING (entity_id)
-JOIN usage.coverage c
-  ON c.scope_id = cell.hour_scope_id AND c.period_start <= r.bucket_start AND c.period_end > r.bucket_start
-LEFT JOIN usage.failure x
-  ON x.scope_id = cell.hour_scope_id AND x.period_start <= r.bucket_start AND x.period_end > r.bucket_start
-UNION ALL
-SELECT slug, group_by, usage_hour, workspace_id, workspace_name, NULL, NULL, NULL, false, NULL, status
-FROM usage.hour_state
-WHERE NOT loaded;
+-- The same of each scope of hours.
+CREATE OR REPLACE VIEW usage.hour_coverage AS
+SELECT c.scope_id, array_agg(c.period_start ORDER BY c.period_start) AS starts,
+       array_agg(c.settled ORDER BY c.period_start) AS settled, array_agg(c.fetched_at ORDER BY c.period_start) AS fetched_at,
+       range_agg(tstzrange(c.period_start, c.period_end)) AS loaded
+FROM usage.coverage c
+JOIN usage.scope s USING (scope_id)
+WHERE s.stride = 'hour'
+GROUP BY c.scope_id;
+
+CREATE OR REPLACE VIEW usage.hour_failure AS
+SELECT f.scope_id, array_agg(f.period_start ORDER BY f.period_start) AS starts,
+       array_agg(f.period_end ORDER BY f.period_start) AS ends, array_agg(f.state ORDER BY f.period_start) AS states,
+       range_agg(tstzrange(f.period_start, f.period_end)) AS parts,
+       coalesce(range_agg(tstzrange(f.period_start, f.period_end)) FILTER (WHERE f.state = 'failed'), '{}') AS failed
+FROM usage.failure f
+JOIN usage.scope s USING (scope_id)
+WHERE s.stride = 'hour'
+GROUP BY f.scope_id;

@@ -1,13 +1,12 @@
 CREATE OR REPLACE VIEW reporting.fct_usage_workspace_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name,
-       CASE WHEN d.loaded THEN coalesce(sum(f.traces), 0)::bigint END AS traces,
+       CASE WHEN d.loaded THEN coalesce(f.traces, 0) END AS traces,
        d.loaded AND d.settled AND d.status IN ('ok', 'empty') AS is_final,
-       CASE WHEN d.status = 'ok' AND coalesce(sum(f.traces), 0) = 0 THEN 'empty' ELSE d.status END AS coverage_status,
+       CASE WHEN d.status = 'ok' AND coalesce(f.traces, 0) = 0 THEN 'empty' ELSE d.status END AS coverage_status,
        d.fetched_at
 FROM usage.day_state d
-LEFT JOIN usage.daily_figure f ON f.day_scope_id = d.day_scope_id AND f.usage_date = d.usage_date
-WHERE d.group_by = 'workspace'
-GROUP BY d.slug, d.usage_date, d.workspace_id, d.workspace_name, d.loaded, d.settled, d.status, d.fetched_at;
+LEFT JOIN usage.workspace_day f ON f.day_scope_id = d.day_scope_id AND f.usage_date = d.usage_date
+WHERE d.group_by = 'workspace';
 
 CREATE OR REPLACE VIEW reporting.fct_usage_project_daily AS
 SELECT slug AS source_id, usage_date, workspace_id, workspace_name, dimension_id AS project_id,

@@ -36,11 +36,33 @@ JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id;
 
+-- Differences from the CSV export, and totals that are not the sum of their days.
 CREATE OR REPLACE VIEW reporting.usage_reconciliation AS
 SELECT src.slug AS source_id, c.group_by, c.stride, d.bucket_start AS period_start, w.label AS workspace_id,
        CASE WHEN d.external_id = '' THEN '(none)' ELSE d.external_id END AS dimension_id,
-       d.stored_traces, d.export_traces, d.kind, d.state, d.found_at
+       d.stored_traces, d.export_traces, d.kind, d.state, d.found_at,
+       d.bucket_start
+         + make_interval(hours => CASE c.stride WHEN 'hour' THEN 1 WHEN 'day' THEN 24 WHEN 'week' THEN 168 WHEN 'month' THEN 720 ELSE 8760 END)
+         AS period_end,
+       -- An address of a user is not for everybody who may see differences.
+       CASE WHEN c.group_by <> 'user' OR d.kind <> 'name_differs' THEN d.export_says END AS export_says
 FROM usage.reconciliation_difference d
 JOIN usage.scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
+JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
+UNION ALL
+SELECT src.slug, c.group_by,
+       CASE extract(epoch FROM d.period_end - d.period_start)::bigint / 86400 WHEN 1 THEN 'day' WHEN 7 THEN 'week' WHEN 30 THEN 'month' WHEN 365 THEN 'year' END,
+       d.period_start, w.label,
+       CASE WHEN d.kind = 'grouping_total' THEN '(all)' WHEN d.external_id = '' THEN '(none)' ELSE d.external_id END,
+       d.stored_traces, d.control_traces, d.kind, d.state, d.found_at, d.period_end, NULL
+FROM usage.control_difference d
+JOIN usage.scope c USING (scope_id)
+JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id;
+
+-- How late counts still changed. Ages count from the end of the bucket; the class holds changes younger than its bound.
+CREATE OR REPLACE VIEW reporting.usage_late_change AS
+SELECT src.slug AS source_id, l.observed_on, l.group_by, l.stride, l.was_settled, l.age_hours, l.changes, l.traces_moved
+FROM usage.late_change l
+JOIN usage.source src USING (source_id);

@@ -1,41 +1,57 @@
+-- Whether anything was used on a day is asked of one series after the other until one says so: in the order of their key,
+-- else all series are read for each day.
 CREATE OR REPLACE VIEW reporting.usage_coverage_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.group_by, 'day'::text AS stride,
        CASE
-         WHEN d.status = 'ok' AND NOT EXISTS (
-           SELECT FROM usage.series s JOIN usage.dated_record r USING (series_id)
+         WHEN d.status <> 'ok' THEN d.status
+         WHEN NOT d.by_hours THEN coalesce((
+           SELECT 'ok' FROM usage.series s JOIN usage.dated_record r USING (series_id)
            WHERE s.scope_id = d.day_scope_id AND r.bucket_start = d.usage_date AND r.traces > 0
-         ) AND NOT EXISTS (
-           SELECT FROM usage.day_of_hours h
-           JOIN usage.series s ON s.scope_id = h.hour_scope_id
-           JOIN usage.hourly_record r USING (series_id)
-           WHERE h.day_scope_id = d.day_scope_id AND h.usage_date = d.usage_date AND r.traces > 0
+           ORDER BY s.entity_id LIMIT 1
+         ), 'empty')
+         ELSE coalesce((
+           SELECT 'ok' FROM usage.series s JOIN usage.hourly_record r USING (series_id)
+           WHERE s.scope_id = d.hour_scope_id AND r.traces > 0
              AND r.bucket_start >= d.usage_date::timestamp AT TIME ZONE 'UTC'
              AND r.bucket_start < (d.usage_date + 1)::timestamp AT TIME ZONE 'UTC'
-         ) THEN 'empty'
-         ELSE d.status
+           ORDER BY s.entity_id LIMIT 1
+         ), 'empty')
        END AS status
 FROM usage.day_state d
 UNION ALL
--- A day's hours have the first status that any of them has, in the order of the documentation.
-SELECT h.slug, h.usage_date, h.workspace_id, h.group_by, 'hour',
+-- A day's hours have the first status that any of them has, in the order of the documentation: told from ranges, since all
+-- hours of three years are millions.
+SELECT x.slug, day, x.workspace_id, x.group_by, 'hour',
        CASE
-         WHEN h.worst < 6 THEN (ARRAY['not_available', 'failed', 'missing', 'unverified', 'provisional'])[h.worst]
-         WHEN EXISTS (
-           SELECT FROM usage.series s JOIN usage.hourly_record r USING (series_id)
-           WHERE s.scope_id = h.hour_scope_id AND r.traces > 0
-             AND r.bucket_start >= h.usage_date::timestamp AT TIME ZONE 'UTC'
-             AND r.bucket_start < (h.usage_date + 1)::timestamp AT TIME ZONE 'UTC'
-         ) THEN 'ok'
-         ELSE 'empty'
+         WHEN n.source_id IS NOT NULL AND NOT x.hours @> t.part THEN 'not_available'
+         WHEN f.failed && t.part THEN 'failed'
+         WHEN NOT x.hours + coalesce(f.parts, '{}') @> t.part THEN 'missing'
+         WHEN f.parts && t.part THEN 'unverified'
+         WHEN NOT x.final_hours @> t.part THEN 'provisional'
+         ELSE coalesce((
+           SELECT 'ok' FROM usage.series s JOIN usage.hourly_record r USING (series_id)
+           WHERE s.scope_id = x.hour_scope_id AND r.traces > 0
+             AND r.bucket_start >= day::timestamp AT TIME ZONE 'UTC'
+             AND r.bucket_start < (day + 1)::timestamp AT TIME ZONE 'UTC'
+           ORDER BY s.entity_id LIMIT 1
+         ), 'empty')
        END
 FROM (
-  SELECT slug, (usage_hour AT TIME ZONE 'UTC')::date AS usage_date, workspace_id, group_by, hour_scope_id,
-         min(array_position(
-           ARRAY['not_available', 'failed', 'missing', 'unverified', 'provisional', 'ok'], status
-         )) AS worst
-  FROM usage.hour_state
-  GROUP BY 1, 2, 3, 4, 5
-) h;
+  SELECT c.*,
+         c.hours * tstzmultirange(tstzrange(NULL, date_trunc('hour', now(), 'UTC') + interval '1 hour'))
+           + tstzmultirange(usage.expected_hours(c.data_start, c.hourly_hours)) AS shown
+  FROM usage.cell_time c
+  -- Once a cell, not once a day and mention.
+  OFFSET 0
+) x
+CROSS JOIN LATERAL usage.days_of(usage.touched_days(x.shown)) day
+LEFT JOIN usage.hour_failure f ON f.scope_id = x.hour_scope_id
+LEFT JOIN usage.source_fact n ON n.source_id = x.source_id AND n.fact = 'no_hour'
+CROSS JOIN LATERAL (
+  SELECT x.shown * tstzmultirange(
+    tstzrange(day::timestamp AT TIME ZONE 'UTC', (day + 1)::timestamp AT TIME ZONE 'UTC')
+  ) AS part
+) t;
 
 CREATE OR REPLACE VIEW reporting.data_freshness AS
 SELECT src.slug AS source_id, c.group_by, c.stride, max(v.period_end) AS loaded_until,

@@ -1,0 +1,72 @@
+-- Parts of time as days and hours, for the views. They take what they work on as arguments and see no table. STRICT keeps
+-- the planner from dissolving them into the query, where it would expect a thousand rows of each.
+
+-- UTC days that lie wholly within.
+CREATE OR REPLACE FUNCTION usage.whole_days(parts tstzmultirange) RETURNS datemultirange
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT coalesce(range_agg(daterange(first, after)), '{}')
+  FROM unnest(parts) part
+  CROSS JOIN LATERAL (
+    SELECT ((lower(part) + interval '1 day' - interval '1 microsecond') AT TIME ZONE 'UTC')::date AS first,
+           (upper(part) AT TIME ZONE 'UTC')::date AS after
+  ) d
+  WHERE first < after
+$$;
+
+-- UTC days that lie within in part.
+CREATE OR REPLACE FUNCTION usage.touched_days(parts tstzmultirange) RETURNS datemultirange
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT coalesce(range_agg(daterange(
+    (lower(part) AT TIME ZONE 'UTC')::date, ((upper(part) - interval '1 microsecond') AT TIME ZONE 'UTC')::date, '[]'
+  )), '{}')
+  FROM unnest(parts) part
+$$;
+
+CREATE OR REPLACE FUNCTION usage.days_of(parts datemultirange) RETURNS SETOF date
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 1
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT lower(part) + n
+  FROM unnest(parts) part CROSS JOIN LATERAL generate_series(0, upper(part) - lower(part) - 1) n
+$$;
+
+CREATE OR REPLACE FUNCTION usage.hours_of(parts tstzmultirange) RETURNS SETOF timestamptz
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 1
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT generate_series(lower(part), upper(part) - interval '1 hour', interval '1 hour') FROM unnest(parts) part
+$$;
+
+CREATE OR REPLACE FUNCTION usage.count_days(parts datemultirange) RETURNS integer
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT coalesce(sum(upper(part) - lower(part)), 0)::integer FROM unnest(parts) part
+$$;
+
+-- First days of the calendar months from one day's to another's.
+CREATE OR REPLACE FUNCTION usage.months_of(first date, last date) RETURNS SETOF date
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 36
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT generate_series(date_trunc('month', first::timestamp), last::timestamp, interval '1 month')::date
+$$;
+
+-- Hours that are kept up to date for a source: the last so many, from a whole day on, and the one under way.
+CREATE OR REPLACE FUNCTION usage.expected_hours(data_start date, hourly_hours integer) RETURNS tstzrange
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT tstzrange(least(first, after), after)
+  FROM (
+    SELECT greatest(
+             data_start::timestamp AT TIME ZONE 'UTC',
+             date_trunc('day', now() - make_interval(hours => hourly_hours), 'UTC')
+           ) AS first,
+           date_trunc('hour', now(), 'UTC') + interval '1 hour' AS after
+  ) t
+$$;

@@ -1,0 +1,73 @@
+-- Calendar months of a cell. Expected is every day from the data start on that has ended, and today from when it is loaded,
+-- so that a month is whole all the time and not each day anew. A month without an expected day is not there.
+CREATE OR REPLACE VIEW usage.month_state AS
+SELECT x.day_scope_id, x.slug, x.group_by, x.workspace_id, x.workspace_name, month AS month_start,
+       upper(t.span) - lower(t.span) AS days_expected,
+       CASE
+         WHEN x.loaded @> t.span THEN upper(t.span) - lower(t.span)
+         ELSE usage.count_days(x.loaded * datemultirange(t.span))
+       END AS days_loaded,
+       (month + interval '1 month')::date <= x.today AND x.final @> t.span AS is_final,
+       x.by_hours && t.span AS by_hours
+FROM (
+  SELECT c.day_scope_id, c.slug, c.data_start, c.group_by, c.workspace_id, c.workspace_name,
+         (now() AT TIME ZONE 'UTC')::date AS today, t.by_hours, c.days + t.by_hours AS loaded,
+         c.final_days + usage.whole_days(c.final_hours) * t.by_hours - coalesce(f.failed, '{}') AS final
+  FROM usage.cell_time c
+  LEFT JOIN usage.day_failure f ON f.scope_id = c.day_scope_id
+  CROSS JOIN LATERAL (SELECT usage.whole_days(c.hours) - c.days AS by_hours) t
+  -- Once a cell, not once a month and mention.
+  OFFSET 0
+) x
+CROSS JOIN LATERAL usage.months_of(x.data_start, x.today) month
+CROSS JOIN LATERAL (
+  SELECT least((month + interval '1 month')::date, x.today + (x.loaded @> x.today)::integer) AS after
+) u
+CROSS JOIN LATERAL (SELECT daterange(least(greatest(month, x.data_start), u.after), u.after) AS span) t
+WHERE NOT isempty(t.span);
+
+-- The months of a cell as arrays in the order of time, as its coverage is: a year by month and user is a row a month, user
+-- and workspace. In a plain month no day is made of hours: its kept totals are its figures.
+CREATE OR REPLACE VIEW usage.cell_months AS
+SELECT day_scope_id, array_agg(month_start ORDER BY month_start) AS starts,
+       array_agg(days_expected ORDER BY month_start) AS days_expected,
+       array_agg(days_loaded ORDER BY month_start) AS days_loaded, array_agg(is_final ORDER BY month_start) AS is_final,
+       array_agg(days_loaded = days_expected AND NOT by_hours ORDER BY month_start) AS plain
+FROM usage.month_state
+GROUP BY day_scope_id;
+
+-- Figures of whole months by entity; only a month with a day that is made of hours is more than its kept total. A month
+-- that is not whole is one row without entity.
+CREATE OR REPLACE VIEW usage.monthly_row AS
+SELECT cell.slug, cell.group_by, t.month_start, cell.workspace_id, cell.workspace_name, e.label AS dimension_id,
+       e.name AS dimension_name, t.traces, m.days_expected[width_bucket(t.month_start, m.starts)] AS days_expected,
+       m.days_loaded[width_bucket(t.month_start, m.starts)] AS days_loaded,
+       m.is_final[width_bucket(t.month_start, m.starts)] AS is_final
+FROM usage.cell cell
+JOIN usage.cell_months m USING (day_scope_id)
+JOIN usage.series s ON s.scope_id = cell.day_scope_id
+JOIN usage.monthly_total t USING (series_id)
+JOIN usage.labelled_entity e USING (entity_id)
+WHERE m.plain[width_bucket(t.month_start, m.starts)]
+UNION ALL
+SELECT m.slug, m.group_by, f.month_start, m.workspace_id, m.workspace_name, e.label, e.name, f.traces, m.days_expected,
+       m.days_loaded, m.is_final
+FROM usage.month_state m
+JOIN (
+  SELECT day_scope_id, entity_id, month_start, sum(traces)::bigint AS traces
+  FROM (
+    SELECT day_scope_id, entity_id, usage.month_of(usage_date) AS month_start, traces FROM usage.figure_of_hours
+    UNION ALL
+    SELECT h.day_scope_id, s.entity_id, h.month_start, t.traces
+    FROM (SELECT DISTINCT day_scope_id, usage.month_of(usage_date) AS month_start FROM usage.day_of_hours) h
+    JOIN usage.series s ON s.scope_id = h.day_scope_id
+    JOIN usage.monthly_total t ON t.series_id = s.series_id AND t.month_start = h.month_start
+  ) part
+  GROUP BY day_scope_id, entity_id, month_start
+) f ON f.day_scope_id = m.day_scope_id AND f.month_start = m.month_start
+JOIN usage.labelled_entity e USING (entity_id)
+WHERE m.days_loaded = m.days_expected AND m.by_hours
+UNION ALL
+SELECT slug, group_by, month_start, workspace_id, workspace_name, NULL, NULL, NULL, days_expected, days_loaded, false
+FROM usage.month_state
+WHERE days_loaded < days_expected;

@@ -1,0 +1,18 @@
+CREATE OR REPLACE VIEW reporting.usage_month_close AS
+SELECT src.slug AS source_id, m.month_start, c.group_by, w.label AS workspace_id, w.name AS workspace_name,
+       e.label AS dimension_id, e.name AS dimension_name, coalesce(t.traces, 0) AS closed_traces,
+       now.traces - coalesce(t.traces, 0) AS adjustment_traces, now.traces AS current_traces, m.closed_at
+FROM usage.month_close m
+JOIN usage.source src USING (source_id)
+JOIN usage.scope c ON c.source_id = m.source_id AND c.stride = 'day' AND c.kind = 'traces' AND c.trace_tier = 'all'
+JOIN usage.series s USING (scope_id)
+JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
+JOIN usage.labelled_entity e ON e.entity_id = s.entity_id
+LEFT JOIN usage.closed_total t ON t.close_id = m.close_id AND t.series_id = s.series_id
+CROSS JOIN LATERAL (
+  SELECT coalesce(sum(r.traces), 0)::bigint AS traces
+  FROM usage.dated_record r
+  WHERE r.series_id = s.series_id AND r.bucket_start >= m.month_start
+    AND r.bucket_start < (m.month_start + interval '1 month')::date
+) now
+WHERE now.traces > 0 OR t.traces > 0;

@@ -1,0 +1,10 @@
+-- A probe without figures (under way, or ended before anything was compared) is one row with null grouping.
+CREATE OR REPLACE VIEW reporting.metering_probe AS
+SELECT src.slug AS source_id, p.probe_id, f.group_by, p.state, p.workspace_id, p.project_id,
+       p.expected_traces::bigint AS expected_traces, f.billed_traces, f.others_added, f.others_removed, f.difference,
+       p.started_at, p.sent_at, p.billed_at, p.finished_at,
+       (extract(epoch FROM p.billed_at - p.sent_at) * 1000)::bigint AS delay_ms,
+       p.code, p.message
+FROM usage.probe p
+JOIN usage.source src USING (source_id)
+LEFT JOIN usage.probe_figure f USING (probe_id);

@@ -1,0 +1,47 @@
+-- Twins of the views that carry e-mail addresses of users, for those who may not see them: the same columns in the same
+-- order, with the start of the user's id in the place of the address. Made from the catalogue, so that no view that gets
+-- such a column is forgotten.
+DO $$
+DECLARE
+  one record;
+BEGIN
+  FOR one IN
+    SELECT c.relname AS view,
+           string_agg(
+             CASE a.attname
+               WHEN 'user_email' THEN
+                 'CASE WHEN user_email IS NOT NULL THEN ''user '' || left(user_id, 8) END AS user_email'
+               WHEN 'dimension_name' THEN
+                 'CASE WHEN group_by <> ''user'' THEN dimension_name
+                       WHEN dimension_name IS NOT NULL THEN ''user '' || left(dimension_id, 8) END AS dimension_name'
+               ELSE quote_ident(a.attname)
+             END,
+             ', ' ORDER BY a.attnum
+           ) AS columns
+    FROM pg_class c
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+    WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v' AND c.relname NOT LIKE '%\_masked'
+    GROUP BY c.relname
+    HAVING bool_or(a.attname IN ('user_email', 'dimension_name'))
+    ORDER BY c.relname
+  LOOP
+    EXECUTE format(
+      'CREATE OR REPLACE VIEW reporting.%I AS SELECT %s FROM reporting.%I', one.view || '_masked', one.columns, one.view
+    );
+  END LOOP;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION reporting.usage_user_daily_as_of_masked(as_of timestamptz)
+RETURNS TABLE (
+  source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text,
+  traces bigint, settled_at timestamptz
+)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT f.source_id, f.usage_date, f.workspace_id, f.workspace_name, f.user_id,
+         CASE WHEN f.user_email IS NOT NULL THEN 'user ' || left(f.user_id, 8) END, f.traces, f.settled_at
+  FROM reporting.usage_user_daily_as_of(as_of) f
+$$;
+COMMENT ON FUNCTION reporting.usage_user_daily_as_of_masked (timestamptz) IS 'As usage_user_daily_as_of, with the start of the user''s id in the place of the address.';

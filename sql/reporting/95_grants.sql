@@ -1,0 +1,40 @@
+-- Who reads what. A role that this one may not create is not there yet: `migrate` prints what to run, and grants the next
+-- time.
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA reporting FROM public;
+
+DO $$
+DECLARE
+  one record;
+BEGIN
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'usage_reader') THEN
+    GRANT USAGE ON SCHEMA reporting TO usage_reader;
+    GRANT SELECT ON ALL TABLES IN SCHEMA reporting TO usage_reader;
+    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA reporting TO usage_reader;
+  END IF;
+
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'usage_reader_masked') THEN
+    GRANT USAGE ON SCHEMA reporting TO usage_reader_masked;
+    -- A view that came to carry addresses may have been granted by an earlier release.
+    REVOKE ALL ON ALL TABLES IN SCHEMA reporting FROM usage_reader_masked;
+    REVOKE ALL ON ALL FUNCTIONS IN SCHEMA reporting FROM usage_reader_masked;
+    FOR one IN
+      SELECT format('TABLE reporting.%I', c.relname) AS thing, 'SELECT' AS right
+      FROM pg_class c
+      WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v' AND (
+        c.relname LIKE '%\_masked' OR NOT EXISTS (
+          SELECT FROM pg_attribute a
+          WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attname IN ('user_email', 'dimension_name')
+        )
+      )
+      UNION ALL
+      SELECT format('FUNCTION %s', p.oid::regprocedure), 'EXECUTE'
+      FROM pg_proc p
+      WHERE p.pronamespace = 'reporting'::regnamespace AND (
+        p.proname LIKE '%\_masked' OR NOT coalesce(p.proargnames && ARRAY['user_email', 'dimension_name'], false)
+      )
+    LOOP
+      EXECUTE format('GRANT %s ON %s TO usage_reader_masked', one.right, one.thing);
+    END LOOP;
+  END IF;
+END
+$$;
