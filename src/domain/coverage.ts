@@ -1,3 +1,4 @@
+import { intersect, subtract, union } from "./intervals.ts";
 import { DAY_MS, floorToGrid, STRIDE_MS } from "./stride.ts";
 import type { Interval, Window } from "./window.ts";
 
@@ -23,15 +24,22 @@ function settledUntil(fetchedAt: number, settleAfterMs: number): number {
   return floorToGrid(fetchedAt - settleAfterMs, DAY_MS);
 }
 
-/** The fragments with which a loaded window covers its scope: a settled one, a provisional one, or both. */
-export function fragmentsOf(window: Window, stamp: FetchStamp, settleAfterMs: number): Fragment[] {
-  const settled = floorToGrid(settledUntil(stamp.fetchedAt, settleAfterMs), STRIDE_MS[window.stride]);
-  const cut = Math.min(Math.max(settled, window.start), window.end);
+/**
+ * The fragments with which a loaded window covers its scope. What was settled stays settled, even where a longer
+ * `USAGE_SETTLE_AFTER` would not settle it today: it was shown as final, and its changes must stay restatements.
+ */
+export function fragmentsOf(
+  window: Window,
+  stamp: FetchStamp,
+  { settleAfterMs, settledBefore }: { settleAfterMs: number; settledBefore: readonly Interval[] },
+): Fragment[] {
+  const cut = floorToGrid(settledUntil(stamp.fetchedAt, settleAfterMs), STRIDE_MS[window.stride]);
+  const settled = intersect(union([{ start: window.start, end: cut }], settledBefore), [window]);
   const { fetchNumber, fetchedAt } = stamp;
   return [
-    { start: window.start, end: cut, settled: true, fetchNumber, fetchedAt },
-    { start: cut, end: window.end, settled: false, fetchNumber, fetchedAt },
-  ].filter((fragment) => fragment.start < fragment.end);
+    ...settled.map((part) => ({ ...part, settled: true, fetchNumber, fetchedAt })),
+    ...subtract([window], settled).map((part) => ({ ...part, settled: false, fetchNumber, fetchedAt })),
+  ];
 }
 
 /** What is left of intervals once `hole` is cut out of them, everything else about them kept. */

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { judgeFinality, type LatenessClass } from "../../../src/domain/finality.ts";
+import { DAY_MS } from "../../../src/domain/stride.ts";
+
+const late = (ageHours: number, tracesMoved: number, wasSettled = false): LatenessClass => ({
+  ageHours,
+  wasSettled,
+  changes: 10,
+  tracesMoved,
+});
+
+test.each([
+  ["three days are enough for what comes within two", [late(1, 900), late(48, 100)], 3, "enough", 2],
+  ["a thousandth may come later", [late(1, 500), late(24, 499), late(744, 1, true)], 3, "enough", 1],
+  ["more than that may not", [late(1, 500), late(24, 498), late(744, 2, true)], 3, "raise", 31],
+  ["waiting for weeks where a day does it", [late(1, 900), late(24, 100)], 14, "lower", 1],
+  ["at the border of three days", [late(1, 900), late(24, 100)], 3, "enough", 1],
+  ["and above it", [late(1, 900), late(24, 100)], 3.5, "lower", 1],
+])("%s", (_, classes, settleDays, verdict, adviseDays) => {
+  expect(judgeFinality(classes, settleDays * DAY_MS)).toMatchObject({ verdict, adviseDays });
+});
+
+test("a few changes are no ground for advice, and none is no division by zero", () => {
+  expect(judgeFinality([late(24, 5)], 3 * DAY_MS)).toMatchObject({ verdict: "unknown", changes: 10 });
+  expect(judgeFinality([], DAY_MS)).toMatchObject({ verdict: "unknown", changes: 0, settledChanges: 0 });
+});
+
+test("changes of settled counts are counted", () => {
+  expect(judgeFinality([late(1, 1000), late(744, 1, true)], 3 * DAY_MS).settledChanges).toBe(10);
+});

@@ -1,0 +1,89 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { isDay, overlaps, type Price, parseUnitPrice } from "../../../src/domain/price.ts";
+
+describe("parseUnitPrice", () => {
+  test.each([
+    ["0.0005", "0.0005"],
+    ["5E-4", "0.0005"],
+    ["5e-10", "0.0000000005"],
+    ["1.5e3", "1500"],
+    [".5", "0.5"],
+    ["5.", "5"],
+    ["007.10", "7.1"],
+    ["0", "0"],
+    ["-0.00", "0"],
+    ["+1", "1"],
+    ["99999999.9999999999", "99999999.9999999999"],
+    ["0.00000000010000", "0.0000000001"],
+  ])("%s is %s", (text, price) => {
+    expect(parseUnitPrice(text)).toEqual({ price });
+  });
+
+  test.each([
+    ["-0.01", "is negative"],
+    ["100000000", "more than 8 digits before the point"],
+    ["1e8", "more than 8 digits before the point"],
+    ["0.00000000001", "more than 10 digits after the point"],
+    ["0,0005", "no decimal number"],
+    ["$1", "no decimal number"],
+    ["1 000", "no decimal number"],
+    ["", "no decimal number"],
+    [".", "no decimal number"],
+    ["e5", "no decimal number"],
+    ["NaN", "no decimal number"],
+    ["Infinity", "no decimal number"],
+    ["0x10", "no decimal number"],
+  ])("%s is refused: %s", (text, why) => {
+    expect(parseUnitPrice(text)).toEqual({ why: expect.stringContaining(why) });
+  });
+
+  test("an exponent moves the point and changes no digit", () => {
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: 0n, max: 10n ** 18n - 1n }),
+        fc.integer({ min: -10, max: 0 }),
+        (unscaled, shift) => {
+          const fits = unscaled < 10n ** BigInt(8 - shift);
+          const result = parseUnitPrice(`${unscaled}e${shift}`);
+          if (!fits) {
+            expect(result).toHaveProperty("why");
+            return;
+          }
+          if ("why" in result) throw new Error(result.why);
+          const [whole = "", fraction = ""] = result.price.split(".");
+          expect(BigInt(whole + fraction.padEnd(-shift, "0"))).toBe(unscaled);
+        },
+      ),
+    );
+  });
+});
+
+test.each([
+  ["2026-02-28", true],
+  ["2024-02-29", true],
+  ["2026-02-29", false],
+  ["2026-13-01", false],
+  ["2026-3-1", false],
+  ["01.03.2026", false],
+  ["0000-01-01", false],
+  ["2026-03-01T00:00", false],
+  ["", false],
+])("isDay(%j) is %s", (text, is) => {
+  expect(isDay(text)).toBe(is);
+});
+
+test.each([
+  [["2026-01-01", "2026-02-01"], ["2026-02-01", null], false],
+  [["2026-01-01", "2026-02-02"], ["2026-02-01", null], true],
+  [["2026-01-01", null], ["2030-01-01", "2030-01-02"], true],
+  [["2026-01-01", null], ["2020-01-01", "2026-01-01"], false],
+  [["2026-01-01", null], ["2020-01-01", "2026-01-02"], true],
+] as const)("%j and %j share a day: %s", (one, other, share) => {
+  const price = ([validFrom, validTo]: readonly [string, string | null]): Price => ({
+    ...{ sku: "traces", unitPrice: "1", currency: "USD", source: null, workspace: null },
+    ...{ validFrom, validTo },
+  });
+  expect(overlaps(price(one), price(other))).toBe(share);
+  expect(overlaps(price(other), price(one))).toBe(share);
+});
