@@ -17,58 +17,140 @@ interface CopiedRow {
   readonly traces: number;
 }
 
+/** A table with the columns series_id integer, bucket_start timestamptz or date, traces bigint. */
+interface CopyTarget {
+  readonly table: string;
+  readonly bucketType: BucketType;
+}
+
 /**
- * Writes rows (series_id integer, bucket_start timestamptz or date, traces bigint) with COPY in binary, in 64 KiB
- * buffers: the fastest of the ways that were measured. `rows` come in key order; each is encoded when Postgres has taken
- * what went before, so that no more than two buffers are ever in memory. Returns their number.
+ * Writes rows with COPY in binary, in 64 KiB buffers: the fastest of the ways that were measured. `rows` come in key order;
+ * each is encoded when Postgres has taken what went before, so that no more than two buffers are ever in memory. Returns
+ * their number.
  */
 export async function copyRows(
   client: PoolClient,
-  target: { table: string; bucketType: BucketType; rows: Iterable<CopiedRow> },
+  { rows, ...target }: CopyTarget & { rows: Iterable<CopiedRow> },
 ): Promise<number> {
-  const stream = client.query(
-    copyFrom(`COPY ${target.table} (series_id, bucket_start, traces) FROM STDIN (FORMAT binary)`),
-  );
+  return copyBatches(client, { ...target, batches: [rows] });
+}
+
+/** The same for rows that come in batches, of which one is in memory at a time. */
+export async function copyBatches(
+  client: PoolClient,
+  {
+    table,
+    bucketType,
+    batches,
+  }: CopyTarget & { batches: AsyncIterable<Iterable<CopiedRow>> | Iterable<CopiedRow>[] },
+): Promise<number> {
+  const encoder = new RowEncoder(bucketType);
+  await copyBuffers(client, `COPY ${table} (series_id, bucket_start, traces) FROM STDIN (FORMAT binary)`, {
+    async *[Symbol.asyncIterator]() {
+      for await (const rows of batches) yield* encoder.encode(rows);
+      yield encoder.rest();
+      yield TRAILER;
+    },
+  });
+  return encoder.rows;
+}
+
+/** Writes lines of columns with COPY in text; null is no value. */
+export async function copyText(
+  client: PoolClient,
+  { into, lines }: { into: string; lines: Iterable<readonly (string | number | null)[]> },
+): Promise<void> {
+  await copyBuffers(client, `COPY ${into} FROM STDIN`, {
+    async *[Symbol.asyncIterator]() {
+      let text = "";
+      for (const line of lines) {
+        text += `${line.map(toText).join("\t")}\n`;
+        if (text.length < BUFFER_BYTES) continue;
+        yield Buffer.from(text);
+        text = "";
+      }
+      yield Buffer.from(text);
+    },
+  });
+}
+
+const ESCAPED: Readonly<Record<string, string>> = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
+
+function toText(value: string | number | null): string {
+  if (value === null) return "\\N";
+  return typeof value === "number"
+    ? String(value)
+    : value.replace(/[\\\t\n\r]/g, (character) => ESCAPED[character] as string);
+}
+
+/** The next buffer is asked for when Postgres has taken the one before. */
+async function copyBuffers(
+  client: PoolClient,
+  statement: string,
+  buffers: AsyncIterable<Buffer>,
+): Promise<void> {
+  const stream = client.query(copyFrom(statement));
   const done = once(stream, "finish");
   // A failure between two writes must not be an unhandled one before it is awaited below.
   done.catch(() => {});
-  const encoded = encodeRows(target.bucketType, target.rows);
-  let next = encoded.next();
-  for (; next.done !== true; next = encoded.next()) {
-    if (!stream.write(next.value)) await Promise.race([once(stream, "drain"), done]);
+  try {
+    for await (const buffer of buffers) {
+      if (!stream.write(buffer)) await Promise.race([once(stream, "drain"), done]);
+    }
+  } catch (error) {
+    // Ends the COPY, so that the transaction can be rolled back. Why is nothing for the server's log.
+    stream.destroy(new Error("abandoned"));
+    await done.catch(() => {});
+    throw error;
   }
   stream.end();
   await done;
-  return next.value;
 }
 
-/** Buffers of 30 or 34 bytes a row; returns the number of rows. */
-function* encodeRows(bucketType: BucketType, rows: Iterable<CopiedRow>): Generator<Buffer, number> {
-  const bucketBytes = bucketType === "date" ? 4 : 8;
-  const rowBytes = 2 + 3 * 4 + 4 + bucketBytes + 8;
-  let buffer = Buffer.allocUnsafe(BUFFER_BYTES);
-  let at = HEADER.copy(buffer);
-  let count = 0;
-  for (const { seriesId, bucketHour, traces } of rows) {
-    if (at + rowBytes > BUFFER_BYTES) {
-      yield buffer.subarray(0, at);
-      buffer = Buffer.allocUnsafe(BUFFER_BYTES);
-      at = 0;
-    }
-    at = buffer.writeInt16BE(3, at);
-    at = buffer.writeInt32BE(4, at);
-    at = buffer.writeInt32BE(seriesId, at);
-    at = buffer.writeInt32BE(bucketBytes, at);
-    const hours = bucketHour - POSTGRES_EPOCH_HOURS;
-    if (bucketType === "date") at = buffer.writeInt32BE(hours / 24, at);
-    else at = buffer.writeBigInt64BE(BigInt(hours) * MICROSECONDS_PER_HOUR, at);
-    at = buffer.writeInt32BE(8, at);
-    // Counts are safe integers: the high word is a whole number below 2^21.
-    at = buffer.writeInt32BE(Math.floor(traces / 2 ** 32), at);
-    at = buffer.writeUInt32BE(traces % 2 ** 32, at);
-    count++;
+/** Rows as COPY takes them in binary, 30 or 34 bytes each. */
+class RowEncoder {
+  rows = 0;
+  readonly #bucketType: BucketType;
+  #buffer: Buffer;
+  #at: number;
+
+  constructor(bucketType: BucketType) {
+    this.#bucketType = bucketType;
+    this.#buffer = Buffer.allocUnsafe(BUFFER_BYTES);
+    this.#at = HEADER.copy(this.#buffer);
   }
-  yield buffer.subarray(0, at);
-  yield TRAILER;
-  return count;
+
+  /** Buffers that are full; the last rows wait for those to come. */
+  *encode(rows: Iterable<CopiedRow>): Generator<Buffer, void> {
+    const isDate = this.#bucketType === "date";
+    const bucketBytes = isDate ? 4 : 8;
+    const rowBytes = 2 + 3 * 4 + 4 + bucketBytes + 8;
+    let buffer = this.#buffer;
+    let at = this.#at;
+    for (const { seriesId, bucketHour, traces } of rows) {
+      if (at + rowBytes > BUFFER_BYTES) {
+        yield buffer.subarray(0, at);
+        buffer = Buffer.allocUnsafe(BUFFER_BYTES);
+        at = 0;
+      }
+      at = buffer.writeInt16BE(3, at);
+      at = buffer.writeInt32BE(4, at);
+      at = buffer.writeInt32BE(seriesId, at);
+      at = buffer.writeInt32BE(bucketBytes, at);
+      const hours = bucketHour - POSTGRES_EPOCH_HOURS;
+      if (isDate) at = buffer.writeInt32BE(hours / 24, at);
+      else at = buffer.writeBigInt64BE(BigInt(hours) * MICROSECONDS_PER_HOUR, at);
+      at = buffer.writeInt32BE(8, at);
+      // Counts are safe integers: the high word is a whole number below 2^21.
+      at = buffer.writeInt32BE(Math.floor(traces / 2 ** 32), at);
+      at = buffer.writeUInt32BE(traces % 2 ** 32, at);
+      this.rows++;
+    }
+    this.#buffer = buffer;
+    this.#at = at;
+  }
+
+  rest(): Buffer {
+    return this.#buffer.subarray(0, this.#at);
+  }
 }

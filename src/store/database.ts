@@ -16,6 +16,8 @@ export interface Store {
   readonly db: Database;
   /** Runs `work` in one READ COMMITTED transaction; the whole of it again where Postgres or the network asks for that. */
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  /** Runs one statement outside a transaction, again where Postgres or the network asks for that: it may happen twice. */
+  statement<T>(work: (db: Database) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -37,7 +39,7 @@ function toSafeNumber(text: string): number {
 /** Worth the whole transaction again: COMMIT may have happened, the fences make that harmless. */
 const RETRYABLE_STATES = /^(40001|40P01|08\w{3}|57P0[123]|53300|25006)$/;
 const LOST_CONNECTION = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT"]);
-const TRANSACTION_ATTEMPTS = 4;
+const ATTEMPTS = 4;
 
 function isRetryable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -53,6 +55,10 @@ export function openStore(options: { url: string; maxConnections?: number }): St
     connectionString: options.url,
     max: options.maxConnections ?? 10,
     connectionTimeoutMillis: 10_000,
+    // Postgres gives up a host that was cut off, and that host never hears of it: without these a query that it waits
+    // for, and the job behind it, would hang for ever. Given up after 10 s of silence and ten probes, one a second.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     application_name: "usage-etl",
     types,
   });
@@ -64,12 +70,16 @@ export function openStore(options: { url: string; maxConnections?: number }): St
     const client = await pool.connect();
     let broken: Error | undefined;
     try {
-      // PgBouncer refuses start-up parameters, so the limits are set here, for this transaction. A host that is cut off
-      // within one holds locks that every other waits for, until the idle time is over or, in a COPY, its socket is given up.
+      // PgBouncer refuses start-up parameters, so the limits are set here, for this transaction. A host that vanishes
+      // within one holds locks that others wait for, until its socket is given up: sooner than the idle time is over,
+      // else each session of it that waits for them comes to hold them in turn. Keepalives notice a silent peer; one
+      // that owes an acknowledgement is not sent any, and only the user timeout ends that (15 minutes otherwise).
+      // The last one says that this release keeps the monthly totals itself: a trigger does it for older ones.
       await client.query(
         `BEGIN; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '10min';
          SET LOCAL idle_in_transaction_session_timeout = '30s';
-         SET LOCAL tcp_keepalives_idle = 10; SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 4`,
+         SET LOCAL tcp_keepalives_idle = 5; SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3;
+         SET LOCAL tcp_user_timeout = '20s'; SET LOCAL usage.keeps_months = 'on'`,
       );
       const result = await work({ db: over(client), client });
       await client.query("COMMIT");
@@ -84,21 +94,25 @@ export function openStore(options: { url: string; maxConnections?: number }): St
     }
   }
 
+  const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }) }).withSchema("usage");
   return {
-    db: new Kysely<DB>({ dialect: new PostgresDialect({ pool }) }).withSchema("usage"),
-    async transaction(work) {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await once(work);
-        } catch (error) {
-          if (attempt >= TRANSACTION_ATTEMPTS || !isRetryable(error)) throw error;
-        }
-      }
-    },
+    db,
+    transaction: (work) => repeated(() => once(work)),
+    statement: (work) => repeated(() => work(db)),
     async close() {
       await pool.end();
     },
   };
+}
+
+async function repeated<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt >= ATTEMPTS || !isRetryable(error)) throw error;
+    }
+  }
 }
 
 /** Kysely over one client that somebody else owns. */

@@ -2,12 +2,12 @@ import { sql } from "kysely";
 import type { FetchStamp } from "../domain/coverage.ts";
 import type { GroupBy } from "../domain/record.ts";
 import type { Window } from "../domain/window.ts";
-import type { Database } from "./database.ts";
+import type { Database, Store } from "./database.ts";
 
 /** What one request asks for, as the ledger keeps it. */
 interface FetchStart {
   readonly sourceId: number;
-  readonly purpose: "load" | "reconcile";
+  readonly purpose: "load" | "reconcile" | "probe";
   readonly groupBy: GroupBy;
   readonly window: Window;
   readonly workspaces: number;
@@ -78,9 +78,10 @@ export async function finishFetch(
  * Lifts the fetch numbers above all stored ones: after a restore the sequence may be behind its data. One process at a
  * time: a second one must not set back what the first has lifted and drawn from.
  */
-export async function liftFetchNumbers(db: Database): Promise<void> {
-  await db.transaction().execute(async (transaction) => {
-    await sql`select pg_advisory_xact_lock(hashtext('usage-etl fetch numbers'))`.execute(transaction);
+export async function liftFetchNumbers(store: Store): Promise<void> {
+  // With the store's limits: a host that vanished here would keep all others from starting.
+  await store.transaction(async ({ db }) => {
+    await sql`select pg_advisory_xact_lock(hashtext('usage-etl fetch numbers'))`.execute(db);
     await sql`
       select setval('usage.fetch_number', stored.newest)
       from (
@@ -92,7 +93,7 @@ export async function liftFetchNumbers(db: Database): Promise<void> {
         ) as newest
       ) stored, usage.fetch_number s
       where stored.newest > s.last_value or (stored.newest = s.last_value and not s.is_called)
-    `.execute(transaction);
+    `.execute(db);
   });
 }
 

@@ -3,11 +3,14 @@ import type { AnswerCollector } from "../domain/answer.ts";
 import { cutOut, type FetchStamp, type Fragment, fragmentsOf } from "../domain/coverage.ts";
 import type { GroupBy } from "../domain/record.ts";
 import type { Window } from "../domain/window.ts";
+import { EtlError } from "../errors.ts";
 import { copyRows } from "./copy.ts";
 import type { Database, Store, Transaction } from "./database.ts";
 import { learnKeys } from "./entities.ts";
 import { clearFailures, noteFailures } from "./failures.ts";
-import { splitByEvidence } from "./readable.ts";
+import { AGE_CLASSES_HOURS, countLateChanges, type LateChange, noteSettlement } from "./history.ts";
+import { MonthCounter } from "./months.ts";
+import { noteNamed, splitByEvidence } from "./readable.ts";
 import { type RecordTable, recordTable } from "./record-tables.ts";
 import { lockScopes } from "./scopes.ts";
 
@@ -49,6 +52,12 @@ const NOTHING = {
 };
 
 /**
+ * What a load stores carries the instant after its locks were taken. `usage.as_of_limit` answers for no instant that a
+ * load of this age may still change.
+ */
+const LONGEST_LOAD_MS = 15 * 60_000;
+
+/**
  * Replaces a window's records and its coverage in one transaction (rules 2 to 6).
  *
  * Locks the scopes in key order, then compares with the coverage that the window overlaps: older than any of it (or the
@@ -65,6 +74,7 @@ export async function loadAnswer(store: Store, whole: WholeAnswer): Promise<Load
     keys: answer.keys,
     fetchNumber: stamp.fetchNumber,
   });
+  await store.statement((db) => noteNamed(db, whole));
   return store.transaction((transaction) => replaceWindow(transaction, whole, series));
 }
 
@@ -74,8 +84,9 @@ async function replaceWindow(
   seriesOf: Int32Array,
 ): Promise<LoadResult> {
   const { db, client } = transaction;
-  const { window, stamp, scopeIds, answer } = whole;
+  const { sourceId, groupBy, window, stamp, scopeIds, answer } = whole;
   await lockScopes(db, scopeIds);
+  const instant = loadInstant(transaction);
   const overlapped = await overlappedCoverage(db, scopeIds, window);
   if (overlapped.some((fragment) => fragment.fetchNumber >= stamp.fetchNumber)) {
     return { outcome: "discarded", ...NOTHING };
@@ -95,8 +106,12 @@ async function replaceWindow(
   // Records exist only inside coverage: where there is none, there is nothing to compare with.
   const isFresh = !overlapped.some((fragment) => readable.includes(fragment.scopeId));
   let counts: typeof NOTHING = NOTHING;
+  let late: readonly LateChange[] = [];
   if (isFresh) {
-    const inserted = await copyRows(client, { table: table.name, bucketType, rows });
+    const months = bucketType === "date" ? new MonthCounter() : undefined;
+    const counted = months?.passing(rows) ?? rows;
+    const inserted = await copyRows(client, { table: table.name, bucketType, rows: counted });
+    await months?.keep(client);
     counts = { ...NOTHING, inserted };
   } else {
     await client.query(table.createStage);
@@ -106,13 +121,45 @@ async function replaceWindow(
       return { outcome: "unconfirmed", ...NOTHING, emptied: changes.emptied };
     }
     const { inserted, updated, retired } = changes;
-    const isChanged = inserted + updated + retired > 0;
-    const restated = isChanged ? await applyChanges(transaction, table, stamp) : 0;
+    let restated = 0;
+    if (inserted + updated + retired > 0) {
+      late = await findLateChanges(transaction, table, stamp);
+      restated = await applyChanges(transaction, table, { stamp, restatedAt: await instant.at() });
+    }
     counts = { ...NOTHING, inserted, updated, retired, unchanged: staged - inserted - updated, restated };
   }
-  await replaceCoverage(db, whole, { readable, overlapped });
+  const hasSettled = await replaceCoverage(db, whole, { readable, overlapped });
   await clearFailures(db, { scopeIds: readable, period: window, olderThan: stamp.fetchNumber });
+  if (hasSettled && window.stride === "day")
+    await noteSettlement(db, { scopeIds: readable, at: await instant.at() });
+  // Last, since these few rows are shared by all loads of a source: they are locked for no longer than the commit.
+  await countLateChanges(db, { sourceId, groupBy, stride: window.stride, observedAt: stamp.fetchedAt }, late);
+  instant.check();
   return { outcome: "loaded", ...counts, unverified };
+}
+
+/** The one instant of a load, drawn when it is first needed, and the bound on how long before the commit that was. */
+function loadInstant({ client }: Transaction) {
+  // As its text: a Date would lose the microseconds, and with them the order of two loads of one millisecond.
+  let drawn: { readonly at: string; readonly when: number } | undefined;
+  return {
+    at: async () => {
+      if (drawn === undefined) {
+        const when = performance.now();
+        drawn = { at: (await client.query("SELECT clock_timestamp()::text AS at")).rows[0].at, when };
+      }
+      return drawn.at;
+    },
+    check: () => {
+      if (drawn === undefined || performance.now() - drawn.when < LONGEST_LOAD_MS) return;
+      throw new EtlError({
+        code: "load_too_long",
+        message: "A load took over 15 minutes; it was rolled back, and the window stays as it was.",
+        next: "See what holds up Postgres (locks, disk); the window is asked for again.",
+        retryable: true,
+      });
+    },
+  };
 }
 
 type ScopeFragment = Fragment & { scopeId: number };
@@ -167,8 +214,20 @@ async function findChanges(
   return (await client.query(table.countChanges, values)).rows[0];
 }
 
-async function applyChanges({ client }: Transaction, table: RecordTable, stamp: FetchStamp): Promise<number> {
-  const restated = await client.query(table.keepRestatements, [stamp.fetchNumber]);
+async function findLateChanges(
+  { client }: Transaction,
+  table: RecordTable,
+  { fetchedAt }: FetchStamp,
+): Promise<LateChange[]> {
+  return (await client.query(table.lateChanges, [new Date(fetchedAt).toISOString(), AGE_CLASSES_HOURS])).rows;
+}
+
+async function applyChanges(
+  { client }: Transaction,
+  table: RecordTable,
+  { stamp, restatedAt }: { stamp: FetchStamp; restatedAt: string },
+): Promise<number> {
+  const restated = await client.query(table.keepRestatements, [stamp.fetchNumber, restatedAt]);
   await client.query(table.mergeChanges);
   return restated.rowCount ?? 0;
 }
@@ -177,7 +236,7 @@ async function replaceCoverage(
   db: Database,
   { window, stamp, settleAfterMs }: WholeAnswer,
   { readable, overlapped }: { readable: readonly number[]; overlapped: readonly ScopeFragment[] },
-): Promise<void> {
+): Promise<boolean> {
   const replaced = overlapped.filter((fragment) => readable.includes(fragment.scopeId));
   if (replaced.length > 0) {
     await sql`
@@ -190,9 +249,10 @@ async function replaceCoverage(
   }
   const fragments = [
     ...cutOut(replaced, window),
-    ...readable.flatMap((scopeId) =>
-      fragmentsOf(window, stamp, settleAfterMs).map((f) => ({ ...f, scopeId })),
-    ),
+    ...readable.flatMap((scopeId) => {
+      const settledBefore = replaced.filter((f) => f.scopeId === scopeId && f.settled);
+      return fragmentsOf(window, stamp, { settleAfterMs, settledBefore }).map((f) => ({ ...f, scopeId }));
+    }),
   ];
   await db
     .insertInto("coverage")
@@ -207,4 +267,5 @@ async function replaceCoverage(
       })),
     )
     .execute();
+  return fragments.some((fragment) => fragment.settled);
 }

@@ -115,10 +115,21 @@ export async function dailyTotals(db: Database, source: string): Promise<Workspa
   return rows;
 }
 
+export interface ListedSource {
+  readonly sourceId: number;
+  readonly source: string;
+  /** ISO day. */
+  readonly dataStart: string;
+}
+
 /** Every source that was ever opened. */
-export async function listSources(db: Database): Promise<{ sourceId: number; source: string }[]> {
-  const rows = await db.selectFrom("source").select(["source_id", "slug"]).orderBy("slug").execute();
-  return rows.map((row) => ({ sourceId: row.source_id, source: row.slug }));
+export async function listSources(db: Database): Promise<ListedSource[]> {
+  const rows = await db
+    .selectFrom("source")
+    .select(["source_id", "slug", "data_start"])
+    .orderBy("slug")
+    .execute();
+  return rows.map((row) => ({ sourceId: row.source_id, source: row.slug, dataStart: row.data_start }));
 }
 
 export interface FetchTotals {
@@ -161,12 +172,12 @@ export async function fetchTotals(
 /** Version of the server and whether reports can be granted, for `doctor`. */
 export async function serverFacts(
   db: Database,
-): Promise<{ version: string; hasReader: boolean; number: number }> {
-  const { rows } = await sql<{ version: string; number: number; hasReader: boolean }>`
+): Promise<{ version: string; hasReaders: boolean; number: number }> {
+  const { rows } = await sql<{ version: string; number: number; hasReaders: boolean }>`
     select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
-           exists (select from pg_roles where rolname = 'usage_reader') as "hasReader"
+           (select count(*) = 2 from pg_roles where rolname in ('usage_reader', 'usage_reader_masked')) as "hasReaders"
   `.execute(db);
-  return rows[0] as { version: string; hasReader: boolean; number: number };
+  return rows[0] as { version: string; hasReaders: boolean; number: number };
 }
 
 /** A connection that reading queries may use. */
@@ -194,7 +205,19 @@ interface MetricFacts {
     settledUntil: number | null;
   }[];
   readonly failures: readonly { source: string; state: string; parts: number }[];
+  readonly differences: readonly { source: string; kind: string; state: string; differences: number }[];
+  readonly reconciled: readonly { source: string; at: number }[];
+  readonly checked: readonly { source: string; at: number }[];
+  readonly settledChanges: readonly { source: string; changes: number }[];
   readonly fetches: readonly { source: string; outcome: string; fetches: number }[];
+  /** The last probe of each source that was compared; delay in seconds, null where it was never billed whole. */
+  readonly probes: readonly {
+    source: string;
+    groupBy: string;
+    difference: number;
+    delay: number | null;
+    endedAt: number;
+  }[];
 }
 
 /** What `/metrics` shows of the store, in one statement. */
@@ -228,10 +251,47 @@ export async function metricFacts(reader: Reader): Promise<MetricFacts> {
         from usage.failure f join usage.scope c using (scope_id) join usage.source s using (source_id) group by 1, 2
       ) x) as failures,
       (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, d.kind, d.state, count(*)::integer as differences
+        from (
+          select scope_id, kind, state from usage.reconciliation_difference where state in ('open', 'platform_disagrees')
+          union all
+          select scope_id, kind, state from usage.control_difference where state = 'platform_disagrees'
+        ) d
+        join usage.scope c using (scope_id) join usage.source s using (source_id)
+        group by 1, 2, 3
+      ) x) as differences,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, extract(epoch from max(k.checked_at))::bigint as at
+        from usage.control_check k join usage.source s using (source_id)
+        where k.failures = 0 group by 1
+      ) x) as checked,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, count(r.restatement_id)::integer as changes
+        from usage.source s
+        left join usage.scope c using (source_id)
+        left join usage.series x using (scope_id)
+        left join usage.restatement r on r.series_id = x.series_id and r.restated_at > now() - interval '1 day'
+        group by 1
+      ) x) as "settledChanges",
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, extract(epoch from max(r.reconciled_at))::bigint as at
+        from usage.reconciled r join usage.scope c using (scope_id) join usage.source s using (source_id) group by 1
+      ) x) as reconciled,
+      (select coalesce(json_agg(x), '[]') from (
         select s.slug as source, f.outcome, count(*)::integer as fetches
         from usage.fetch f join usage.source s using (source_id)
         where f.fetched_at > now() - interval '1 hour' group by 1, 2
-      ) x) as fetches
+      ) x) as fetches,
+      (select coalesce(json_agg(x), '[]') from (
+        select p.source_id as source, p.group_by as "groupBy", p.difference, p.delay_ms / 1000.0 as delay,
+               extract(epoch from p.finished_at)::bigint as "endedAt"
+        from reporting.metering_probe p
+        join (
+          select source_id, max(probe_id) as probe_id from reporting.metering_probe
+          where state in ('matched', 'differs') group by 1
+        ) last using (source_id, probe_id)
+        where p.group_by is not null
+      ) x) as probes
   `.execute(reader);
   return rows[0] as MetricFacts;
 }

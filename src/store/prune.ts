@@ -9,12 +9,12 @@ export async function pruneFetches(
   db: Database,
   { sourceId, keepDays }: { sourceId: number; keepDays: number },
 ): Promise<number> {
-  return inBatches(async () => {
+  return inBatches(async (limit) => {
     const { numAffectedRows } = await sql`
       delete from usage.fetch
       where fetch_number in (
         select fetch_number from usage.fetch
-        where source_id = ${sourceId} and fetched_at < now() - make_interval(days => ${keepDays}) limit ${BATCH}
+        where source_id = ${sourceId} and fetched_at < now() - make_interval(days => ${keepDays}) limit ${limit}
       )
     `.execute(db);
     return Number(numAffectedRows ?? 0);
@@ -26,12 +26,12 @@ export async function pruneSlices(
   db: Database,
   { sourceId, keepDays }: { sourceId: number; keepDays: number },
 ): Promise<number> {
-  return inBatches(async () => {
+  return inBatches(async (limit) => {
     const { numAffectedRows } = await sql`
       delete from usage.slice
       where slice_id in (
         select s.slice_id from usage.slice s join usage.backfill b using (backfill_id)
-        where s.source_id = ${sourceId} and b.finished_at < now() - make_interval(days => ${keepDays}) limit ${BATCH}
+        where s.source_id = ${sourceId} and b.finished_at < now() - make_interval(days => ${keepDays}) limit ${limit}
       )
     `.execute(db);
     return Number(numAffectedRows ?? 0);
@@ -51,10 +51,11 @@ export async function forgetUserNames(
   return Number(numAffectedRows ?? 0);
 }
 
-async function inBatches(remove: () => Promise<number>): Promise<number> {
+/** Removes in statements of bounded size until one finds less than it may take. */
+export async function inBatches(remove: (limit: number) => Promise<number>): Promise<number> {
   let removed = 0;
   for (;;) {
-    const rows = await remove();
+    const rows = await remove(BATCH);
     removed += rows;
     if (rows < BATCH) return removed;
   }

@@ -35,13 +35,44 @@ export async function noteReadable(
 }
 
 /**
+ * Keeps that the workspaces which an answer names were readable when it was fetched, whatever becomes of the answer.
+ *
+ * Before the load and in a statement of its own: loads of every grouping and stride share these rows, and a host that
+ * vanished with them locked would hold up all of them (test/integration/service/hosts.test.ts).
+ */
+export async function noteNamed(
+  db: Database,
+  { answer, scopeIds, stamp }: { answer: AnswerCollector; scopeIds: readonly number[]; stamp: FetchStamp },
+): Promise<void> {
+  const named = [...answer.named()].map((index) => scopeIds[index] as number);
+  if (named.length === 0) return;
+  const at = new Date(stamp.fetchedAt);
+  // A late answer does not bring back what a newer listing took away. In key order, as listings take these rows.
+  await sql`
+    with locked as (
+      select w.entity_id
+      from usage.workspace w join usage.scope s on s.workspace_id = w.entity_id
+      where s.scope_id = any (${named}::integer[])
+        and (w.readable_at is null or w.readable_at < ${at})
+        and (w.unlisted_since is null or w.unlisted_since <= ${at})
+      order by w.entity_id
+      for no key update of w
+    )
+    update usage.workspace w set readable_at = greatest(w.readable_at, ${at})
+    from locked
+    where locked.entity_id = w.entity_id
+  `.execute(db);
+}
+
+/**
  * Which scopes an answer speaks for: those it names, and those whose workspace was seen to be readable lately, or since
  * `since` (epoch milliseconds) where that is given.
  */
 export async function splitByEvidence(
   db: Database,
   asked: {
-    answer: AnswerCollector;
+    /** Indices of the workspaces that it names. */
+    answer: Pick<AnswerCollector, "named">;
     scopeIds: readonly number[];
     stamp: FetchStamp;
     since?: number | undefined;
@@ -49,28 +80,11 @@ export async function splitByEvidence(
 ): Promise<{ readable: number[]; unverified: number[] }> {
   const { answer, scopeIds, stamp } = asked;
   const since = new Date(asked.since ?? stamp.fetchedAt - READABLE_FOR_MS);
-  const named = [...answer.named()].map((index) => scopeIds[index] as number);
-  if (named.length > 0) {
-    // A late answer does not bring back what a newer listing took away. In key order: scopes of other strides and groupings share these rows, and so do listings.
-    await sql`
-      with locked as (
-        select w.entity_id
-        from usage.workspace w join usage.scope s on s.workspace_id = w.entity_id
-        where s.scope_id = any (${named}::integer[])
-          and (w.readable_at is null or w.readable_at < ${new Date(stamp.fetchedAt)})
-          and (w.unlisted_since is null or w.unlisted_since <= ${new Date(stamp.fetchedAt)})
-        order by w.entity_id
-        for no key update of w
-      )
-      update usage.workspace w set readable_at = greatest(w.readable_at, ${new Date(stamp.fetchedAt)})
-      from locked
-      where locked.entity_id = w.entity_id
-    `.execute(db);
-  }
   const { rows } = await sql<{ scope_id: number }>`
     select s.scope_id from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
     where s.scope_id = any (${[...scopeIds]}::integer[]) and w.readable_at >= ${since}
   `.execute(db);
+  const named = [...answer.named()].map((index) => scopeIds[index] as number);
   const proved = new Set([...named, ...rows.map((row) => row.scope_id)]);
   return {
     readable: scopeIds.filter((id) => proved.has(id)),

@@ -1,4 +1,5 @@
 import type { Stride } from "../domain/stride.ts";
+import { keepMonthsOf } from "./months.ts";
 
 /** The statements of a load, for one of the two record tables. `$1` scopes, `$2` and `$3` the window's ends. */
 export interface RecordTable {
@@ -8,7 +9,10 @@ export interface RecordTable {
   readonly createStage: string;
   readonly stageChanges: string;
   readonly countChanges: string;
+  /** `$1` fetch number, `$2` the load's instant. */
   readonly keepRestatements: string;
+  /** `$1` the fetch's time, `$2` classes of ages in hours, ascending. */
+  readonly lateChanges: string;
   readonly mergeChanges: string;
 }
 
@@ -16,6 +20,9 @@ export interface RecordTable {
 export function recordTable(stride: Stride): RecordTable {
   return stride === "hour" ? HOURLY : DATED;
 }
+
+/** Length of a bucket of the scope `p`; weeks and longer ones are no measure of lateness. */
+const BUCKET_LENGTH = "CASE p.stride WHEN 'hour' THEN interval '1 hour' ELSE interval '1 day' END";
 
 const HOURLY = statements("usage.hourly_record", "timestamptz");
 const DATED = statements("usage.dated_record", "date");
@@ -70,18 +77,33 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
       FROM ${change}`,
     // Before coverage is replaced: it is the old coverage that says what was settled.
     keepRestatements: `
-      INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number)
-      SELECT c.series_id, ${instant("c.bucket_start")}, c.old_traces, c.new_traces, $1
+      INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
+      SELECT c.series_id, ${instant("c.bucket_start")}, c.old_traces, c.new_traces, $1, $2
       FROM ${change} c
       JOIN usage.series s ON s.series_id = c.series_id
       JOIN usage.coverage v ON v.scope_id = s.scope_id AND v.settled
         AND ${instant("c.bucket_start")} >= v.period_start AND ${instant("c.bucket_start")} < v.period_end
       WHERE coalesce(c.old_traces, 0) <> coalesce(c.new_traces, 0)
       ORDER BY c.series_id, c.bucket_start`,
+    // Late is what changed although the answer before came after the bucket's end: else the bucket was still growing.
+    lateChanges: `
+      SELECT v.settled AS was_settled,
+             ($2::integer[])[1 + width_bucket(extract(epoch FROM $1::timestamptz - b.bucket_end) / 3600, $2::numeric[])] AS age_hours,
+             count(*) AS changes, sum(abs(coalesce(c.new_traces, 0) - coalesce(c.old_traces, 0)))::bigint AS traces_moved
+      FROM ${change} c
+      JOIN usage.series s ON s.series_id = c.series_id
+      JOIN usage.scope p ON p.scope_id = s.scope_id AND p.stride IN ('hour', 'day')
+      JOIN usage.coverage v ON v.scope_id = s.scope_id
+        AND ${instant("c.bucket_start")} >= v.period_start AND ${instant("c.bucket_start")} < v.period_end
+      CROSS JOIN LATERAL (SELECT ${instant("c.bucket_start")} + ${BUCKET_LENGTH} AS bucket_end) b
+      WHERE coalesce(c.old_traces, 0) <> coalesce(c.new_traces, 0) AND v.fetched_at >= b.bucket_end
+      GROUP BY 1, 2
+      ORDER BY 1, 2`,
     mergeChanges: `
       MERGE INTO ${name} r USING ${change} c ON r.series_id = c.series_id AND r.bucket_start = c.bucket_start
       WHEN MATCHED AND c.new_traces IS NULL THEN DELETE
       WHEN MATCHED THEN UPDATE SET traces = c.new_traces
-      WHEN NOT MATCHED THEN INSERT (series_id, bucket_start, traces) VALUES (c.series_id, c.bucket_start, c.new_traces)`,
+      WHEN NOT MATCHED THEN INSERT (series_id, bucket_start, traces) VALUES (c.series_id, c.bucket_start, c.new_traces)
+      ${isDate ? `; ${keepMonthsOf(change)}` : ""}`,
   };
 }

@@ -66,9 +66,14 @@ export async function slicesInFlight(db: Database, sourceId: number): Promise<Ma
   return parts;
 }
 
+/** Of the places that are fed, so much is the routine's longest waiting slices'. */
+const SHARE_OF_OLDEST = 0.25;
+
 /**
  * Takes the next waiting slices for the queue, so that at most `most` of a source stand in it: the routine before
- * backfills, by workspace before the other groupings, newest first. In a transaction: others that feed wait for its end.
+ * backfills, by workspace before the other groupings, newest first. A share goes to what has waited longest: each round
+ * enters unsettled time anew, and where it takes the whole rate budget, nothing older would ever be fed. In a
+ * transaction: others that feed wait for its end.
  */
 export async function feedSlices(
   db: Database,
@@ -77,6 +82,16 @@ export async function feedSlices(
   // Two that count at once would each fill the queue (test/integration/service/backfill.test.ts).
   await sql`select from usage.source where source_id = ${feed.sourceId} for no key update`.execute(db);
   const { rows } = await sql<{ slice_id: number; generation: number; backfill_id: number | null }>`
+    with free as (
+      select greatest(0, ${feed.most} - count(*))::integer as places
+      from usage.slice where source_id = ${feed.sourceId} and state = 'queued'
+    ), oldest as (
+      select slice_id from usage.slice
+      where source_id = ${feed.sourceId} and state = 'waiting' and backfill_id is null
+      order by created_at, period_start desc, slice_id
+      -- Where few places come free at a time, chance gives a share of one now and then.
+      limit (select floor(places * ${SHARE_OF_OLDEST}::float8 + random())::integer from free)
+    )
     update usage.slice s
     set state = 'queued', generation = s.generation + 1, leased_until = now() + ${LEASE}
     from (
@@ -87,10 +102,9 @@ export async function feedSlices(
         and not exists (
           select from usage.source r where r.source_id = w.source_id and r.refused_at is not null
         )
-      order by (w.backfill_id is not null), (w.group_by <> 'workspace'), w.period_start desc
-      limit greatest(0, ${feed.most} - (
-        select count(*) from usage.slice q where q.source_id = ${feed.sourceId} and q.state = 'queued'
-      ))
+      order by (w.backfill_id is not null), (w.slice_id not in (select slice_id from oldest)),
+               (w.group_by <> 'workspace'), w.period_start desc
+      limit (select places from free)
       for update of w skip locked
     ) next
     where s.slice_id = next.slice_id

@@ -37,36 +37,8 @@ export async function takeListing(
 ): Promise<{ unlisted: string[] }> {
   const { sourceId, workspaces, stamp } = listing;
   const ids = workspaces.map((w) => w.workspaceId);
-  const at = new Date(stamp.fetchedAt);
-  return store.transaction(async ({ db }) => {
+  await store.transaction(async ({ db }) => {
     await enter(db, sourceId, ids);
-    // In key order, as loads take these rows. What newer evidence said of a workspace stays.
-    await sql`
-      with locked as (
-        select w.entity_id, e.external_id
-        from usage.workspace w join usage.entity e on e.entity_id = w.entity_id
-        where e.source_id = ${sourceId}
-        order by w.entity_id
-        for no key update of w
-      )
-      update usage.workspace w
-      set readable_at = case
-            when w.unlisted_since > ${at} then w.readable_at
-            when l.id is not null then greatest(w.readable_at, ${at})
-            when w.readable_at > ${at} then w.readable_at
-          end,
-          unlisted_since = case
-            when w.unlisted_since > ${at} then w.unlisted_since
-            when l.id is not null then null
-            when w.readable_at > ${at} then w.unlisted_since
-            else coalesce(w.unlisted_since, ${at})
-          end,
-          is_deleted = coalesce(l.deleted, w.is_deleted)
-      from locked
-      left join unnest(${ids}::text[], ${workspaces.map((w) => w.isDeleted)}::boolean[]) l (id, deleted)
-        on l.id = locked.external_id
-      where locked.entity_id = w.entity_id
-    `.execute(db);
     // A listing names the present: its names count for the hour under way.
     const entities = await entityIds(db, { sourceId, dimension: "workspace", externalIds: ids });
     const hour = floorToGrid(stamp.fetchedAt, HOUR_MS);
@@ -77,17 +49,61 @@ export async function takeListing(
         name === null ? [] : [{ entityId: entities[i] as number, name, first: hour, last: hour }],
       ),
     );
-    const gone = await db
-      .selectFrom("workspace")
-      .innerJoin("entity", "entity.entity_id", "workspace.entity_id")
-      .select("external_id")
-      .where("source_id", "=", sourceId)
-      .where("unlisted_since", "is not", null)
-      .where("is_deleted", "=", false)
-      .orderBy("external_id")
-      .execute();
-    return { unlisted: gone.map((row) => row.external_id) };
   });
+  await store.statement((db) => noteListing(db, listing));
+  const gone = await store.db
+    .selectFrom("workspace")
+    .innerJoin("entity", "entity.entity_id", "workspace.entity_id")
+    .select("external_id")
+    .where("source_id", "=", sourceId)
+    .where("unlisted_since", "is not", null)
+    .where("is_deleted", "=", false)
+    .orderBy("external_id")
+    .execute();
+  return { unlisted: gone.map((row) => row.external_id) };
+}
+
+/**
+ * What a listing says of every known workspace, at once: all loads note there what they saw, so no transaction holds
+ * these rows from one statement to the next.
+ */
+async function noteListing(
+  db: Database,
+  {
+    sourceId,
+    workspaces,
+    stamp,
+  }: { sourceId: number; workspaces: readonly ListedWorkspace[]; stamp: FetchStamp },
+): Promise<void> {
+  const at = new Date(stamp.fetchedAt);
+  const ids = workspaces.map((w) => w.workspaceId);
+  // In key order, as loads take these rows. What newer evidence said of a workspace stays.
+  await sql`
+    with locked as (
+      select w.entity_id, e.external_id
+      from usage.workspace w join usage.entity e on e.entity_id = w.entity_id
+      where e.source_id = ${sourceId}
+      order by w.entity_id
+      for no key update of w
+    )
+    update usage.workspace w
+    set readable_at = case
+          when w.unlisted_since > ${at} then w.readable_at
+          when l.id is not null then greatest(w.readable_at, ${at})
+          when w.readable_at > ${at} then w.readable_at
+        end,
+        unlisted_since = case
+          when w.unlisted_since > ${at} then w.unlisted_since
+          when l.id is not null then null
+          when w.readable_at > ${at} then w.unlisted_since
+          else coalesce(w.unlisted_since, ${at})
+        end,
+        is_deleted = coalesce(l.deleted, w.is_deleted)
+    from locked
+    left join unnest(${ids}::text[], ${workspaces.map((w) => w.isDeleted)}::boolean[]) l (id, deleted)
+      on l.id = locked.external_id
+    where locked.entity_id = w.entity_id
+  `.execute(db);
 }
 
 async function enter(db: Database, sourceId: number, workspaceIds: readonly string[]): Promise<void> {

@@ -23,10 +23,25 @@ const WHOLE = `
   INSERT INTO usage.failure VALUES (1, '2026-01-05Z', '2026-01-07Z', 'failed', 'code', 'message', 1, 1, now(), now());
   INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number)
     VALUES (1, '2026-01-05Z', 1, 2, 1);
+  INSERT INTO usage.settlement VALUES (1, '2026-01-05Z', '2026-01-07Z', now());
+  INSERT INTO usage.late_change VALUES (1, '2026-01-05', 'project', 'day', true, 24, 1, 1);
+  INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
+    VALUES (1, 'stride_total', '2026-01-05Z', '2026-01-06Z', 'p1', 'platform_disagrees', 1);
+  INSERT INTO usage.control_check
+    VALUES (1, '2026-01-05Z', '2026-01-05Z', '2026-01-06Z', 1, 1, 0, 0, 0, 0);
+  INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES (1, '2026-01-01', 0);
+  INSERT INTO usage.closed_total VALUES (1, 1, 5);
+  INSERT INTO usage.sku (name) VALUES ('traces');
+  INSERT INTO usage.price (sku_id, source_id, workspace_id, unit_price, currency, valid_from, valid_to)
+    VALUES (1, 1, 1, 0.0005, 'USD', '2026-01-01', '2027-01-01');
+  INSERT INTO usage.alert VALUES (1, 'stale', 1, 0, now(), now(), NULL);
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
     VALUES (1, 'p1', '2026-01-05Z', 'traces_differ', 1);
+  INSERT INTO usage.reconciled VALUES (1, '2026-01-05Z', '2026-01-07Z', 1, now());
   INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
     VALUES (1, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', 1, 'missing');
+  INSERT INTO usage.probe (source_id, project, period_start) VALUES (1, 'p', '2026-01-05Z');
+  INSERT INTO usage.probe_figure VALUES (1, 'project', 1, 0, 0, 0);
   INSERT INTO usage.slice (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
     VALUES (1, 'project', 'day', '2026-01-05Z', '2026-01-06Z', '{1}', '{w1}')`;
 
@@ -42,6 +57,8 @@ function copyOf(table: string, change: Record<string, string>): string {
 
 const next = { period_start: "'2026-02-01Z'::timestamptz", period_end: "'2026-02-02Z'::timestamptz" };
 
+const laterPrice = { price_id: "9", valid_from: "'2027-01-01'::date", valid_to: "'2028-01-01'::date" };
+
 const VIOLATIONS: Readonly<Record<string, string>> = {
   backfill_pkey: copyOf("backfill", { stride: "'hour'" }),
   backfill_source_id_fkey: copyOf("backfill", { backfill_id: "9", source_id: "9" }),
@@ -49,6 +66,17 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   backfill_reprocess_known: copyOf("backfill", { backfill_id: "9", reprocess: "'some'" }),
   backfill_state_known: copyOf("backfill", { backfill_id: "9", state: "'lost'" }),
   backfill_finished_when: copyOf("backfill", { backfill_id: "9", state: "'done'" }),
+  probe_pkey: copyOf("probe", { state: "'differs'", finished_at: "now()" }),
+  probe_source_id_fkey: copyOf("probe", { probe_id: "9", source_id: "9" }),
+  probe_state_known: copyOf("probe", { probe_id: "9", state: "'lost'" }),
+  probe_finished_when: copyOf("probe", { probe_id: "9", state: "'differs'" }),
+  probe_waits_for_what_was_sent: copyOf("probe", { probe_id: "9", state: "'waiting'" }),
+  probe_matched_is_billed: copyOf("probe", { probe_id: "9", state: "'matched'", finished_at: "now()" }),
+  probe_one_at_a_time: copyOf("probe", { probe_id: "9" }),
+  probe_figure_pkey: copyOf("probe_figure", { difference: "9" }),
+  probe_figure_probe_id_fkey: copyOf("probe_figure", { probe_id: "9" }),
+  probe_figure_group_by_known: copyOf("probe_figure", { group_by: "'planet'" }),
+  probe_figure_others_not_negative: copyOf("probe_figure", { group_by: "'user'", others_added: "-1" }),
   slice_pkey: copyOf("slice", { stride: "'hour'" }),
   slice_source_id_fkey: copyOf("slice", { slice_id: "9", source_id: "9" }),
   slice_backfill_id_fkey: copyOf("slice", { slice_id: "9", backfill_id: "9" }),
@@ -89,6 +117,10 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   hourly_record_traces_range: copyOf("hourly_record", { series_id: "9", traces: "-1" }),
   dated_record_pkey: copyOf("dated_record", { traces: "9" }),
   dated_record_traces_range: copyOf("dated_record", { series_id: "9", traces: "-1" }),
+  monthly_total_pkey: copyOf("monthly_total", { traces: "9" }),
+  monthly_total_on_first: copyOf("monthly_total", { month_start: "'2026-01-02'::date" }),
+  monthly_total_traces_range: copyOf("monthly_total", { series_id: "9", traces: "-1" }),
+  monthly_total_records_counted: copyOf("monthly_total", { series_id: "9", records: "0" }),
   fetch_pkey: copyOf("fetch", { stride: "'hour'" }),
   fetch_source_id_fkey: copyOf("fetch", { fetch_number: "9", source_id: "9" }),
   fetch_purpose_known: copyOf("fetch", { fetch_number: "9", purpose: "'fun'" }),
@@ -103,6 +135,48 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   failure_state_known: copyOf("failure", { ...next, state: "'bored'" }),
   failure_attempts_counted: copyOf("failure", { ...next, attempts: "0" }),
   failure_no_overlap: copyOf("failure", { period_start: "'2026-01-06Z'::timestamptz" }),
+  settlement_pkey: copyOf("settlement", { period_end: next.period_end }),
+  settlement_scope_id_fkey: copyOf("settlement", { scope_id: "9" }),
+  settlement_period_order: copyOf("settlement", { ...next, period_end: next.period_start }),
+  settlement_no_overlap: copyOf("settlement", { period_start: "'2026-01-06Z'::timestamptz" }),
+  late_change_pkey: copyOf("late_change", { changes: "2" }),
+  late_change_source_id_fkey: copyOf("late_change", { source_id: "9" }),
+  late_change_age_range: copyOf("late_change", { age_hours: "0" }),
+  control_difference_pkey: copyOf("control_difference", { stored_traces: "2" }),
+  control_difference_scope_id_fkey: copyOf("control_difference", { scope_id: "9" }),
+  control_difference_period_order: copyOf("control_difference", { period_end: "'2026-01-05Z'::timestamptz" }),
+  control_difference_kind_known: copyOf("control_difference", { kind: "'other'" }),
+  control_difference_state_known: copyOf("control_difference", { external_id: "'p2'", state: "'lost'" }),
+  control_difference_closed_when: copyOf("control_difference", { external_id: "'p2'", state: "'closed'" }),
+  control_check_pkey: copyOf("control_check", { requests: "2" }),
+  control_check_source_id_fkey: copyOf("control_check", { source_id: "9" }),
+  control_check_period_order: copyOf("control_check", {
+    checked_at: "'2026-02-01Z'::timestamptz",
+    period_end: "'2026-01-05Z'::timestamptz",
+  }),
+  month_close_pkey: copyOf("month_close", { month_start: "'2026-02-01'::date" }),
+  month_close_source_id_fkey: copyOf("month_close", { close_id: "9", source_id: "9" }),
+  month_close_once: copyOf("month_close", { close_id: "9" }),
+  month_close_on_first: copyOf("month_close", { close_id: "9", month_start: "'2026-01-02'::date" }),
+  closed_total_pkey: copyOf("closed_total", { traces: "6" }),
+  closed_total_close_id_fkey: copyOf("closed_total", { close_id: "9" }),
+  closed_total_series_id_fkey: copyOf("closed_total", { series_id: "9" }),
+  closed_total_traces_range: copyOf("closed_total", { traces: "0" }),
+  sku_pkey: copyOf("sku", { name: "'runs'" }),
+  sku_name_key: copyOf("sku", { sku_id: "9" }),
+  sku_name_form: copyOf("sku", { sku_id: "9", name: "' '" }),
+  price_pkey: copyOf("price", { ...laterPrice, price_id: "1" }),
+  price_sku_id_fkey: copyOf("price", { ...laterPrice, sku_id: "9" }),
+  price_source_id_fkey: copyOf("price", { ...laterPrice, source_id: "9" }),
+  price_workspace_id_fkey: copyOf("price", { ...laterPrice, workspace_id: "9" }),
+  price_unit_price_range: copyOf("price", { ...laterPrice, unit_price: "-0.0000000001" }),
+  price_currency_form: copyOf("price", { ...laterPrice, currency: "'usd'" }),
+  price_validity_order: copyOf("price", { ...laterPrice, valid_to: laterPrice.valid_from }),
+  price_workspace_of_source: copyOf("price", { ...laterPrice, source_id: "NULL" }),
+  price_no_overlap: copyOf("price", { price_id: "9", valid_from: "'2026-12-31'::date", valid_to: "NULL" }),
+  alert_pkey: copyOf("alert", { told: "6" }),
+  alert_source_id_fkey: copyOf("alert", { source_id: "9" }),
+  alert_kind_known: copyOf("alert", { kind: "'other'" }),
   restatement_pkey: copyOf("restatement", { fetch_number: "9" }),
   restatement_series_id_fkey: copyOf("restatement", { restatement_id: "9", series_id: "9" }),
   restatement_once: copyOf("restatement", { restatement_id: "9" }),
@@ -121,6 +195,14 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
     external_id: "'p9'",
     state: "'closed'",
   }),
+  reconciliation_difference_says_when: copyOf("reconciliation_difference", {
+    external_id: "'p9'",
+    kind: "'name_differs'",
+  }),
+  reconciled_pkey: copyOf("reconciled", { fetch_number: "9" }),
+  reconciled_scope_id_fkey: copyOf("reconciled", { scope_id: "9" }),
+  reconciled_period_order: copyOf("reconciled", { ...next, period_end: next.period_start }),
+  reconciled_no_overlap: copyOf("reconciled", { period_start: "'2026-01-06Z'::timestamptz" }),
 };
 
 test("every constraint refuses what it is for", async () => {

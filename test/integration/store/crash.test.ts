@@ -27,7 +27,7 @@ test.each(kinds)("a load may %s at any of its statements", async (kind) => {
   };
   await change(null);
   const { trace } = await change(null);
-  expect(trace.commits).toBe(2);
+  expect(trace.commits).toBe(3);
   for (let at = 1; at <= trace.texts.length; at++) {
     const { answer, error } = await change({ kind, at });
     await past.check();

@@ -1,12 +1,21 @@
-import { GROUPINGS, type GroupBy } from "../../../src/domain/record.ts";
-import { HOUR_MS, STRIDE_MS } from "../../../src/domain/stride.ts";
+import { GROUPINGS } from "../../../src/domain/record.ts";
+import { STRIDE_MS } from "../../../src/domain/stride.ts";
+import { type Cell, dayFigure, type Figure, hourFigure, hoursOf, label } from "./expected-figures.ts";
+import { monthlyTotals, monthlyViews } from "./expected-months.ts";
 import { dateOf, daysUntil, instant, type Lines, line, type Value } from "./lines.ts";
 import type { Entity, Model } from "./model.ts";
 import type { Shown } from "./snapshot.ts";
 
 /** The lines that every table and view must have for a model. */
 export function expectedLines(model: Model, shown: Shown & { now: number }): Lines {
-  return sorted({ ...tables(model), ...recordViews(model), ...dimensions(model), ...facts(model, shown) });
+  return sorted({
+    ...tables(model),
+    ...monthlyTotals(model),
+    ...recordViews(model),
+    ...dimensions(model),
+    ...facts(model, shown),
+    ...monthlyViews(model, shown),
+  });
 }
 
 function sorted(rows: Record<string, Value[][]>): Lines {
@@ -59,10 +68,6 @@ function seen({ seen: times }: Entity): Value[] {
   return times.length === 0 ? [null, null] : [instant(Math.min(...times)), instant(Math.max(...times))];
 }
 
-function label(id: string): string {
-  return id === "" ? "(none)" : id;
-}
-
 function recordViews(model: Model): Record<string, Value[][]> {
   return {
     "view usage_record": [...model.scopes.values()].flatMap((s) =>
@@ -94,14 +99,6 @@ function dimensions(model: Model): Record<string, Value[][]> {
   );
 }
 
-/** What a day or an hour shows of one workspace and grouping; without `traces` it is not loaded. */
-interface Figure {
-  readonly status: string;
-  readonly settled: boolean;
-  readonly fetchedAt?: number | undefined;
-  readonly traces?: ReadonlyMap<string, number> | undefined;
-}
-
 function facts(
   model: Model,
   { firstDay, hourlyUntil, now }: Shown & { now: number },
@@ -128,50 +125,6 @@ function facts(
     }
   }
   return rows;
-}
-
-type Cell = { groupBy: GroupBy; workspaceId: string };
-
-function hoursOf(day: number): number[] {
-  return Array.from({ length: 24 }, (_, i) => day + i * HOUR_MS);
-}
-
-/** The day's own record; only where the day is not loaded, its 24 hours together. */
-function dayFigure(model: Model, { groupBy, workspaceId }: Cell, day: number): Figure {
-  const own = model.scope(workspaceId, groupBy, "day");
-  const hours = hoursOf(day).flatMap((t) => model.scope(workspaceId, groupBy, "hour").buckets.get(t) ?? []);
-  const parts = own.buckets.has(day) ? [own.buckets.get(day) ?? []].flat() : hours.length === 24 ? hours : [];
-  const traces = new Map<string, number>();
-  for (const part of parts) for (const [id, n] of part.traces) traces.set(id, (traces.get(id) ?? 0) + n);
-  const loaded = parts.length > 0 && {
-    settled: parts.every((part) => part.settled),
-    fetchedAt: Math.min(...parts.map((part) => part.fetchedAt)),
-    traces,
-  };
-  return withStatus(loaded, own.failures.get(day)?.state, model.facts.has("no_day"));
-}
-
-function hourFigure(model: Model, { groupBy, workspaceId }: Cell, hour: number): Figure {
-  const scope = model.scope(workspaceId, groupBy, "hour");
-  const loaded = scope.buckets.get(hour) ?? false;
-  return withStatus(loaded, scope.failures.get(hour)?.state, model.facts.has("no_hour"));
-}
-
-/** The first that applies (docs/decisions.md, rule 10); `empty` and `ok` are told apart by the figures. */
-function withStatus(
-  loaded: Omit<Figure, "status"> | false,
-  failure: string | undefined,
-  isUnavailable: boolean,
-): Figure {
-  const isSettled = (loaded || { settled: false }).settled;
-  const first = (): string => {
-    if (!loaded && isUnavailable) return "not_available";
-    if (failure === "failed") return "failed";
-    if (!loaded && failure === undefined) return "missing";
-    if (failure === "unverified") return "unverified";
-    return isSettled ? "ok" : "provisional";
-  };
-  return { ...(loaded || { settled: false }), status: first() };
 }
 
 function emptyOr({ status, traces }: Figure): string {

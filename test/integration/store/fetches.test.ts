@@ -17,7 +17,7 @@ test("numbers are lifted above restored data, however many processes start at on
     // As after a restore of the tables alone: behind, and not even called.
     await reader.query("SELECT setval('usage.fetch_number', $1, false)", [round % 2 === 0 ? newest : 1]);
     const start = async () => {
-      await liftFetchNumbers(store.db);
+      await liftFetchNumbers(store);
       return [await drawStamp(store.db), await drawStamp(store.db)];
     };
     const stamps = (await Promise.all(Array.from({ length: 8 }, start))).flat();

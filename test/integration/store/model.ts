@@ -127,6 +127,15 @@ export class Model {
     }
   }
 
+  /** Of whom it shows that they can be read, whether it is loaded or not. */
+  see({ records, fetchedAt }: ModelAnswer): void {
+    for (const { workspaceId } of records) {
+      const workspace = this.#workspace(workspaceId);
+      if ((workspace.unlistedSince ?? 0) > fetchedAt) continue;
+      workspace.readableAt = Math.max(workspace.readableAt ?? 0, fetchedAt);
+    }
+  }
+
   load(answer: ModelAnswer): ModelResult {
     const { fetchNumber, fetchedAt, confirms } = answer;
     const times = bucketsOf(answer);
@@ -135,11 +144,6 @@ export class Model {
       times.some((t) => (scope.buckets.get(t)?.fetchNumber ?? -1) >= fetchNumber);
     if (scopes.some(isOld)) return { outcome: "discarded", ...NONE };
 
-    for (const { workspaceId } of answer.records) {
-      const workspace = this.#workspace(workspaceId);
-      if ((workspace.unlistedSince ?? 0) > fetchedAt) continue;
-      workspace.readableAt = Math.max(workspace.readableAt ?? 0, fetchedAt);
-    }
     const isNamed = (id: string) => answer.records.some((record) => record.workspaceId === id);
     const since = confirms?.since ?? fetchedAt - TEN_MINUTES;
     const isReadable = (id: string) => isNamed(id) || (this.#workspace(id).readableAt ?? -1) >= since;

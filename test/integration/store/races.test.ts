@@ -58,6 +58,37 @@ describe.each(["loaded before", "not loaded before"])("two answers to one questi
   );
 });
 
+test("a load that stands still at any statement holds up no other grouping of its workspace, and no listing", async () => {
+  const bundle = await setupStore();
+  for (let at = 1, stopped = true; stopped; at++) {
+    const { past, withBase } = await begin(bundle);
+    const standing = await withBase(question, at);
+    const other = await withBase({ ...question, groupBy: "user" }, at);
+    const gate = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<boolean>();
+    const stand = intercepted(
+      {
+        before: async ({ n }) => {
+          if (n !== at) return;
+          reached.resolve(true);
+          await gate.promise;
+        },
+      },
+      () => past.load(standing),
+    ).finally(() => reached.resolve(false));
+    stopped = await reached.promise;
+    let isOver = false;
+    const run = past.load(other).finally(() => {
+      isOver = true;
+    });
+    await poll(() => isOver);
+    await past.list([{ id: "w1", name: "One", isDeleted: false }], 0);
+    gate.resolve();
+    settleAll(past, [standing, other], await Promise.all([stand, run]));
+    await past.check();
+  }
+});
+
 test("older and newer race: the newer one wins every round", async () => {
   const { past, withBase } = await begin(await setupStore());
   for (let round = 0; round < 40; round++) {

@@ -76,6 +76,8 @@ export const FIRST_DAY = floorToGrid(Date.now(), DAY_MS) - 6 * DAY_MS;
 
 /** In an order that foreign keys let pass. */
 const EMPTIED = [
-  ...["hourly_record", "dated_record", "coverage", "failure", "restatement", "reconciliation_difference"],
+  ...["hourly_record", "dated_record", "monthly_total", "coverage", "failure", "restatement"],
+  ...["reconciliation_difference", "reconciled", "settlement", "late_change", "control_difference"],
+  ...["control_check", "closed_total", "month_close", "alert"],
   ...["series", "scope", "workspace", "entity_name", "entity", "fetch", "source_fact", "source"],
 ];

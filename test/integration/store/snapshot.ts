@@ -27,6 +27,11 @@ export async function takeSnapshot(
       ) r
       LEFT JOIN usage.series x USING (series_id) LEFT JOIN usage.scope s USING (scope_id)
       LEFT JOIN usage.entity e ON e.entity_id = x.entity_id LEFT JOIN usage.entity w ON w.entity_id = s.workspace_id`,
+    "monthly total": `
+      SELECT s.stride, s.group_by, w.external_id, e.external_id, t.month_start, t.traces, t.records
+      FROM usage.monthly_total t
+      LEFT JOIN usage.series x USING (series_id) LEFT JOIN usage.scope s USING (scope_id)
+      LEFT JOIN usage.entity e ON e.entity_id = x.entity_id LEFT JOIN usage.entity w ON w.entity_id = s.workspace_id`,
     coverage: `
       SELECT c.period_start, c.period_end, s.stride, s.group_by, w.external_id, c.settled, c.fetch_number, c.fetched_at
       FROM usage.coverage c JOIN usage.scope s USING (scope_id) JOIN usage.entity w ON w.entity_id = s.workspace_id`,
@@ -76,6 +81,9 @@ export async function takeSnapshot(
     queries[`view fct_usage_${groupBy}_hourly`] =
       `SELECT usage_hour, ${columns} FROM reporting.fct_usage_${groupBy}_hourly
        WHERE usage_hour >= ${from} AND usage_hour < ${until}`;
+    queries[`view fct_usage_${groupBy}_monthly`] = `
+      SELECT month_start, workspace_id, workspace_name, ${dimension} traces, days_expected, days_loaded, is_complete, is_final
+      FROM reporting.fct_usage_${groupBy}_monthly`;
   }
   await reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   // Prepared, for planning the views takes several times as long as running them.

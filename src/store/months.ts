@@ -1,0 +1,99 @@
+import type { PoolClient } from "pg";
+
+/** Totals of each series by calendar month (usage.monthly_total), kept by the load that changes the records. */
+
+const HOUR_MS = 3_600_000;
+
+interface Counted {
+  readonly seriesId: number;
+  readonly bucketHour: number;
+  readonly traces: number;
+}
+
+/**
+ * Counts rows by series and month while they pass on their way to COPY: summed up in Postgres, they would cost an eighth of
+ * the load. Rows come in key order.
+ */
+export class MonthCounter {
+  readonly #seriesIds: number[] = [];
+  readonly #months: string[] = [];
+  readonly #traces: (number | bigint)[] = [];
+  readonly #records: number[] = [];
+
+  *passing<Row extends Counted>(rows: Iterable<Row>): Generator<Row, void, undefined> {
+    let seriesId = -1;
+    let month = { start: "", first: 0, after: 0 };
+    let traces: number | bigint = 0;
+    let records = 0;
+    const end = () => {
+      if (records === 0) return;
+      this.#seriesIds.push(seriesId);
+      this.#months.push(month.start);
+      this.#traces.push(traces);
+      this.#records.push(records);
+    };
+    for (const row of rows) {
+      const { bucketHour } = row;
+      if (row.seriesId !== seriesId || bucketHour >= month.after || bucketHour < month.first) {
+        end();
+        if (bucketHour >= month.after || bucketHour < month.first) month = monthOf(bucketHour);
+        seriesId = row.seriesId;
+        traces = 0;
+        records = 0;
+      }
+      traces = added(traces, row.traces);
+      records++;
+      yield row;
+    }
+    end();
+  }
+
+  /** Adds what was counted to what the series came to before. */
+  async keep(client: PoolClient): Promise<void> {
+    if (this.#seriesIds.length === 0) return;
+    await client.query(
+      `MERGE INTO usage.monthly_total t
+       USING unnest($1::integer[], $2::date[], $3::bigint[], $4::integer[]) n (series_id, month_start, traces, records)
+       ON t.series_id = n.series_id AND t.month_start = n.month_start
+       WHEN MATCHED THEN UPDATE SET traces = t.traces + n.traces, records = t.records + n.records
+       WHEN NOT MATCHED THEN INSERT (series_id, month_start, traces, records)
+         VALUES (n.series_id, n.month_start, n.traces, n.records)`,
+      [this.#seriesIds, this.#months, this.#traces, this.#records],
+    );
+  }
+}
+
+/** Each count is a safe integer; their sum need not be one. */
+function added(sum: number | bigint, traces: number): number | bigint {
+  if (typeof sum === "bigint") return sum + BigInt(traces);
+  const next = sum + traces;
+  return Number.isSafeInteger(next) ? next : BigInt(sum) + BigInt(traces);
+}
+
+/** The month that an hour since 1970 lies in, as its first day and its ends in hours. */
+function monthOf(bucketHour: number): { start: string; first: number; after: number } {
+  const date = new Date(bucketHour * HOUR_MS);
+  const at = (months: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months) / HOUR_MS;
+  return { start: `${date.toISOString().slice(0, 7)}-01`, first: at(0), after: at(1) };
+}
+
+/**
+ * Counts the months anew that hold changes waiting in a table of the session, once the records are changed. Not by the
+ * changes' sums: a total that was wrong would stay wrong, or hold up the very load that repairs its records.
+ */
+export function keepMonthsOf(change: string): string {
+  return `
+    MERGE INTO usage.monthly_total t
+    USING (
+      SELECT m.series_id, m.month_start, sum(r.traces) AS traces, count(r.series_id) AS records
+      FROM (SELECT DISTINCT series_id, usage.month_of(bucket_start) AS month_start FROM ${change}) m
+      LEFT JOIN usage.dated_record r
+        ON r.series_id = m.series_id AND r.bucket_start >= m.month_start
+       AND r.bucket_start < (m.month_start + interval '1 month')::date
+      GROUP BY 1, 2
+    ) c ON t.series_id = c.series_id AND t.month_start = c.month_start
+    WHEN MATCHED AND c.records = 0 THEN DELETE
+    WHEN MATCHED THEN UPDATE SET traces = c.traces, records = c.records
+    WHEN NOT MATCHED AND c.records > 0 THEN INSERT (series_id, month_start, traces, records)
+      VALUES (c.series_id, c.month_start, c.traces, c.records)`;
+}

@@ -1,0 +1,148 @@
+import { describe, expect, test } from "vitest";
+import type { ExportRow } from "../../../src/domain/export.ts";
+import { DAY_MS } from "../../../src/domain/stride.ts";
+import { drawStamp } from "../../../src/store/fetches.ts";
+import { compareExport } from "../../../src/store/reconcile.ts";
+import { scopesOf } from "../../../src/store/scopes.ts";
+import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
+import { enterSource, type StoreBundle, setupStore } from "./setup.ts";
+
+/** Exports of more keys and rows than go through in one piece, held against what is stored. */
+
+const WORKSPACE = "0b7c7f3e-0000-4000-8000-000000000001";
+const window = windowOf("day", "2026-02-01T00:00:00Z", "2026-02-11T00:00:00Z");
+const bucket = (day: number) => new Date(window.start + day * DAY_MS).toISOString();
+
+async function loaded(rows: readonly AnswerRow[]) {
+  const bundle = await setupStore();
+  const sourceId = await enterSource(bundle, {
+    workspaceIds: [WORKSPACE],
+    dataStart: Date.parse("2026-01-05T00:00:00Z"),
+  });
+  await bundle.reader.query("UPDATE usage.workspace SET readable_at = now()");
+  await loadRows(bundle.store, { sourceId, groupBy: "project", workspaceId: WORKSPACE, window, rows });
+  return { bundle, sourceId };
+}
+
+type Given = readonly [day: number, id: string, traces: number, name?: string];
+
+async function compare({ store }: StoreBundle, sourceId: number, batches: () => Iterable<readonly Given[]>) {
+  return compareExport(store, {
+    sourceId,
+    groupBy: "project",
+    window,
+    workspaceIds: [WORKSPACE],
+    scopeIds: await scopesOf(store.db, {
+      sourceId,
+      groupBy: "project",
+      stride: "day",
+      workspaceIds: [WORKSPACE],
+    }),
+    stamp: await drawStamp(store.db),
+    whole: true,
+    withNames: true,
+    rows: async function* () {
+      let line = 1;
+      for (const batch of batches()) {
+        yield batch.map(
+          ([day, dimensionId, traces, name]): ExportRow => ({
+            bucketStart: window.start + day * DAY_MS,
+            bucketEnd: window.start + (day + 1) * DAY_MS,
+            workspaceId: null,
+            dimensionId,
+            dimensionName: name ?? null,
+            traces,
+            line: ++line,
+          }),
+        );
+      }
+    },
+  });
+}
+
+const kept = ({ reader }: StoreBundle) =>
+  reader
+    .query<{ kind: string; n: number; stored: number | null; exported: number | null; says: string | null }>(
+      `SELECT kind, count(*)::integer AS n, sum(stored_traces)::integer AS stored, sum(export_traces)::integer AS exported,
+              max(export_says) AS says
+       FROM usage.reconciliation_difference WHERE state = 'open' GROUP BY kind ORDER BY kind`,
+    )
+    .then(({ rows }) => rows);
+
+const IDS = Array.from({ length: 2_500 }, (_, i) => `project ${i}, "with" \\a\ttab`);
+
+describe("an export of thousands of keys", () => {
+  const stored = IDS.flatMap((id, i): AnswerRow[] =>
+    [0, 1].map((day) => [bucket(day), id, i + day + 1, `Name ${i}`]),
+  );
+  const same = () => [0, 1].map((day) => IDS.map((id, i): Given => [day, id, i + day + 1, `Name ${i}`]));
+
+  test("of what is stored has no difference", async () => {
+    const { bundle, sourceId } = await loaded(stored);
+    expect(await compare(bundle, sourceId, same)).toMatchObject({
+      outcome: "compared",
+      compared: 5_000,
+      rows: 5_000,
+      open: 0,
+    });
+    expect(await kept(bundle)).toEqual([]);
+    const { rows } = await bundle.reader.query("SELECT period_start, period_end FROM usage.reconciled");
+    expect(rows).toEqual([{ period_start: new Date(window.start), period_end: new Date(window.end) }]);
+  });
+
+  test("shows every kind of difference, each counted once", async () => {
+    const { bundle, sourceId } = await loaded(stored);
+    const result = await compare(bundle, sourceId, () => [
+      ...same().map((rows) => rows.slice(3)),
+      // Two of them are more than what is stored, and one id is nobody's; later days come first.
+      [
+        [1, IDS[1] as string, 3, "Name 1"],
+        [0, IDS[1] as string, 1, "Name 1"],
+        [0, IDS[1] as string, 5, "Name 1"],
+        [1, IDS[2] as string, 4, "Later"],
+        [0, IDS[2] as string, 3, "Sooner"],
+        [4, "nobody's", 7, "Nobody"],
+      ],
+    ]);
+    expect(result).toMatchObject({ compared: 5_001, open: 5 });
+    expect(await kept(bundle)).toEqual([
+      { kind: "missing_in_export", n: 2, stored: 3, exported: null, says: null },
+      { kind: "missing_in_store", n: 1, stored: null, exported: 7, says: null },
+      // One row an id, at the latest bucket of a name that is unknown.
+      { kind: "name_differs", n: 1, stored: 4, exported: 4, says: "Later" },
+      { kind: "traces_differ", n: 1, stored: 2, exported: 6, says: null },
+    ]);
+    // The days without a difference are proved.
+    const { rows } = await bundle.reader.query<{ from: Date }>(
+      "SELECT period_start AS from FROM usage.reconciled ORDER BY 1",
+    );
+    expect(rows.map(({ from }) => (from.getTime() - window.start) / DAY_MS)).toEqual([2, 5]);
+  });
+});
+
+test("more keys than are told apart in memory are added up all the same", async () => {
+  const { bundle, sourceId } = await loaded([[bucket(0), "id 0", 2]]);
+  const many = 251_000;
+  const result = await compare(bundle, sourceId, function* () {
+    for (let from = 0; from < many; from += 1_000)
+      yield Array.from({ length: 1_000 }, (_, i): Given => [0, `id ${from + i}`, 1]);
+    // Behind so many others, the first ones come again.
+    yield [0, 1, 2].map((i): Given => [0, `id ${i}`, 1]);
+  });
+  // The first one is stored with 2; all others are not.
+  expect(result).toMatchObject({ compared: many, rows: many + 3, open: many - 1 });
+  expect(await kept(bundle)).toEqual([
+    { kind: "missing_in_store", n: many - 1, stored: null, exported: many + 1, says: null },
+  ]);
+});
+
+test("what throws while it is read leaves nothing behind, and the connection goes on", async () => {
+  const { bundle, sourceId } = await loaded([[bucket(0), "a", 2]]);
+  const broken = compare(bundle, sourceId, function* () {
+    yield Array.from({ length: 5_000 }, (_, i): Given => [0, `id ${i}`, 1]);
+    throw new RangeError("half of it");
+  });
+  await expect(broken).rejects.toThrow("half of it");
+  expect(await kept(bundle)).toEqual([]);
+  expect(await compare(bundle, sourceId, () => [[[0, "a", 2]]])).toMatchObject({ compared: 1, open: 0 });
+});

@@ -1,0 +1,122 @@
+import fc from "fast-check";
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { GROUPINGS } from "../../../src/domain/record.ts";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/stride.ts";
+import { planSource, routineDemand } from "../../../src/pipeline/plan.ts";
+import type { OpenSource } from "../../../src/pipeline/source.ts";
+import { dropOldHours } from "../../../src/store/hourly-keep.ts";
+import { noteReadable } from "../../../src/store/readable.ts";
+import { type AnswerRow, loadRows } from "../../support/store.ts";
+import { enterSource, setupStore } from "./setup.ts";
+
+/** Whatever was loaded: hours go with their coverage, where their day is loaded, and no figure of a day changes. */
+
+const DAYS = 10;
+const START = floorToGrid(Date.now(), DAY_MS) - (DAYS + 1) * DAY_MS;
+const WORKSPACE = "00000000-0000-4000-8000-000000000001";
+
+/** A load of `length` buckets or six hours apiece, from the `at`-th on; every `gap`-th bucket has a record. */
+const load = fc.record({
+  stride: fc.constantFrom("hour" as const, "hour" as const, "day" as const),
+  at: fc.nat(DAYS * 4 - 1),
+  length: fc.integer({ min: 1, max: 3 }),
+  gap: fc.integer({ min: 1, max: 5 }),
+  traces: fc.nat(3),
+  groupBy: fc.constantFrom("user" as const, "workspace" as const),
+  /** Fetched lately: an older answer may still be on its way. */
+  isFresh: fc.boolean(),
+});
+
+const QUERIES = {
+  ...Object.fromEntries(
+    GROUPINGS.flatMap((groupBy) =>
+      ["daily", "monthly"].map((grain) => [
+        `${groupBy} ${grain}`,
+        `SELECT * FROM reporting.fct_usage_${groupBy}_${grain}`,
+      ]),
+    ),
+  ),
+  days: "SELECT * FROM reporting.usage_coverage_daily WHERE stride = 'day'",
+  unattributed: "SELECT * FROM reporting.usage_unattributed_daily",
+  restatements: "SELECT * FROM reporting.usage_restatement",
+  dated: "SELECT * FROM usage.dated_record",
+};
+
+test("old hours go with their coverage, and nothing else changes", { timeout: 120_000 }, async () => {
+  const bundle = await setupStore();
+  const { store, url } = bundle;
+  const client = new pg.Client({ connectionString: url, options: "-c jit=off" });
+  await client.connect();
+  onTestFinished(() => client.end());
+  const query = async (text: string): Promise<Record<string, unknown>[]> => (await client.query(text)).rows;
+  const lines = async (text: string) => (await query(text)).map((row) => JSON.stringify(row)).sort();
+  const everything = async () => {
+    const shown: Record<string, string[]> = {};
+    for (const [name, text] of Object.entries(QUERIES)) shown[name] = await lines(text);
+    return shown;
+  };
+  /** `scope bucket` of each covered bucket, and of those that were fetched long ago. */
+  const covered = async (stride: string, olderThanDays = 0) =>
+    (
+      await query(`
+        SELECT group_by || ' ' || extract(epoch FROM h)::bigint / 3600 AS bucket
+        FROM usage.coverage JOIN usage.scope USING (scope_id),
+             generate_series(period_start, period_end - interval '1 hour', interval '1 hour') h
+        WHERE stride = '${stride}' AND fetched_at < now() - interval '${olderThanDays} days'`)
+    ).map((row) => String(row.bucket));
+  const records = () =>
+    lines(`
+      SELECT group_by || ' ' || extract(epoch FROM bucket_start)::bigint / 3600 AS bucket, series_id, traces
+      FROM usage.hourly_record JOIN usage.series USING (series_id) JOIN usage.scope USING (scope_id)`);
+
+  const holds = async (
+    loads: readonly (typeof load extends fc.Arbitrary<infer L> ? L : never)[],
+    keepDays: number,
+  ) => {
+    const sourceId = await enterSource(bundle, { workspaceIds: [WORKSPACE], dataStart: START });
+    await noteReadable(store.db, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
+    for (const { stride, at, length, gap, traces, groupBy, isFresh } of loads) {
+      const [unit, size] = stride === "hour" ? [6 * HOUR_MS, HOUR_MS] : [DAY_MS, DAY_MS];
+      const start = stride === "hour" ? START + at * unit : START + Math.floor(at / 4) * unit;
+      const window = { stride, start, end: start + length * unit };
+      const id = groupBy === "workspace" ? WORKSPACE : "u1";
+      const rows = Array.from({ length: (length * unit) / size }, (_, i) => i)
+        .filter((i) => i % gap === 0)
+        .map((i): AnswerRow => [new Date(start + i * size).toISOString(), id, traces]);
+      await loadRows(store, { sourceId, groupBy, workspaceId: WORKSPACE, window, rows });
+      if (isFresh) continue;
+      await query(
+        "UPDATE usage.coverage SET fetched_at = now() - interval '30 days' WHERE fetch_number = (SELECT max(fetch_number) FROM usage.coverage)",
+      );
+    }
+    const source = {
+      ...{ store, sourceId, dataStart: START, workspaces: [{ workspaceId: WORKSPACE }] },
+      ...{ facts: new Map(), probes: new Set(), settings: { hourlyForMs: keepDays * DAY_MS } },
+    } as unknown as OpenSource;
+    const plan = () =>
+      planSource(source, { wanted: routineDemand(source, Date.now()), reprocess: "missing" });
+
+    const before = { shown: await everything(), records: await records(), plan: await plan() };
+    const cut = (floorToGrid(Date.now(), DAY_MS) - keepDays * DAY_MS) / HOUR_MS;
+    const days = new Set(await covered("day"));
+    const old = new Set(await covered("hour", 7));
+    const isDropped = (bucket: string) =>
+      old.has(bucket) && days.has(bucket) && Number(bucket.split(" ")[1]) < cut;
+    const kept = (await covered("hour")).filter((bucket) => !isDropped(bucket)).sort();
+    const keptRecords = before.records.filter((line) => !isDropped(JSON.parse(line).bucket));
+
+    const removed = await dropOldHours(store, { sourceId, keepHours: keepDays * 24 });
+    expect(removed).toBe(before.records.length - keptRecords.length);
+    expect((await covered("hour")).sort()).toEqual(kept);
+    expect(await records()).toEqual(keptRecords);
+    expect(await everything()).toEqual(before.shown);
+    // What a round keeps up to date is younger than what is dropped: it asks for the same as before.
+    expect(await plan()).toEqual(before.plan);
+    expect(await dropOldHours(store, { sourceId, keepHours: keepDays * 24 })).toBe(0);
+  };
+  await fc.assert(
+    fc.asyncProperty(fc.array(load, { minLength: 1, maxLength: 12, size: "max" }), fc.nat(DAYS + 2), holds),
+    { numRuns: 25 },
+  );
+});

@@ -1,0 +1,125 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { askAgainAfterOutage } from "../../../src/store/outage.ts";
+import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
+
+/** Which failures are asked again before their time, by a ledger written out by hand. Minutes are of before now. */
+
+const WORKSPACES = ["w1", "w2", "w3"];
+
+let bundle: Awaited<ReturnType<typeof setupStore>>;
+let sourceId: number;
+
+beforeEach(async () => {
+  bundle = await setupStore();
+  sourceId = await enterSource(bundle, { workspaceIds: WORKSPACES, dataStart: FIRST_DAY });
+});
+
+/** A request of the first day by project, one minute long. */
+async function fetched(minutesAgo: number, outcome: string, code?: string, day = 0): Promise<void> {
+  await bundle.reader.query(
+    `INSERT INTO usage.fetch (source_id, purpose, group_by, stride, period_start, period_end, workspaces, fetched_at,
+       finished_at, outcome, code)
+     SELECT $1, 'load', 'project', 'day', d, d + interval '1 day', 1, at,
+            CASE WHEN $3 <> 'running' THEN at + interval '1 minute' END, $3, $4
+     FROM (SELECT now() - make_interval(mins => $2) AS at, to_timestamp($5) + make_interval(days => $6) AS d) x`,
+    [sourceId, minutesAgo, outcome, code ?? null, FIRST_DAY / 1000, day],
+  );
+}
+
+/** A slice of that day that gave up: attempts, a minute apart, the last of them so many minutes ago. */
+async function gaveUp(
+  minutesAgo: number,
+  { code = "server_error", attempts = 3, workspace = "w1", day = 0 } = {},
+): Promise<void> {
+  for (let back = attempts - 1; back >= 0; back--) await fetched(minutesAgo + back, "failed", code, day);
+  await bundle.reader.query(
+    `INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, fetch_number,
+       failed_at, retry_at)
+     SELECT c.scope_id, d, d + interval '1 day', 'failed', $2, 'no answer', 1,
+            (SELECT max(fetch_number) FROM usage.fetch), now() - make_interval(mins => $3), now() + interval '1 hour'
+     FROM usage.scope c JOIN usage.entity e ON e.entity_id = c.workspace_id,
+          (SELECT to_timestamp($5) + make_interval(days => $6) AS d) x
+     WHERE c.source_id = $1 AND c.group_by = 'project' AND c.stride = 'day' AND e.external_id = $4`,
+    [sourceId, code, minutesAgo, workspace, FIRST_DAY / 1000, day],
+  );
+}
+
+async function due(): Promise<string[]> {
+  const { rows } = await bundle.reader.query<{ part: string }>(
+    `SELECT e.external_id || ' ' || (f.period_start AT TIME ZONE 'UTC')::date - to_timestamp($1)::date AS part
+     FROM usage.failure f JOIN usage.scope USING (scope_id) JOIN usage.entity e ON e.entity_id = workspace_id
+     WHERE f.retry_at <= now() ORDER BY 1`,
+    [FIRST_DAY / 1000],
+  );
+  return rows.map((row) => row.part);
+}
+
+describe("after an outage", () => {
+  test.each(["server_error", "network", "timeout", "answer_cut"])(
+    "what failed with %s is due at once",
+    async (code) => {
+      await fetched(60, "loaded");
+      for (const workspace of WORKSPACES) await gaveUp(30, { code, workspace });
+      await fetched(5, "loaded");
+      expect(await askAgainAfterOutage(bundle.store.db, sourceId)).toBe(3);
+      expect(await due()).toHaveLength(3);
+      expect(await askAgainAfterOutage(bundle.store.db, sourceId)).toBe(0);
+    },
+  );
+
+  test.each(["loaded", "discarded", "unconfirmed", "unverified", "refused", "compared"])(
+    "any answer says that it is over: %s",
+    async (outcome) => {
+      for (const workspace of WORKSPACES) await gaveUp(30, { workspace });
+      await fetched(5, outcome);
+      expect(await askAgainAfterOutage(bundle.store.db, sourceId)).toBe(3);
+    },
+  );
+
+  test("a refusal of what was asked for is an answer as well", async () => {
+    for (const workspace of WORKSPACES) await gaveUp(30, { workspace });
+    await fetched(5, "failed", "request_refused");
+    expect(await askAgainAfterOutage(bundle.store.db, sourceId)).toBe(3);
+  });
+});
+
+test("while nothing is answered, the newest part alone goes to find out", async () => {
+  for (const day of [0, 2, 1]) await gaveUp(30, { day });
+  await fetched(5, "failed", "server_error");
+  await fetched(4, "running");
+  expect(await askAgainAfterOutage(bundle.store.db, sourceId)).toBe(1);
+  const { rows } = await bundle.reader.query(
+    "SELECT period_start = (SELECT max(period_start) FROM usage.failure) AS newest FROM usage.failure WHERE retry_at <= now()",
+  );
+  expect(rows).toEqual([{ newest: true }]);
+});
+
+describe("keeps its time", () => {
+  test.each(["request_refused", "answer_invalid", "rate_limited", "slice_poisoned"])(
+    "what failed with %s",
+    async (code) => {
+      await gaveUp(30, { code });
+      await fetched(5, "loaded");
+      expect(await askAgainAfterOutage(bundle.store.db, sourceId)).toBe(0);
+    },
+  );
+
+  // Attempts 32, 31 and 30 minutes ago; a request is answered a minute after it was sent.
+  test.each([
+    { answered: "before the first attempt", minutesAgo: 34, released: 1 },
+    { answered: "after the first attempt, though sent before", minutesAgo: 33, released: 0 },
+    { answered: "between them", minutesAgo: 31, released: 0 },
+    { answered: "after the last one", minutesAgo: 29, released: 1 },
+  ])("what failed alone: another was answered $answered", async ({ minutesAgo, released }) => {
+    await gaveUp(30);
+    await fetched(minutesAgo, "loaded", undefined, 3);
+    await fetched(5, "loaded", undefined, 3);
+    expect(await askAgainAfterOutage(bundle.store.db, sourceId)).toBe(released);
+  });
+
+  test("what failed at another source", async () => {
+    await gaveUp(30);
+    await fetched(5, "loaded");
+    expect(await askAgainAfterOutage(bundle.store.db, sourceId + 1)).toBe(0);
+  });
+});

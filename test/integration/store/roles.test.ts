@@ -1,0 +1,60 @@
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { startLocalPostgres } from "../../../src/services/local-postgres.ts";
+import { usageEtl } from "../../support/cli.ts";
+
+/** Roles belong to a whole server, so these tests have one of their own. */
+
+test("migrate by a role that may not create roles prints what a superuser must run, and goes on", async ({
+  skip,
+}) => {
+  const { PATH = "" } = process.env;
+  const server = await startLocalPostgres({ dataDir: undefined, say: () => {}, env: { PATH } });
+  if (server === undefined) return skip("no Postgres of our own can be started here");
+  onTestFinished(() => server.close());
+  const superuser = new pg.Client({ connectionString: server.url });
+  await superuser.connect();
+  onTestFinished(() => superuser.end());
+  await superuser.query("CREATE ROLE loader LOGIN PASSWORD 'loader' NOCREATEROLE");
+  await superuser.query("CREATE DATABASE usage OWNER loader");
+  const url = new URL(server.url);
+  Object.assign(url, { username: "loader", password: "loader", pathname: "/usage" });
+  const environment = { DATABASE_URL: url.href };
+
+  for (const applied of [true, false]) {
+    const { code, stdout, stderr } = await usageEtl(["migrate", "--json"], environment);
+    expect(code).toBe(0);
+    const said = JSON.parse(stdout);
+    expect(said.applied.length > 0).toBe(applied);
+    expect(said.missingRoles).toEqual([
+      "CREATE ROLE usage_reader NOLOGIN;",
+      "CREATE ROLE usage_reader_masked NOLOGIN;",
+    ]);
+    expect(stderr).toContain("A superuser must run");
+    for (const statement of said.missingRoles) expect(stderr).toContain(statement);
+  }
+  // Schema and views are there, for whoever owns them.
+  const loader = new pg.Client({ connectionString: url.href });
+  await loader.connect();
+  onTestFinished(() => loader.end());
+  const figures = "SELECT count(*)::integer AS days FROM reporting.fct_usage_workspace_daily";
+  expect((await loader.query(figures)).rows).toEqual([{ days: 0 }]);
+
+  // One of the two is granted what is its own, while the other is still missing.
+  for (const [role, others] of [
+    ["usage_reader", ["CREATE ROLE usage_reader_masked NOLOGIN;"]],
+    ["usage_reader_masked", []],
+  ] as const) {
+    await superuser.query(`CREATE ROLE ${role} NOLOGIN`);
+    const after = await usageEtl(["migrate", "--json"], environment);
+    expect(after.code).toBe(0);
+    expect(JSON.parse(after.stdout)).toEqual({ applied: [], newer: [], missingRoles: others });
+    await superuser.query(`CREATE ROLE analyst LOGIN PASSWORD 'analyst' IN ROLE ${role}`);
+    Object.assign(url, { username: "analyst", password: "analyst" });
+    const analyst = new pg.Client({ connectionString: url.href });
+    await analyst.connect();
+    expect((await analyst.query(figures)).rows).toEqual([{ days: 0 }]);
+    await analyst.end();
+    await superuser.query("DROP ROLE analyst");
+  }
+});

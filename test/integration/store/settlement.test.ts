@@ -1,0 +1,210 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { GROUPINGS } from "../../../src/domain/record.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/domain/stride.ts";
+import type { Store } from "../../../src/store/database.ts";
+import { pruneHistory } from "../../../src/store/history.ts";
+import { noteReadable } from "../../../src/store/readable.ts";
+import { ensureScopes } from "../../../src/store/scopes.ts";
+import { registerSource } from "../../../src/store/sources.ts";
+import { knowWorkspaces } from "../../../src/store/workspaces.ts";
+import { type AnswerRow, loadRows, setupMigrated, windowOf } from "../../support/store.ts";
+
+/** What is kept of the past: when days settled, how late counts changed, and who may ask as of when. */
+
+const WORKSPACE = "00000000-0000-4000-8000-000000000001";
+const PROJECT = "00000000-0000-4000-8000-00000000000b";
+
+let store: Store;
+let sourceId: number;
+
+beforeEach(async () => {
+  ({ store } = await setupMigrated());
+  sourceId = await registerSource(store, {
+    slug: "default",
+    baseUrl: "http://platform.test",
+    dataStart: "2026-03-01",
+    hourlyHours: 24,
+    configurationDigest: "one",
+  });
+  await knowWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
+  await noteReadable(store.db, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
+  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
+});
+
+const rows = (text: string, values: unknown[] = []) =>
+  store.transaction(async ({ client }) => (await client.query(text, values)).rows);
+
+const load = (from: string, to: string, given: readonly AnswerRow[], settleAfterMs = 0) =>
+  loadRows(store, {
+    sourceId,
+    groupBy: "project",
+    workspaceId: WORKSPACE,
+    window: windowOf("day", from, to),
+    rows: given,
+    settleAfterMs,
+  });
+
+const iso = (instant: number) => new Date(instant).toISOString();
+
+describe("what was settled", () => {
+  test("stays settled when USAGE_SETTLE_AFTER grows, so that its changes stay restatements", async () => {
+    await load("2026-03-01", "2026-03-03", [["2026-03-02", PROJECT, 5]]);
+    const again = await load("2026-03-01", "2026-03-05", [["2026-03-02", PROJECT, 6]], 100_000 * DAY_MS);
+    expect(again).toMatchObject({ outcome: "loaded", updated: 1, restated: 1 });
+    expect(
+      await rows(
+        "SELECT (period_start AT TIME ZONE 'UTC')::date::text AS from, (period_end AT TIME ZONE 'UTC')::date::text AS to, settled FROM usage.coverage ORDER BY 1",
+      ),
+    ).toEqual([
+      { from: "2026-03-01", to: "2026-03-03", settled: true },
+      { from: "2026-03-03", to: "2026-03-05", settled: false },
+    ]);
+  });
+
+  test("is noted once, by the load that settled it first", async () => {
+    await load("2026-03-01", "2026-03-03", []);
+    const [first] = await rows("SELECT settled_at FROM usage.settlement");
+    await load("2026-03-01", "2026-03-04", [["2026-03-03", PROJECT, 1]]);
+    const noted = await rows(
+      "SELECT (period_start AT TIME ZONE 'UTC')::date::text AS from, (period_end AT TIME ZONE 'UTC')::date::text AS to, settled_at FROM usage.settlement ORDER BY 1",
+    );
+    expect(noted).toMatchObject([
+      { from: "2026-03-01", to: "2026-03-03", settled_at: first?.settled_at },
+      { from: "2026-03-03", to: "2026-03-04" },
+    ]);
+    expect(noted[1]?.settled_at.getTime()).toBeGreaterThanOrEqual(first?.settled_at.getTime());
+  });
+});
+
+describe("as of", () => {
+  const call = "SELECT usage_date::text, project_id, traces FROM reporting.usage_project_daily_as_of($1)";
+
+  /** As if everything so far had happened two hours ago. */
+  const letTwoHoursPass = () =>
+    rows(`
+      WITH a AS (UPDATE usage.settlement SET settled_at = settled_at - interval '2 hours')
+      UPDATE usage.restatement SET restated_at = restated_at - interval '2 hours'`);
+
+  test("a reader is told what was stored, and reads nothing else", async () => {
+    await load("2026-03-01", "2026-03-02", [["2026-03-01", PROJECT, 5]]);
+    await letTwoHoursPass();
+    await load("2026-03-01", "2026-03-02", [["2026-03-01", PROJECT, 7]]);
+    const asReader = (text: string, at: number) =>
+      store.transaction(async ({ client }) => {
+        await client.query("SET LOCAL ROLE usage_reader");
+        return (await client.query(text, [iso(at)])).rows;
+      });
+    const hourAgo = Date.now() - HOUR_MS;
+    expect(await asReader(call, hourAgo)).toEqual([
+      { usage_date: "2026-03-01", project_id: PROJECT, traces: 5 },
+    ]);
+    expect(await asReader(call, hourAgo - 2 * HOUR_MS)).toEqual([]);
+    await expect(asReader("SELECT * FROM usage.daily_as_of($1, 'project')", hourAgo)).rejects.toThrow(
+      /permission denied/,
+    );
+  });
+
+  test("days without usage are zeros by workspace", async () => {
+    await loadRows(store, {
+      sourceId,
+      groupBy: "workspace",
+      workspaceId: WORKSPACE,
+      window: windowOf("day", "2026-03-01", "2026-03-03"),
+      rows: [["2026-03-02", WORKSPACE, 9]],
+    });
+    await letTwoHoursPass();
+    expect(
+      await rows(
+        "SELECT usage_date::text, traces FROM reporting.usage_workspace_daily_as_of($1) ORDER BY 1",
+        [iso(Date.now() - HOUR_MS)],
+      ),
+    ).toEqual([
+      { usage_date: "2026-03-01", traces: 0 },
+      { usage_date: "2026-03-02", traces: 9 },
+    ]);
+  });
+
+  test.each([
+    ["19 minutes ago", () => iso(Date.now() - 19 * 60_000), /too young/],
+    ["null", () => null, /is null/],
+  ])("%s is refused", async (_, at, message) => {
+    await expect(rows(call, [at()])).rejects.toThrow(message);
+  });
+
+  test("21 minutes ago is answered", async () => {
+    expect(await rows(call, [iso(Date.now() - 21 * 60_000)])).toEqual([]);
+  });
+
+  test("history that was let go is refused, and what is kept answers as before", async () => {
+    await load("2026-03-01", "2026-03-02", [["2026-03-01", PROJECT, 5]]);
+    await load("2026-03-01", "2026-03-02", [["2026-03-01", PROJECT, 6]]);
+    await load("2026-03-02", "2026-03-03", []);
+    // As if that was 50 days ago, the source older still; the next load is of today.
+    await rows(`
+      WITH a AS (UPDATE usage.settlement SET settled_at = settled_at - interval '50 days'),
+           b AS (UPDATE usage.restatement SET restated_at = restated_at - interval '50 days')
+      UPDATE usage.source SET created_at = created_at - interval '60 days'`);
+    await load("2026-03-01", "2026-03-02", [["2026-03-01", PROJECT, 8]]);
+    const tenDaysAgo = iso(Date.now() - 10 * DAY_MS);
+    const before = await rows(call, [tenDaysAgo]);
+    expect(before).toEqual([{ usage_date: "2026-03-01", project_id: PROJECT, traces: 6 }]);
+
+    expect(await pruneHistory(store, { sourceId, keepDays: 30 })).toMatchObject({
+      restatements: 1,
+      settlements: 1,
+    });
+    expect(await rows(call, [tenDaysAgo])).toEqual(before);
+    await expect(rows(call, [iso(Date.now() - 31 * DAY_MS)])).rejects.toThrow(/history kept begins/);
+  });
+});
+
+describe("late changes", () => {
+  const late = () =>
+    rows(
+      "SELECT stride, was_settled, age_hours, changes, traces_moved FROM usage.late_change ORDER BY was_settled, age_hours",
+    );
+  /** Days that ended so many hours ago, in the answer at hand. */
+  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const day = (ago: number) => iso(today - ago * DAY_MS).slice(0, 10);
+
+  test("are counted by age, and by whether the count was settled", async () => {
+    await load(
+      day(40),
+      day(-1),
+      [
+        [day(40), PROJECT, 5],
+        [day(3), PROJECT, 10],
+      ],
+      20 * DAY_MS,
+    );
+    await load(
+      day(40),
+      day(-1),
+      [
+        [day(40), PROJECT, 7],
+        [day(3), PROJECT, 4],
+        [day(2), PROJECT, 1],
+      ],
+      20 * DAY_MS,
+    );
+    const hoursToday = Math.floor((Date.now() - today) / HOUR_MS);
+    const classOf = (hours: number) =>
+      [1, 2, 3, 6, 12, 24, 36, 48, 72, 96, 120, 144, 168].find((end) => hours < end);
+    const found = await late();
+    expect(found.filter((one) => one.was_settled)).toEqual([
+      { stride: "day", was_settled: true, age_hours: 1488, changes: 1, traces_moved: 2 },
+    ]);
+    const provisional = found.filter((one) => !one.was_settled);
+    const expected = [
+      { age_hours: classOf(hoursToday + 24), traces_moved: 1 },
+      { age_hours: classOf(hoursToday + 48), traces_moved: 6 },
+    ];
+    expect(provisional).toMatchObject(expected);
+  });
+
+  test("a bucket that grew because it was not over yet is not late", async () => {
+    await load(day(0), day(-1), [[day(0), PROJECT, 5]], DAY_MS);
+    await load(day(0), day(-1), [[day(0), PROJECT, 7]], DAY_MS);
+    expect(await late()).toEqual([]);
+  });
+});
