@@ -1,7 +1,7 @@
 import { finishBackfills } from "../store/backfills.ts";
 import type { Store } from "../store/database.ts";
 import { feedSlices, queuedSlices, releaseSlices } from "../store/slices.ts";
-import { type FetchQueue, ticketId } from "./fetch-queue.ts";
+import { type FetchQueue, isTicketId, ticketId } from "./fetch-queue.ts";
 
 /** So many slices of a source stand in Redis at most: some 20 s of work at the default budget's pace, and under 1 MB. */
 const MOST_QUEUED = 1000;
@@ -26,13 +26,18 @@ export async function feedQueue(
   return { fed: slices.length };
 }
 
-/** Puts back what Postgres holds for queued and Redis has lost, or whose lease ran out, and ends finished backfills. */
+/**
+ * Brings the queue and Postgres together: puts back what Postgres holds for queued and Redis has lost, or whose lease
+ * ran out; takes out tickets that Postgres holds for queued no longer (their backfill was paused or cancelled), since
+ * each would cost a place in the rate budget only to be found gone. Ends finished backfills.
+ */
 export async function sweepQueue(
   store: Store,
   sweep: { sourceId: number; queue: FetchQueue },
-): Promise<{ requeued: number; finishedBackfills: number }> {
-  const queued = await queuedSlices(store.db, sweep.sourceId);
-  const present = queued.length === 0 ? new Set<string>() : await sweep.queue.present();
+): Promise<{ requeued: number; removed: number; finishedBackfills: number }> {
+  const { sourceId, queue } = sweep;
+  const queued = await queuedSlices(store.db, sourceId);
+  const present = await queue.present();
   const lost = queued.filter((slice) => slice.expired || !present.has(ticketId(slice)));
   if (lost.length > 0) {
     await releaseSlices(
@@ -40,6 +45,9 @@ export async function sweepQueue(
       lost.map((slice) => slice.sliceId),
     );
   }
+  // Asked once more: Postgres commits before tickets are added, so what was fed meanwhile is in this answer.
+  const held = new Set((await queuedSlices(store.db, sourceId)).map(ticketId));
+  const removed = await queue.remove([...present].filter((id) => isTicketId(id) && !held.has(id)));
   const finished = await finishBackfills(store.db);
-  return { requeued: lost.length, finishedBackfills: finished.length };
+  return { requeued: lost.length, removed, finishedBackfills: finished.length };
 }

@@ -10,9 +10,16 @@ export interface FetchQueue {
   add(tickets: readonly Ticket[]): Promise<void>;
   /** Ids of the tickets that wait, are delayed or at work. */
   present(): Promise<Set<string>>;
+  /** Takes tickets out, but for those at work; returns how many. */
+  remove(ids: readonly string[]): Promise<number>;
 }
 
 /** The id under which a ticket stands in the queue: another one each time the slice is fed. */
 export function ticketId({ sliceId, generation }: Pick<Ticket, "sliceId" | "generation">): string {
   return `${sliceId}-${generation}`;
+}
+
+/** Whether an id is one that `ticketId` gives: what a person or another release put into the queue is not ours to judge. */
+export function isTicketId(id: string): boolean {
+  return /^\d+-\d+$/.test(id);
 }

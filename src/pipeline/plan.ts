@@ -63,11 +63,16 @@ function doneParts(state: ScopeState): Interval[] {
   ]);
 }
 
+/** What of a source decides what a round keeps. */
+type Demanding = Pick<OpenSource, "facts" | "probes" | "dataStart"> & {
+  readonly settings: Pick<OpenSource["settings"], "hourlyForMs">;
+};
+
 /**
  * What a round keeps: `day` for all time, `hour` for the last `USAGE_HOURLY_FOR`. Where the server refuses an end in
  * the future, both end with their last whole bucket, and the day under way is known by its hours.
  */
-export function routineDemand(source: OpenSource, now: number): PlanRequest["wanted"] {
+export function routineDemand(source: Demanding, now: number): PlanRequest["wanted"] {
   const future = !source.facts.has("no_future_end");
   const endOn = (gridMs: number) => (future ? ceilToGrid(now, gridMs) : floorToGrid(now, gridMs));
   const hoursFrom = floorToGrid(now - source.settings.hourlyForMs, DAY_MS);
@@ -81,7 +86,7 @@ export function routineDemand(source: OpenSource, now: number): PlanRequest["wan
 type Want = PlanRequest["wanted"][number];
 
 /** Nothing of a stride that the server does not answer in, but its newest whole bucket where the daily probe is due. */
-function askable(source: OpenSource, want: Want): Want[] {
+function askable(source: Demanding, want: Want): Want[] {
   const fact = `no_${want.stride}` as const;
   if (!source.facts.has(fact)) return [want];
   if (!source.probes.has(fact)) return [];

@@ -1,19 +1,40 @@
 import type { EmailPolicy } from "../config.ts";
 import { compactCoverage } from "../store/compact.ts";
 import type { Store } from "../store/database.ts";
+import { healSettlement, pruneHistory } from "../store/history.ts";
+import { dropOldHours } from "../store/hourly-keep.ts";
 import { forgetUserNames, pruneFetches, pruneSlices } from "../store/prune.ts";
 
 /** No answer is on its way for so long: settled coverage older than this is joined into few fragments. */
 const COMPACT_AFTER_DAYS = 7;
 
+type Pruned = {
+  readonly fetches: number;
+  readonly slices: number;
+  readonly fragments: number;
+  readonly restatements: number;
+  readonly userNames: number;
+  readonly hours: number;
+};
+
+interface Retention {
+  readonly sourceId: number;
+  readonly keepDays: number;
+  /** Undefined: for good. */
+  readonly keepHours?: number | undefined;
+  readonly userEmail: EmailPolicy;
+}
+
 /**
- * Keeps the ledgers bounded: requests and finished backfill slices older than so many days go, and
- * addresses of users that `USAGE_USER_EMAIL` no longer lets in. Figures are untouched.
+ * Keeps the ledgers bounded: requests, finished backfill slices and restatements older than so many days go, and
+ * addresses of users that `USAGE_USER_EMAIL` no longer lets in. Hours go where their day is loaded. No figure of a day
+ * changes.
  */
 export async function pruneLedgers(
   store: Store,
-  { sourceId, keepDays, userEmail }: { sourceId: number; keepDays: number; userEmail: EmailPolicy },
-): Promise<{ fetches: number; slices: number; fragments: number; userNames: number }> {
+  { sourceId, keepDays, keepHours, userEmail }: Retention,
+): Promise<Pruned> {
+  await healSettlement(store.db, sourceId);
   return {
     userNames:
       userEmail === "keep"
@@ -22,5 +43,7 @@ export async function pruneLedgers(
     fragments: await compactCoverage(store, { sourceId, olderThanDays: COMPACT_AFTER_DAYS }),
     fetches: await pruneFetches(store.db, { sourceId, keepDays }),
     slices: await pruneSlices(store.db, { sourceId, keepDays }),
+    restatements: (await pruneHistory(store, { sourceId, keepDays })).restatements,
+    hours: keepHours === undefined ? 0 : await dropOldHours(store, { sourceId, keepHours }),
   };
 }

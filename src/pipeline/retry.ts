@@ -23,8 +23,10 @@ export async function withRetries<T>(
     ...(deps.signal === undefined ? {} : { signal: deps.signal }),
     shouldRetry: ({ error }) => error instanceof EtlError && error.retryable,
     onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
-      if (!(error instanceof EtlError) || !error.retryable || retriesLeft === 0) return;
+      if (!(error instanceof EtlError) || !error.retryable) return;
       const ms = pauseOf(error, attemptNumber);
+      if (isRateLimit(error)) await deps.holdBack?.(ms);
+      if (retriesLeft === 0) return;
       deps.log.info(
         { code: error.code, reason: error.message, attempt: attemptNumber, waitMs: ms },
         "trying again",
@@ -32,6 +34,12 @@ export async function withRetries<T>(
       await deps.clock.wait(ms, deps.signal);
     },
   });
+}
+
+/** Whether the platform answered 429, itself or beneath what failed by it. */
+function isRateLimit(error: EtlError): boolean {
+  const said = error instanceof PlatformError ? error : error.cause;
+  return said instanceof PlatformError && said.status === 429;
 }
 
 /** Milliseconds to wait after the n-th failed attempt. */

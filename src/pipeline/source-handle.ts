@@ -46,3 +46,19 @@ export function createSourceHandle(deps: SourceDeps, roundMs: number): SourceHan
     openForRound: async () => ((await isRefusedLately(await known())) ? undefined : renew()),
   };
 }
+
+/** The same source for slices that the queue has let through: it counted their requests, and it tries them again. */
+export function withinQueue(handle: SourceHandle): SourceHandle {
+  const through = (source: OpenSource): OpenSource => {
+    const { holdBack: _, ...rest } = source;
+    return { ...rest, attempts: 1, admit: async () => {} };
+  };
+  return {
+    known: handle.known,
+    open: async () => through(await handle.open()),
+    openForRound: async () => {
+      const source = await handle.openForRound();
+      return source && through(source);
+    },
+  };
+}

@@ -27,6 +27,7 @@ export interface SourceDeps {
   readonly settings: {
     readonly settleAfterMs: number;
     readonly hourlyForMs: number;
+    readonly syncEveryMs: number;
     readonly userEmail: EmailPolicy;
   };
   readonly log: Logger;
@@ -35,6 +36,8 @@ export interface SourceDeps {
   readonly attempts: number;
   /** Resolves when the source's rate budget has room for one more request. */
   readonly admit: () => Promise<void>;
+  /** Called with a 429's pause, before it is waited for: the limit is the whole key's. Default: nobody else is held back. */
+  readonly holdBack?: (ms: number) => Promise<void>;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -101,7 +104,7 @@ export interface EnteredSource {
 
 /** Enters the source, or brings its row up to date, without asking the platform. */
 export async function enterSource({ store, config, settings }: SourceDeps): Promise<EnteredSource> {
-  await liftFetchNumbers(store.db);
+  await liftFetchNumbers(store);
   const sourceId = await registerSource(store, {
     slug: config.slug,
     baseUrl: config.baseUrl,
@@ -220,23 +223,35 @@ async function takeIn(deps: SourceDeps, sourceId: number, listing: Listing): Pro
 function evidenceOf(open: Omit<OpenSource, "evidence">): Evidence {
   // At first contact the listing has just been read; without one nothing has been asked yet.
   let renewedAt = open.facts.has("no_listing") ? Number.NEGATIVE_INFINITY : open.clock.now();
-  let running: Promise<void> | undefined;
+  let [running, next]: (Promise<void> | undefined)[] = [];
   const look = async () => {
     const listing = open.facts.has("no_listing") ? undefined : await askForListing(open);
     if (listing === undefined) await askByUsage(open);
     else await takeIn(open, open.sourceId, listing);
     renewedAt = open.clock.now();
   };
-  const renew = () => {
-    running ??= look().finally(() => {
+  const begin = () => {
+    running = look().finally(() => {
       running = undefined;
     });
     return running;
   };
+  // A look that has begun already may be older than what the caller holds against it: one that begins afterwards is shared
+  // by all who wait for it.
+  const renew = () => {
+    if (running === undefined) return begin();
+    next ??= running
+      .catch(() => {})
+      .then(() => {
+        next = undefined;
+        return begin();
+      });
+    return next;
+  };
   return {
     renew,
     fresh: async () => {
-      if (open.clock.now() - renewedAt > READABLE_FOR_MS / 2) await renew();
+      if (open.clock.now() - renewedAt > READABLE_FOR_MS / 2) await (running ?? renew());
     },
   };
 }

@@ -76,7 +76,7 @@ describe("clean data", () => {
 });
 
 describe("a difference", () => {
-  test("in a changed, a missing and an extra row is found with its kind, kept, and closed by a repair", async () => {
+  test("in a changed, a missing and an extra row is found with its kind, kept, and mended by a repair", async () => {
     const bench = await setup({ workspaces: [0, 1] });
     await bench.sync();
     const before = await dump(bench);
@@ -121,7 +121,7 @@ describe("a difference", () => {
     expect(repaired.repaired?.differences).toBe(found.differences.length);
     expect(repaired.differences).toEqual([]);
     expect(await kept("open")).toEqual([]);
-    expect((await kept("closed")).length).toBe(found.differences.length);
+    expect((await kept("repaired")).length).toBe(found.differences.length);
     const after = await dump(bench);
     expect(after.records).toEqual(before.records);
     expect(after.coverage).toEqual(before.coverage);

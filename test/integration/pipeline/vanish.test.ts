@@ -61,6 +61,20 @@ test("where every row of a window vanishes, only a second fetch that agrees reti
   expect(outcomes.find(({ outcome }) => outcome === "unconfirmed")?.n).toBe(planned);
 });
 
+test("evidence that was being renewed already is not taken for newer", async () => {
+  const { standin, open } = await setup({ workspaces: [0] });
+  const source = await open();
+  const listings = () =>
+    standin.requests.recent.filter(({ url }) => url.startsWith("/api/v1/workspaces")).length;
+  const before = listings();
+  const first = source.evidence.renew();
+  // As of two slices that found their windows emptied while the listing of a third was on its way.
+  await Promise.all([first, source.evidence.renew(), source.evidence.renew()]);
+  expect(listings() - before).toBe(2);
+  await source.evidence.renew();
+  expect(listings() - before).toBe(3);
+});
+
 test("a first empty answer that the second one takes back retires nothing", async () => {
   const bench = await setup({ workspaces: [0] });
   await bench.sync();

@@ -1,0 +1,160 @@
+import { request } from "undici";
+import { EtlError } from "../errors.ts";
+import { type AlertFacts, type AlertKind, alertFacts, noteTold, toldAlerts } from "../store/alerts.ts";
+import type { EnteredSource } from "./source.ts";
+
+/** One thing that the webhook is told of. */
+interface Alert {
+  readonly source: string;
+  readonly alert: AlertKind;
+  readonly state: "firing" | "cleared";
+  readonly count: number;
+  readonly message: string;
+}
+
+export interface AlertSettings {
+  readonly slug: string;
+  /** Undefined: nobody is told. */
+  readonly webhookUrl: string | undefined;
+  /** Silence that is no news any more. */
+  readonly staleAfterMs: number;
+}
+
+const TIMEOUT_MS = 10_000;
+
+/**
+ * Tells the webhook what has begun, grown or ended since it was last told, in one message; nothing where nothing has.
+ * What it did not take (other than 2xx) is told again next time. The message holds counts and commands, no address and no
+ * key.
+ *
+ * Errors: `webhook_failed`.
+ */
+export async function raiseAlerts(
+  { store, sourceId }: EnteredSource,
+  settings: AlertSettings,
+): Promise<{ told: number; cleared: number }> {
+  const { webhookUrl, slug } = settings;
+  if (webhookUrl === undefined) return { told: 0, cleared: 0 };
+  const facts = await alertFacts(store.db, sourceId);
+  const before = new Map((await toldAlerts(store.db, sourceId)).map((alert) => [alert.kind, alert]));
+  const alerts: (Alert & { newest: number })[] = [];
+  for (const one of conditions(facts, settings)) {
+    const told = before.get(one.kind);
+    if (one.isFiring && (told === undefined || one.count > told.told || one.newest > told.newest)) {
+      alerts.push({ ...asAlert(slug, one), state: "firing", newest: one.newest });
+    } else if (!one.isFiring && told !== undefined) {
+      alerts.push({ ...asAlert(slug, one), state: "cleared", message: `${one.over}.`, newest: one.newest });
+    }
+  }
+  if (alerts.length === 0) return { told: 0, cleared: 0 };
+  await post(
+    webhookUrl,
+    alerts.map(({ newest: _, ...alert }) => alert),
+  );
+  await noteTold(
+    store.db,
+    alerts.map(({ alert, count, newest, state }) => ({
+      sourceId,
+      kind: alert,
+      told: count,
+      newest,
+      isOver: state === "cleared",
+    })),
+  );
+  const cleared = alerts.filter(({ state }) => state === "cleared").length;
+  return { told: alerts.length - cleared, cleared };
+}
+
+interface Condition {
+  readonly kind: AlertKind;
+  readonly isFiring: boolean;
+  /** Told again where either grows. */
+  readonly count: number;
+  readonly newest: number;
+  readonly message: string;
+  readonly over: string;
+}
+
+function conditions(facts: AlertFacts, { staleAfterMs }: AlertSettings): Condition[] {
+  const { differences, controlTotals, settledChanges, newestRestatement, quietSeconds } = facts;
+  const hours = Math.floor(quietSeconds / 3600);
+  return [
+    {
+      kind: "difference",
+      isFiring: differences.count > 0,
+      ...differences,
+      message: `${differences.count} counts differ between the platform's JSON and its CSV export, asked twice. See reporting.usage_reconciliation.`,
+      over: "JSON and CSV export agree again",
+    },
+    {
+      kind: "control_total",
+      isFiring: controlTotals.count > 0,
+      ...controlTotals,
+      message: `${controlTotals.count} totals of the platform are not the sums of its days, asked twice. See reporting.usage_reconciliation.`,
+      over: "all totals are the sums of their days again",
+    },
+    {
+      kind: "settled_changed",
+      isFiring: facts.changedLately,
+      count: settledChanges,
+      newest: newestRestatement,
+      message: `${settledChanges} settled counts changed. See reporting.usage_restatement.`,
+      over: "no settled count changed for a day",
+    },
+    {
+      kind: "stale",
+      isFiring: quietSeconds * 1000 > staleAfterMs,
+      count: 1,
+      newest: 0,
+      message: `Nothing was loaded for ${hours > 0 ? `${hours} h` : `${Math.floor(quietSeconds / 60)} min`}. See usage-etl status.`,
+      over: "usage is loaded again",
+    },
+    {
+      kind: "refused",
+      isFiring: facts.isRefused,
+      count: 1,
+      newest: 0,
+      message: "The platform refuses the key. See usage-etl status.",
+      over: "the platform takes the key again",
+    },
+  ];
+}
+
+function asAlert(source: string, { kind, count, message }: Condition): Omit<Alert, "state"> {
+  return { source, alert: kind, count, message };
+}
+
+/** A body that Slack and its like show as text, and programs read as data. */
+async function post(url: string, alerts: readonly Alert[]): Promise<void> {
+  const text = alerts
+    .map(
+      ({ source, state, message }) =>
+        `${state === "firing" ? "ALERT" : "OK"} usage-etl ${source}: ${message}`,
+    )
+    .join("\n");
+  let status: number;
+  try {
+    const answer = await request(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", "user-agent": "usage-etl" },
+      body: JSON.stringify({ text, alerts }),
+      headersTimeout: TIMEOUT_MS,
+      bodyTimeout: TIMEOUT_MS,
+    });
+    await answer.body.dump();
+    status = answer.statusCode;
+  } catch (error) {
+    // Neither the address nor the cause's own words: a webhook's address is its secret.
+    throw webhookFailed(`does not answer (${(error as { code?: string }).code ?? "no code"})`);
+  }
+  if (status < 200 || status >= 300) throw webhookFailed(`answered ${status}`);
+}
+
+function webhookFailed(what: string): EtlError {
+  return new EtlError({
+    code: "webhook_failed",
+    message: `The webhook of USAGE_ALERT_WEBHOOK_URL ${what}.`,
+    next: "Check the address with its owner; what it missed is told again within a minute.",
+    retryable: true,
+  });
+}

@@ -1,0 +1,96 @@
+import { type Reach, rangeOfReach } from "../domain/control.ts";
+import { GROUPINGS } from "../domain/record.ts";
+import { DAY_MS, floorToGrid } from "../domain/stride.ts";
+import type { Interval } from "../domain/window.ts";
+import { type CheckCounts, type Finding, knownFindings, noteCheck } from "../store/control-findings.ts";
+import { storeNow } from "../store/fetches.ts";
+import { ensureScopes, type ScopeState, scopeStates } from "../store/scopes.ts";
+import { checkGroupings } from "./grouping-totals.ts";
+import type { OpenSource } from "./source.ts";
+import { checkStrides } from "./stride-totals.ts";
+import type { TotalsRequest } from "./window-totals.ts";
+
+export { REACHES } from "../domain/control.ts";
+
+export interface TotalsResult extends CheckCounts {
+  /** The settled days that were to be proved. */
+  readonly range: Interval;
+  /** What stands after both sides were asked for once more, with the words that a reader needs. */
+  readonly findings: readonly NamedFinding[];
+  readonly failed: readonly TotalsFailure[];
+}
+
+export interface TotalsFailure {
+  readonly request: TotalsRequest;
+  readonly code: string;
+  readonly message: string;
+}
+
+interface NamedFinding extends Finding {
+  readonly groupBy: ScopeState["groupBy"];
+  readonly workspaceId: string;
+}
+
+/** What both halves of a check work with. */
+export interface CheckContext {
+  readonly source: OpenSource;
+  /** Day scopes of the source's workspaces, as they were when the check began. */
+  readonly states: readonly ScopeState[];
+  readonly settled: Interval;
+  readonly range: Interval;
+  /** Findings of earlier checks that need not be asked about again while their numbers are the same. */
+  readonly known: readonly Finding[];
+}
+
+/**
+ * Holds settled days against totals: their sums against windows of whole weeks, months and years, one request for up to
+ * a year of days, and the groupings' sums against the workspace's. Where a total differs the days are fetched once more:
+ * equal then, it was a restatement; else it is kept as a difference, on the guilty day where that can be found.
+ */
+export async function checkTotals(
+  source: OpenSource,
+  reach: Reach,
+  onProgress: (progress: { done: number; total: number }) => void = () => {},
+): Promise<TotalsResult> {
+  const { sourceId, store, dataStart } = source;
+  const now = await storeNow(store.db);
+  const settled = { start: dataStart, end: floorToGrid(now - source.settings.settleAfterMs, DAY_MS) };
+  const range = rangeOfReach(reach, settled);
+  if (range.start >= range.end) return { ...NOTHING, range, findings: [], failed: [] };
+  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day"] });
+  const all = await scopeStates(store.db, { sourceId, groupings: GROUPINGS, strides: ["day"] });
+  const ids = new Set(source.workspaces.map((w) => w.workspaceId));
+  const states = all.filter((state) => ids.has(state.workspaceId));
+  // Which side is wrong is not known, and the days are not asked for again: the widest check does that, to see them healed.
+  const known = reach === "all" ? [] : await knownFindings(store.db, sourceId);
+  const context: CheckContext = { source, states, settled, range, known };
+
+  const strides = await checkStrides(context, onProgress);
+  const groupings = await checkGroupings(context);
+  const byId = new Map(states.map((state) => [state.scopeId, state]));
+  const findings = [...strides.findings, ...groupings.findings].flatMap((finding) => {
+    const state = byId.get(finding.scopeId);
+    return state === undefined
+      ? []
+      : [{ ...finding, groupBy: state.groupBy, workspaceId: state.workspaceId }];
+  });
+  const counts: CheckCounts = {
+    requests: strides.requests + groupings.requests,
+    daysProved: strides.daysProved,
+    daysWaiting: strides.daysWaiting,
+    restated: strides.restated + groupings.restated,
+    differences: findings.filter((finding) => finding.state === "platform_disagrees").length,
+    failures: strides.failed.length + groupings.refetchFailures + strides.refetchFailures,
+  };
+  await noteCheck(store.db, { sourceId, range, counts });
+  return { ...counts, range, findings, failed: strides.failed };
+}
+
+const NOTHING: CheckCounts = {
+  requests: 0,
+  daysProved: 0,
+  daysWaiting: 0,
+  restated: 0,
+  differences: 0,
+  failures: 0,
+};

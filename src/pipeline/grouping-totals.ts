@@ -1,0 +1,50 @@
+import { type Finding, keepFindings } from "../store/control-findings.ts";
+import { compareGroupings, type GroupingDifference } from "../store/control-totals.ts";
+import { drawStamp } from "../store/fetches.ts";
+import type { CheckContext } from "./control-totals.ts";
+import { refetchDays } from "./refetch-days.ts";
+
+/**
+ * Holds the sums by project, user and key against those by workspace, day by day. Both sides of a day that differs are
+ * fetched once more. A workspace that has more than its grouping names is no fault: the rest is shown as unattributed.
+ */
+export async function checkGroupings({ source, states, range, known }: CheckContext): Promise<{
+  requests: number;
+  restated: number;
+  findings: Finding[];
+  refetchFailures: number;
+}> {
+  const { store, sourceId } = source;
+  const before = await compareGroupings(store, { sourceId, range });
+  const isKnown = (one: GroupingDifference) =>
+    known.some(
+      (finding) =>
+        finding.kind === "grouping_total" &&
+        finding.scopeId === one.scopeId &&
+        finding.start === one.start &&
+        finding.storedTraces === one.storedTraces &&
+        finding.controlTraces === one.controlTraces,
+    );
+  const doubtful = before.differences.filter((one) => !isKnown(one));
+  const refetched = await refetchDays(
+    source,
+    states,
+    doubtful.flatMap(({ scopeId, totalScopeId, start, end }) => [
+      { scopeId, start, end },
+      { scopeId: totalScopeId, start, end },
+    ]),
+  );
+  const after = doubtful.length === 0 ? before : await compareGroupings(store, { sourceId, range });
+  const findings = after.differences.map(
+    ({ totalScopeId: _, ...one }): Finding => ({
+      ...one,
+      kind: "grouping_total",
+      state: (one.controlTraces ?? 0) > (one.storedTraces ?? 0) ? "unattributed" : "platform_disagrees",
+    }),
+  );
+  const { fetchNumber } = await drawStamp(store.db);
+  const compared = states.map(({ scopeId }) => ({ scopeId, period: range }));
+  await keepFindings(store, { kind: "grouping_total", compared, fetchNumber }, findings);
+  const { requests, restated, failed } = refetched;
+  return { requests, restated, findings, refetchFailures: failed };
+}

@@ -1,0 +1,71 @@
+import { PlatformError } from "../errors.ts";
+import type { DeploymentClients } from "../platform/source-client.ts";
+
+interface Traffic {
+  readonly deployment: Pick<DeploymentClients, "threads" | "a2a">;
+  readonly assistantId: string;
+  /** Stands in every text that is sent. */
+  readonly mark: string;
+  /** Called before each trace is made. */
+  readonly expect: (traces: number) => Promise<void>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const PLAIN_RUNS = 2;
+/** A run that is long under way when it is rolled back, on the stand-in's assistant; others read over it. */
+const SLOW = "delay=60000";
+/** How long one run may take. */
+const RUN_WITHIN_MS = 120_000;
+
+/** So many traces at most: plain runs, two of a rollback, two of A2A. */
+export const PROBE_TRACES = PLAIN_RUNS + 2 + 2;
+
+/**
+ * Sends the probe's traffic, one after another, each awaited: plain runs, a run that is rolled back once it has begun and
+ * the run that does so, and, where the deployment has A2A, one message sent and one streamed. Nothing is sent twice.
+ */
+export async function sendProbeTraffic({
+  deployment,
+  assistantId,
+  mark,
+  expect,
+  signal,
+}: Traffic): Promise<void> {
+  const { threads, a2a } = deployment;
+  const start = async (threadId: string, text: string, strategy?: "rollback") => {
+    await expect(1);
+    return threads.createRun({ threadId, assistantId, text: `${mark}: ${text}`, strategy }, { signal });
+  };
+  const within = { withinMs: RUN_WITHIN_MS, signal };
+  for (let i = 1; i <= PLAIN_RUNS; i++) {
+    const { threadId } = await threads.createThread({ signal });
+    await threads.join(await start(threadId, `plain run ${i}`), within);
+  }
+  const { threadId } = await threads.createThread({ signal });
+  // A run that has not begun costs nothing: only one that has is a trace that must be billed.
+  await threads.waitForStart(await start(threadId, `to be rolled back ${SLOW}`), within);
+  await threads.join(await start(threadId, "rolls back", "rollback"), within);
+
+  if (!(await speaksA2a(deployment, assistantId, signal))) return;
+  await expect(1);
+  await a2a.send({ assistantId, text: `${mark}: sent` }, within);
+  await expect(1);
+  for await (const event of a2a.stream({ assistantId, text: `${mark}: streamed` }, { signal })) {
+    if (event.final) return;
+  }
+}
+
+/** `http.disable_a2a` takes the card away with the endpoint; a card costs nothing. */
+async function speaksA2a(
+  { a2a }: Traffic["deployment"],
+  assistantId: string,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  try {
+    await a2a.card(assistantId, { signal });
+    return true;
+  } catch (error) {
+    if (error instanceof PlatformError && error.status === 404) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,139 @@
+import { DAY_MS } from "../domain/stride.ts";
+import { EtlError, UsageError } from "../errors.ts";
+import type { DeploymentClients } from "../platform/source-client.ts";
+import { storeNow } from "../store/fetches.ts";
+import {
+  enterProbe,
+  expectTraces,
+  keepBaseline,
+  type OpenProbe,
+  openProbeOf,
+  startWaiting,
+} from "../store/probes.ts";
+import { readForProbe, theProject } from "./probe-reading.ts";
+import { PROBE_TRACES, sendProbeTraffic } from "./probe-traffic.ts";
+import { conclude, type ProbeProgress, type ProbeResult, waitUntilBilled } from "./probe-verdict.ts";
+import type { OpenSource } from "./source.ts";
+
+export { PROBE_TRACES, type ProbeProgress, type ProbeResult };
+
+export interface ProbeRequest {
+  readonly deployment: Pick<DeploymentClients, "threads" | "a2a">;
+  /** Name or id of the project that the deployment traces into, and nobody else. */
+  readonly project: string;
+  readonly assistantId: string;
+  readonly withinMs: number;
+}
+
+/** Sending takes a minute, and is given up after this. */
+const SEND_WITHIN_MS = 600_000;
+/** What is still `sending` after this was left behind by a process that died. */
+const SENDING_FOR_MS = 2 * SEND_WITHIN_MS;
+/** Days are answered for a month at most (platform-api.md, "Get granular usage"). */
+const TAKEN_UP_FOR_MS = 29 * DAY_MS;
+/**
+ * Sends a small known amount of traffic, waits until it is billed and holds what was billed against what was sent. Takes up
+ * a probe whose traffic another process has sent. A verdict is given only where it is sure: `inconclusive` says why not.
+ *
+ * Throws `UsageError` before anything is sent (`probe_under_way`, `probe_project_ambiguous`), and while it waits a refused
+ * key or the signal's reason: the probe is then taken up by the next call.
+ */
+export async function probeMeter(
+  source: OpenSource,
+  request: ProbeRequest,
+  onProgress: (progress: ProbeProgress) => void = () => {},
+): Promise<ProbeResult> {
+  const left = await takeUp(source);
+  if (left !== undefined) return waitUntilBilled(source, left, { resumed: true, onProgress });
+  const probeId = await enterProbe(source.store.db, { sourceId: source.sourceId, project: request.project });
+  if (probeId === undefined) throw underWay();
+  const failure = await send(source, request, probeId);
+  const probe = await requireOwn(source, probeId);
+  if (failure === undefined) return waitUntilBilled(source, probe, { resumed: false, onProgress });
+  const { error } = failure;
+  // Whether the last trace was made is not known, so nothing can be held against anything.
+  const said =
+    error instanceof EtlError
+      ? error
+      : new EtlError({ code: "probe_failed", message: String(error), next: "" });
+  const result = await conclude(source, probe, {
+    state: "inconclusive",
+    figures: [],
+    code: said.code,
+    message: said.message,
+  });
+  if (error instanceof UsageError) throw error;
+  return { ...result, resumed: false, cause: error };
+}
+
+/** Reads what is there, then sends; an error is handed back, for the probe to be ended by it. */
+async function send(
+  source: OpenSource,
+  { deployment, project, assistantId, withinMs }: ProbeRequest,
+  probeId: number,
+): Promise<{ readonly error: unknown } | undefined> {
+  const { db } = source.store;
+  try {
+    const { periodStart: start } = await requireOwn(source, probeId);
+    const workspaceIds = source.workspaces.map((w) => w.workspaceId);
+    const before = await readForProbe(source, { start, workspaceIds, project, projects: "first" });
+    const projectId = theProject(project, before.found);
+    await keepBaseline(db, { probeId, baseline: Object.fromEntries(before.byWorkspace), projectId });
+    await sendProbeTraffic({
+      deployment,
+      assistantId,
+      mark: `metering probe ${probeId}`,
+      expect: (traces) => expectTraces(db, { probeId, traces }),
+      signal: AbortSignal.any([
+        AbortSignal.timeout(SEND_WITHIN_MS),
+        ...(source.signal ? [source.signal] : []),
+      ]),
+    });
+    await startWaiting(db, { probeId, withinMs });
+    return undefined;
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Ends what is open without a verdict: the platform that it was sent to is no longer there. */
+export async function abandonProbe(source: OpenSource): Promise<void> {
+  const open = await openProbeOf(source.store.db, source.sourceId);
+  if (open === undefined) return;
+  const message = "It was given up: the platform that its traffic was sent to is gone.";
+  await conclude(source, open, { state: "inconclusive", figures: [], code: "probe_interrupted", message });
+}
+
+/** A probe that waits to be billed, if there is one; ends what a dead process left while it sent. */
+async function takeUp(source: OpenSource): Promise<OpenProbe | undefined> {
+  const open = await openProbeOf(source.store.db, source.sourceId);
+  if (open === undefined) return undefined;
+  const age = (await storeNow(source.store.db)) - open.startedAt;
+  if (open.state === "waiting" && age < TAKEN_UP_FOR_MS) return open;
+  if (open.state === "sending" && age < SENDING_FOR_MS) throw underWay();
+  await conclude(source, open, {
+    state: "inconclusive",
+    figures: [],
+    code: "probe_interrupted",
+    message:
+      open.state === "sending"
+        ? "The process ended while it sent the traffic: how much of it was made is not known."
+        : "Nobody waited for its traffic to be billed, and its days can no longer be asked for as days.",
+  });
+  return undefined;
+}
+
+/** The probe that this process entered; another may have ended it as left behind, and entered one of its own. */
+async function requireOwn(source: OpenSource, probeId: number): Promise<OpenProbe> {
+  const open = await openProbeOf(source.store.db, source.sourceId);
+  if (open?.probeId !== probeId) throw underWay();
+  return open;
+}
+
+function underWay(): UsageError {
+  return new UsageError({
+    code: "probe_under_way",
+    message: "Another process is sending a probe's traffic for this source.",
+    next: "Wait for it: view reporting.metering_probe shows its verdict.",
+  });
+}

@@ -1,0 +1,114 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { HOUR_MS } from "../../../src/domain/stride.ts";
+import { type AlertSettings, raiseAlerts } from "../../../src/pipeline/alerts.ts";
+import { type Bench, senderOn, setup } from "../../support/source.ts";
+
+/** The webhook hears of what begins, grows and ends, once each, and never of an address or a key. */
+
+let bench: Bench;
+let heard: { text: string; alerts: Record<string, unknown>[] }[];
+let answer: number;
+let settings: AlertSettings;
+
+beforeEach(async () => {
+  bench = await setup({ days: 6, workspaces: [1], hourlyForMs: HOUR_MS });
+  heard = [];
+  answer = 200;
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    if (answer < 300) heard.push(JSON.parse(Buffer.concat(chunks).toString("utf8")));
+    response.writeHead(answer).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  settings = {
+    slug: "default",
+    webhookUrl: `http://127.0.0.1:${port}/hooks/sesame`,
+    staleAfterMs: HOUR_MS,
+  };
+  await bench.sync();
+});
+
+const raise = async (changed: Partial<AlertSettings> = {}) =>
+  raiseAlerts(await bench.open(), { ...settings, ...changed });
+
+test("nothing is told where nothing is wrong, or nobody listens", async () => {
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
+  expect(await raise({ webhookUrl: undefined })).toEqual({ told: 0, cleared: 0 });
+  expect(heard).toEqual([]);
+});
+
+test("staleness is told once, and its end once", async () => {
+  await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '59 minutes'");
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '61 minutes'");
+  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  await bench.sql("UPDATE usage.coverage SET fetched_at = now()");
+  expect(await raise()).toEqual({ told: 0, cleared: 1 });
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(heard.map(({ text }) => text)).toEqual([
+    "ALERT usage-etl default: Nothing was loaded for 1 h. See usage-etl status.",
+    "OK usage-etl default: usage is loaded again.",
+  ]);
+  expect(heard[0]?.alerts).toMatchObject([{ source: "default", alert: "stale", state: "firing" }]);
+});
+
+test("each change of a settled count is news, a day without one is the end of it", async () => {
+  const day = bench.dataStart;
+  const change = async (by: number) => {
+    bench.standin.ledger.change(senderOn(bench.standin, 1, day), by);
+    await bench.fetch({
+      wanted: [{ stride: "day", range: { start: day, end: day + 24 * HOUR_MS } }],
+      reprocess: "all",
+    });
+  };
+  await change(3);
+  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(heard[0]?.alerts).toMatchObject([{ alert: "settled_changed", count: 4 }]);
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  await change(1);
+  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  await bench.sql("UPDATE usage.restatement SET restated_at = restated_at - interval '25 hours'");
+  expect(await raise()).toEqual({ told: 0, cleared: 1 });
+});
+
+test("differences are told again where one is new, not where there are fewer", async () => {
+  const differ = (state: string, ids: readonly string[]) =>
+    bench.sql(
+      `INSERT INTO usage.control_difference
+         (scope_id, kind, period_start, period_end, external_id, state, fetch_number, closed_at)
+       SELECT min(scope_id), 'stride_total', '2026-03-01Z', '2026-03-02Z', unnest($2::text[]), $1, 1,
+              CASE $1 WHEN 'closed' THEN now() END
+       FROM usage.scope
+       ON CONFLICT ON CONSTRAINT control_difference_pkey DO UPDATE SET state = excluded.state, closed_at = excluded.closed_at`,
+      [state, ids],
+    );
+  await differ("platform_disagrees", ["a", "b"]);
+  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  await differ("closed", ["a"]);
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  // As many as were told of, and one of them is another.
+  await differ("platform_disagrees", ["c"]);
+  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  await differ("unattributed", ["b", "c"]);
+  expect(await raise()).toEqual({ told: 0, cleared: 1 });
+});
+
+test("what the webhook did not take is told again, and its address stays secret", async () => {
+  await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
+  answer = 500;
+  const error = await raise().catch((thrown) => thrown);
+  expect(error).toMatchObject({ code: "webhook_failed", retryable: true });
+  const gone = await raise({ webhookUrl: "http://127.0.0.1:9/hooks/sesame" }).catch((thrown) => thrown);
+  for (const one of [error, gone])
+    expect(`${one.message} ${one.next} ${one.cause}`).not.toMatch(/sesame|127\.0/);
+  answer = 204;
+  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(JSON.stringify(heard)).not.toContain(bench.standin.apiKey);
+});

@@ -1,0 +1,292 @@
+import { expect, onTestFinished, test } from "vitest";
+import { HOUR_MS } from "../../../src/domain/stride.ts";
+import { PlatformError, UsageError } from "../../../src/errors.ts";
+import {
+  PROBE_TRACES,
+  type ProbeProgress,
+  type ProbeRequest,
+  probeMeter,
+} from "../../../src/pipeline/probe.ts";
+import type { OpenSource } from "../../../src/pipeline/source.ts";
+import { type DeploymentClients, deploymentClientsOf } from "../../../src/platform/source-client.ts";
+import type { Standin } from "../../../src/standin/server.ts";
+import { type Bench, setup as setupBench } from "../../support/source.ts";
+
+/** The probe against a meter that is right, late, wrong, busy or away. */
+
+interface ProbeBench extends Bench {
+  readonly source: OpenSource;
+  readonly deployment: DeploymentClients;
+  probe(
+    more?: Partial<ProbeRequest>,
+    onProgress?: (progress: ProbeProgress) => void,
+  ): ReturnType<typeof probeMeter>;
+  /** Changes what is billed to the probe's project in this hour. */
+  rebill(traces: number): void;
+}
+
+async function setup(how: Parameters<Bench["open"]>[0] = {}): Promise<ProbeBench> {
+  const bench = await setupBench();
+  const { standin } = bench;
+  const source = await bench.open({ config: { deploymentUrl: standin.url }, ...how });
+  const deployment = deploymentClientsOf(source.config);
+  onTestFinished(() => deployment.close());
+  const request = { deployment, project: "agent-server", assistantId: "agent", withinMs: 60_000 };
+  return {
+    ...bench,
+    source,
+    deployment,
+    probe: (more, onProgress) => probeMeter(source, { ...request, ...more }, onProgress),
+    rebill: (traces) => {
+      const project = ownProject(standin);
+      const key = standin.organisation.keys.at(-1) ?? null;
+      standin.ledger.change({ project, user: null, key, at: bench.now }, traces);
+    },
+  };
+}
+
+function ownProject({ organisation }: Standin) {
+  const project = organisation.projects.find((one) => one.name === "agent-server");
+  if (project === undefined) throw new Error("nothing was traced");
+  return project;
+}
+
+/** The deployment's clients, with something done before each run is created. */
+function withEachRun(deployment: DeploymentClients, work: () => unknown): DeploymentClients {
+  const { threads } = deployment;
+  return {
+    ...deployment,
+    threads: {
+      ...threads,
+      createRun: async (...given) => {
+        await work();
+        return threads.createRun(...given);
+      },
+    },
+  };
+}
+
+const once = (work: () => void) => {
+  let done = false;
+  return () => {
+    if (done) return;
+    done = true;
+    work();
+  };
+};
+
+test("a meter that is right: matched in every grouping, recorded, and shown to BI tools", async () => {
+  const { probe, sql, standin } = await setup();
+  const progress: ProbeProgress[] = [];
+  const result = await probe({}, (one) => progress.push(one));
+  expect(result).toMatchObject({ state: "matched", expected: PROBE_TRACES, resumed: false });
+  expect(result.figures.map(({ groupBy, billed, difference }) => [groupBy, billed, difference])).toEqual(
+    ["workspace", "project", "user", "api_key"].map((by) => [by, 6, 0]),
+  );
+  expect(result.delayMs).toBeGreaterThanOrEqual(0);
+  expect(progress.at(-1)).toMatchObject({ billed: 6, expected: 6 });
+  await sql("SET ROLE usage_reader");
+  const rows = await sql<Record<string, unknown>>("SELECT * FROM reporting.metering_probe ORDER BY group_by");
+  await sql("RESET ROLE");
+  const { id, workspace } = ownProject(standin);
+  expect(rows).toHaveLength(4);
+  expect(rows[1]).toMatchObject({
+    source_id: "default",
+    group_by: "project",
+    state: "matched",
+    project_id: id,
+    workspace_id: workspace.id,
+    expected_traces: 6,
+    billed_traces: 6,
+    others_added: 0,
+    difference: 0,
+    code: null,
+  });
+  expect(await sql("SELECT DISTINCT purpose, outcome FROM usage.fetch")).toEqual([
+    { purpose: "probe", outcome: "compared" },
+  ]);
+  // Again: what the first one was billed is not taken for this one's.
+  expect(await probe()).toMatchObject({ state: "matched", expected: 6 });
+});
+
+test("others' traffic in the workspace at the same time is told apart in the project, and bounded in the rest", async () => {
+  const { probe, deployment, standin, now } = await setup();
+  const other = standin.organisation.streams.find(
+    ({ project }) => project.workspace === standin.organisation.workspaces[0],
+  );
+  if (other === undefined) throw new Error("an empty workspace");
+  const result = await probe({
+    deployment: withEachRun(deployment, () => standin.ledger.change({ ...other, at: now }, 5)),
+  });
+  expect(result.state).toBe("matched");
+  expect(result.figures.map(({ groupBy, billed, othersAdded }) => [groupBy, billed, othersAdded])).toEqual([
+    ["workspace", 26, 20],
+    ["project", 6, 0],
+    ["user", 26, 20],
+    ["api_key", 26, 20],
+  ]);
+});
+
+test("a meter that is late: waited for, with the delay", async () => {
+  const { probe, standin, now } = await setup();
+  // The ledger shows a row from its hour's beginning on, so at that very instant nothing is shown yet.
+  const hour = Math.floor(now / HOUR_MS) * HOUR_MS;
+  standin.setClock({ frozenAt: hour });
+  const seen: number[] = [];
+  const result = await probe({}, ({ billed }) => {
+    seen.push(billed);
+    if (seen.length === 3) standin.setClock({ frozenAt: hour + 1 });
+  });
+  expect(seen.slice(0, 4)).toEqual([0, 0, 0, 6]);
+  expect(result).toMatchObject({ state: "matched", figures: [{ billed: 6 }, {}, {}, {}] });
+  expect(result.delayMs).toBeGreaterThan(0);
+});
+
+test("a trace too few is a difference at the deadline, in every grouping", async () => {
+  const { probe, rebill, sql } = await setup();
+  const result = await probe(
+    { withinMs: 1_500 },
+    once(() => rebill(-1)),
+  );
+  expect(result).toMatchObject({ state: "differs", code: "probe_differs", delayMs: null });
+  expect(result.figures.map((figure) => figure.difference)).toEqual([-1, -1, -1, -1]);
+  expect(result.message).toContain("project: 5 billed, 1 too few");
+  expect(await sql("SELECT state, billed_at FROM usage.probe")).toEqual([
+    { state: "differs", billed_at: null },
+  ]);
+});
+
+test("a trace too many is a difference as soon as it has held, though all that was sent is billed", async () => {
+  const { probe, rebill } = await setup();
+  const started = Date.now();
+  // After the first look, which finds everything right.
+  const result = await probe(
+    { withinMs: 3_600_000 },
+    once(() => rebill(1)),
+  );
+  expect(result).toMatchObject({ state: "differs" });
+  expect(result.figures.map((figure) => figure.difference)).toEqual([1, 1, 1, 1]);
+  expect(Date.now() - started).toBeLessThan(30_000);
+});
+
+test("nothing billed at all: every trace is missing", async () => {
+  const { probe, standin, now } = await setup();
+  standin.setClock({ frozenAt: Math.floor(now / HOUR_MS) * HOUR_MS });
+  const result = await probe({ withinMs: 1_000 });
+  expect(result.figures.map((figure) => figure.difference)).toEqual([-6, -6, -6, -6]);
+});
+
+test("a surplus that may be an earlier probe's late traces is no verdict", async () => {
+  const { probe, rebill } = await setup();
+  expect(
+    (
+      await probe(
+        { withinMs: 1_000 },
+        once(() => rebill(-1)),
+      )
+    ).state,
+  ).toBe("differs");
+  const result = await probe(
+    {},
+    once(() => rebill(1)),
+  );
+  expect(result).toMatchObject({ state: "inconclusive", code: "probe_earlier_late" });
+});
+
+test("without A2A the rest is probed", async () => {
+  const { probe, standin } = await setup();
+  standin.settings.http = { disable_a2a: true };
+  expect(await probe()).toMatchObject({ state: "matched", expected: 4 });
+});
+
+test("traffic that failed half way gives no verdict, is not sent again, and says why", async () => {
+  const { probe, standin, sql } = await setup();
+  // The first run is created, joined and looked at; this is the second one's creation.
+  standin.faults.script({ fault: { kind: "reset" }, match: { path: "/runs" }, skip: 3 });
+  const result = await probe();
+  expect(result).toMatchObject({ state: "inconclusive", code: "network", figures: [] });
+  expect(result.cause).toBeInstanceOf(PlatformError);
+  expect(await sql("SELECT state, expected_traces FROM usage.probe")).toMatchObject([
+    { state: "inconclusive" },
+  ]);
+  expect(await probe()).toMatchObject({ state: "matched" });
+});
+
+test("a refused deployment does not stop the source", async () => {
+  const { probe, standin, sql } = await setup();
+  standin.faults.script({ fault: { kind: "status", status: 403 }, match: { path: "/threads" } });
+  expect(await probe()).toMatchObject({ state: "inconclusive", code: "forbidden", expected: 0 });
+  expect(await sql("SELECT refused_at FROM usage.source")).toEqual([{ refused_at: null }]);
+});
+
+test("two projects of one name are refused before anything is sent", async () => {
+  const { probe, standin } = await setup();
+  await expect(probe({ project: "default" })).rejects.toThrow(
+    /2 projects are called "default"|projects are called/,
+  );
+  expect(standin.organisation.projects.some((one) => one.name === "agent-server")).toBe(false);
+});
+
+test("who is interrupted while waiting leaves the probe to the next, which sends nothing", async () => {
+  const { open, standin, sql, deployment, now } = await setup();
+  const hour = Math.floor(now / HOUR_MS) * HOUR_MS;
+  standin.setClock({ frozenAt: hour });
+  const stop = new AbortController();
+  const request = { deployment, project: "agent-server", assistantId: "agent", withinMs: 60_000 };
+  const first = await open({ signal: stop.signal });
+  await expect(probeMeter(first, request, () => stop.abort(new Error("stop")))).rejects.toThrow("stop");
+  expect(await sql("SELECT state, expected_traces FROM usage.probe")).toEqual([
+    { state: "waiting", expected_traces: 6 },
+  ]);
+  standin.setClock({ frozenAt: hour + 1 });
+  const [one, other] = await Promise.all([
+    probeMeter(await open(), request),
+    probeMeter(await open(), request),
+  ]);
+  for (const result of [one, other])
+    expect(result).toMatchObject({ state: "matched", resumed: true, expected: 6 });
+  expect(one.probeId).toBe(other.probeId);
+  expect(await sql("SELECT count(*)::integer AS figures FROM usage.probe_figure")).toEqual([{ figures: 4 }]);
+});
+
+test("one at a time; what a dead process left while sending is ended, and never compared", async () => {
+  const { probe, deployment, sql, source, open } = await setup();
+  let second: unknown;
+  const meanwhile = async () => {
+    const request = { deployment, project: "agent-server", assistantId: "agent", withinMs: 60_000 };
+    second ??= await probeMeter(await open(), request).catch((error: unknown) => error);
+  };
+  expect((await probe({ deployment: withEachRun(deployment, meanwhile) })).state).toBe("matched");
+  expect(second).toBeInstanceOf(UsageError);
+  expect(second).toMatchObject({ code: "probe_under_way" });
+
+  await sql(
+    "INSERT INTO usage.probe (source_id, project, period_start) VALUES ($1, 'x', date_trunc('day', now()))",
+    [source.sourceId],
+  );
+  await expect(probe()).rejects.toMatchObject({ code: "probe_under_way" });
+  await sql("UPDATE usage.probe SET started_at = now() - interval '21 minutes' WHERE state = 'sending'");
+  expect((await probe()).state).toBe("matched");
+  expect(await sql("SELECT code FROM usage.probe WHERE state = 'inconclusive'")).toEqual([
+    { code: "probe_interrupted" },
+  ]);
+});
+
+test("a platform that is away for a while is waited for", async () => {
+  const { probe, standin } = await setup();
+  const result = await probe(
+    {},
+    once(() => standin.faults.script({ fault: { kind: "status", status: 503 }, times: 12 })),
+  );
+  expect(result.state).toBe("matched");
+});
+
+test("a platform that goes away after all was billed: what it last said stands at the deadline", async () => {
+  const { probe, standin } = await setup();
+  const away = { fault: { kind: "status", status: 503 }, times: 100_000 } as const;
+  const result = await probe(
+    { withinMs: 700 },
+    once(() => standin.faults.script(away)),
+  );
+  expect(result).toMatchObject({ state: "matched", delayMs: expect.any(Number) });
+});
