@@ -23,7 +23,9 @@ export const extractSliceJob = defineJob({
   handle: async (context, { sliceId, generation }, job) => {
     const isLastAttempt = job.attemptsMade + 1 >= ATTEMPTS;
     try {
-      const result = await workTicket(await context.source.open(), { sliceId, generation, isLastAttempt });
+      // A job's own signal: it ends where the job has become another worker's, and the process goes on.
+      const source = { ...(await context.source.open()), signal: context.signal };
+      const result = await workTicket(source, { sliceId, generation, isLastAttempt });
       return "rows" in result
         ? {
             outcome: result.outcome,

@@ -3,7 +3,9 @@ import type { z } from "zod";
 import type { Clock } from "../src/clock.ts";
 import type { EmailPolicy } from "../src/config.ts";
 import type { Logger } from "../src/log.ts";
+import type { AlertSettings } from "../src/pipeline/alerts.ts";
 import type { FetchQueue } from "../src/pipeline/fetch-queue.ts";
+import type { ProbeRequest } from "../src/pipeline/probe.ts";
 import type { SourceHandle } from "../src/pipeline/source-handle.ts";
 
 /** What a job's handler works with. */
@@ -12,11 +14,14 @@ export interface JobContext {
   readonly source: SourceHandle;
   readonly fetchQueue: FetchQueue;
   readonly userEmail: EmailPolicy;
+  readonly alerts: AlertSettings;
+  /** What the probe talks to; undefined where none is configured. */
+  readonly probe: ProbeRequest | undefined;
   /** Holds back every worker of the source's queue, on all hosts, for so many milliseconds. */
   readonly holdBack: (ms: number) => Promise<void>;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Aborted when the process must end. */
+  /** Aborted when the process must end, or the job has become another worker's. */
   readonly signal: AbortSignal;
 }
 

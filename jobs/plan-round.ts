@@ -12,8 +12,8 @@ export const planRoundJob = defineJob({
   handle: async (context) => {
     const source = await context.source.openForRound();
     if (source === undefined) return { skipped: "the platform refuses the key" };
-    const { planned, entered } = await planRound(source);
+    const { planned, entered, askedAgain } = await planRound(source);
     const { fed } = await feedQueue(source.store, { sourceId: source.sourceId, queue: context.fetchQueue });
-    return { planned, entered, fed };
+    return { planned, entered, askedAgain, fed };
   },
 });

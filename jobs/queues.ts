@@ -51,8 +51,20 @@ export function fetchQueueOf(queue: Queue): FetchQueue {
       const jobs = await queue.getJobs(["waiting", "active", "delayed", "prioritized"]);
       return new Set(jobs.flatMap((job) => (job?.id === undefined ? [] : [job.id])));
     },
+    remove: async (ids) => {
+      let removed = 0;
+      for (let first = 0; first < ids.length; first += REMOVED_AT_ONCE) {
+        // One that a worker holds is left to it: 0.
+        const some = ids.slice(first, first + REMOVED_AT_ONCE).map((id) => queue.remove(id));
+        for (const count of await Promise.all(some)) removed += count;
+      }
+      return removed;
+    },
   };
 }
+
+/** Commands under way at once: the producer's connection gives each 5 s. */
+const REMOVED_AT_ONCE = 100;
 
 /** BullMQ serves jobs without priority first; those with a lower number come before a higher one. */
 function toJob(ticket: Ticket) {

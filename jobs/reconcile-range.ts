@@ -1,16 +1,29 @@
 import { z } from "zod";
-import { reconcileLately } from "../src/pipeline/reconcile.ts";
+import { reconcileScheduled } from "../src/pipeline/reconcile-schedule.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** Holds settled days of the last `days` against the platform's CSV export and keeps what differs. */
+/** Holds settled time against the platform's CSV export: the last `days`, and what is owed of before; repairs what is stale. */
 export const reconcileRangeJob = defineJob({
   name: "reconcile-range",
   queue: "control",
   payload: z.strictObject({ days: z.int().min(1) }),
   options: CONTROL_OPTIONS,
   handle: async (context, { days }) => {
-    const source = await context.source.open();
-    const { windows, compared, differences, failures } = await reconcileLately(source, days);
-    return { windows, compared, differences: differences.length, failed: failures.length };
+    const source = await context.source.openForRound();
+    if (source === undefined) return { skipped: "the platform refuses the key" };
+    const results = await reconcileScheduled(source, { days });
+    const sum = (count: (result: (typeof results)[number]) => number) =>
+      results.reduce((total, result) => total + count(result), 0);
+    return {
+      windows: sum(({ windows }) => windows),
+      requests: sum(({ requests }) => requests),
+      compared: sum(({ compared }) => compared),
+      open: sum(({ open }) => open),
+      platformDisagrees: sum(({ platformDisagrees }) => platformDisagrees),
+      repaired: sum(({ repaired }) => repaired?.mended ?? 0),
+      failed: sum(({ failures }) => failures.length),
+      unverified: sum(({ unverified }) => unverified),
+      moved: sum(({ moved }) => moved),
+    };
   },
 });

@@ -1,8 +1,10 @@
-import type { Queue } from "bullmq";
+import type { JobsOptions, Queue } from "bullmq";
+import { alertJob } from "./alert.ts";
+import { checkTotalsJob } from "./check-totals.ts";
 import { feedJob } from "./feed.ts";
 import { CONTROL_OPTIONS } from "./job.ts";
-import { planControlTotalsJob } from "./plan-control-totals.ts";
 import { planRoundJob } from "./plan-round.ts";
+import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
 import { sweepJob } from "./sweep.ts";
@@ -12,22 +14,51 @@ interface ScheduleSettings {
   readonly syncEveryMs: number;
   readonly reconcileDays: number;
   readonly keepDays: number;
+  /** How long hours are kept; undefined: for good. */
+  readonly keepHours?: number | undefined;
+  readonly hasWebhook: boolean;
+  /** Undefined: no probe. */
+  readonly probeEveryMs?: number | undefined;
 }
 
 interface Schedule {
+  /** The scheduler's key in Redis. */
+  readonly id: string;
   readonly job: string;
   /** Either every so many milliseconds, or by a cron pattern in UTC. */
   readonly repeat: { readonly every: number } | { readonly pattern: string; readonly tz: "UTC" };
   readonly data: Readonly<Record<string, unknown>>;
+  readonly options?: JobsOptions;
 }
 
 /** All schedules of a source, in one table. */
-export function schedulesOf({ syncEveryMs, reconcileDays, keepDays }: ScheduleSettings): Schedule[] {
-  return [
+export function schedulesOf({
+  syncEveryMs,
+  reconcileDays,
+  keepDays,
+  keepHours,
+  hasWebhook,
+  probeEveryMs,
+}: ScheduleSettings): Schedule[] {
+  const probe = { job: probeJob.name, data: {}, options: probeJob.options };
+  const schedules: (Omit<Schedule, "id"> & { id?: string })[] = [
+    ...(probeEveryMs === undefined ? [] : [{ ...probe, repeat: { every: probeEveryMs } }]),
     { job: planRoundJob.name, repeat: { every: syncEveryMs }, data: {} },
     { job: feedJob.name, repeat: { every: 5_000 }, data: {} },
     { job: sweepJob.name, repeat: { every: 20_000 }, data: {} },
-    { job: planControlTotalsJob.name, repeat: { pattern: "30 1 * * *", tz: "UTC" }, data: {} },
+    // Each reach takes in the one before it, less often: what is wrong far back is rare, and costs more requests.
+    ...(
+      [
+        ["month", "30 1 * * *"],
+        ["quarter", "30 2 * * 0"],
+        ["all", "30 2 5 * *"],
+      ] as const
+    ).map(([reach, pattern]) => ({
+      id: `${checkTotalsJob.name}-${reach}`,
+      job: checkTotalsJob.name,
+      repeat: { pattern, tz: "UTC" as const },
+      data: { reach },
+    })),
     {
       job: reconcileRangeJob.name,
       repeat: { pattern: "0 3 * * *", tz: "UTC" },
@@ -36,9 +67,12 @@ export function schedulesOf({ syncEveryMs, reconcileDays, keepDays }: ScheduleSe
     {
       job: pruneJob.name,
       repeat: { pattern: "0 5 * * *", tz: "UTC" },
-      data: { keepDays },
+      // Only where it is set: a worker of an older release would not know what it means.
+      data: { keepDays, ...(keepHours === undefined ? {} : { keepHours }) },
     },
+    ...(hasWebhook ? [{ job: alertJob.name, repeat: { every: 60_000 }, data: {} }] : []),
   ];
+  return schedules.map((schedule) => ({ id: schedule.job, ...schedule }));
 }
 
 /**
@@ -50,13 +84,13 @@ export async function restoreSchedules(
   schedules: readonly Schedule[],
 ): Promise<{ restored: number; removed: number }> {
   let restored = 0;
-  for (const { job, repeat, data } of schedules) {
-    const found = await queue.getJobScheduler(job);
+  for (const { id, job, repeat, data, options = CONTROL_OPTIONS } of schedules) {
+    const found = await queue.getJobScheduler(id);
     if (found !== undefined && isSame(found, repeat, data)) continue;
-    await queue.upsertJobScheduler(job, repeat, { name: job, data, opts: CONTROL_OPTIONS });
+    await queue.upsertJobScheduler(id, repeat, { name: job, data, opts: options });
     restored++;
   }
-  const known = new Set(schedules.map((schedule) => schedule.job));
+  const known = new Set(schedules.map((schedule) => schedule.id));
   const surplus = (await queue.getJobSchedulers()).filter((found) => !known.has(found.key));
   for (const { key } of surplus) await queue.removeJobScheduler(key);
   return { restored, removed: surplus.length };

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { feedQueue, sweepQueue } from "../src/pipeline/feed.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** Requeues what Postgres says is queued and Redis has lost, and ends finished backfills. */
+/** Requeues what Postgres says is queued and Redis has lost, takes out what it no longer does, and ends finished backfills. */
 export const sweepJob = defineJob({
   name: "sweep",
   queue: "control",

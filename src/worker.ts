@@ -1,5 +1,7 @@
-import { type Job, type Queue, type Telemetry, WaitingError, Worker } from "bullmq";
+import { type Queue, type Telemetry, Worker } from "bullmq";
 import type { Redis } from "ioredis";
+import { createBudget } from "../jobs/budget.ts";
+import { createHandler, type DoneJob } from "../jobs/handler.ts";
 import type { JobContext } from "../jobs/job.ts";
 import {
   fetchQueueOf,
@@ -9,18 +11,19 @@ import {
   queueName,
   workerConnection,
 } from "../jobs/queues.ts";
-import { JOBS } from "../jobs/registry.ts";
 import { restoreSchedules, schedulesOf } from "../jobs/schedule.ts";
 import { systemClock } from "./clock.ts";
-import { type Config, requireSources } from "./config.ts";
-import { createMetrics, type Metrics } from "./dashboard/metrics.ts";
+import { type Config, requireSources, type SourceConfig } from "./config.ts";
+import { createMetrics } from "./dashboard/metrics.ts";
 import { startDashboard } from "./dashboard/server.ts";
-import { DAY_MS } from "./domain/stride.ts";
+import { DAY_MS, HOUR_MS } from "./domain/stride.ts";
 import { EtlError } from "./errors.ts";
 import type { Logger } from "./log.ts";
+import { knownRoundBudget } from "./pipeline/budget.ts";
+import { sharesOf } from "./pipeline/rate-shares.ts";
 import { pauseOf } from "./pipeline/retry.ts";
-import { createSourceHandle } from "./pipeline/source-handle.ts";
-import { billingClientOf } from "./platform/source-client.ts";
+import { createSourceHandle, withinQueue } from "./pipeline/source-handle.ts";
+import { billingClientOf, deploymentClientsOf } from "./platform/source-client.ts";
 import type { Store } from "./store/database.ts";
 
 export type Role = "all" | "scheduler" | "worker" | "http";
@@ -45,8 +48,14 @@ export interface Service {
 
 /** Requests of one source that this process has under way at most; the budget is the limiter's. */
 const FETCH_CONCURRENCY = 4;
+/** How often a request of a control job is tried: the job comes again by schedule. */
+const CONTROL_ATTEMPTS = 4;
 /** How often the scheduler looks whether its schedules still stand in Redis. */
 const RESTORE_EVERY_MS = 20_000;
+
+/** Rounds, and in any case how long, without a load until the webhook is told. */
+const STALE_AFTER_ROUNDS = 4;
+const STALE_AFTER_MS = 3_600_000;
 
 const SAY_AGAIN_AFTER_MS = 30_000;
 
@@ -80,12 +89,20 @@ export async function serve(options: ServeOptions): Promise<Service> {
   );
   const everyQueue = [...queues.values()].flatMap(({ control, fetch }) => [control, fetch]);
   closers.push(() => Promise.all(everyQueue.map((queue) => queue.close())));
-  const metrics = createMetrics(options.store.db, async () => {
+  const countQueues = async () => {
     const counted = everyQueue.map(async (queue) =>
       Object.entries(await queue.getJobCounts()).map(([state, jobs]) => ({ queue: queue.name, state, jobs })),
     );
     return (await Promise.all(counted)).flat();
-  });
+  };
+  const readNeeds = async () => {
+    const needs = sources.map(async (source) => {
+      const budget = await knownRoundBudget(options.store.db, { config: source, settings: config });
+      return budget === undefined ? [] : [{ source: source.slug, ...budget }];
+    });
+    return (await Promise.all(needs)).flat();
+  };
+  const metrics = createMetrics(options.store.db, countQueues, readNeeds);
 
   const state = {
     get startedAt() {
@@ -130,8 +147,22 @@ export async function serve(options: ServeOptions): Promise<Service> {
   });
 
   for (const source of sources) {
-    const billing = billingClientOf(source);
+    const billing = billingClientOf(source, {
+      onAnswer: (status) => metrics.requestSent({ source: source.slug, status }),
+    });
     closers.push(() => billing.close());
+    const { control, fetch } = queues.get(source.slug) as { control: Queue; fetch: Queue };
+    const shares = sharesOf(source.rateLimit);
+    const budget = createBudget(producer, {
+      slug: source.slug,
+      share: shares.control,
+      clock: systemClock,
+      signal: abort.signal,
+    });
+    // A 429 is the whole key's, whoever met it.
+    const holdBack = async (ms: number) => {
+      await Promise.all([fetch.rateLimit(ms), budget.holdBack(ms)]);
+    };
     const handle = createSourceHandle(
       {
         store: options.store,
@@ -140,36 +171,41 @@ export async function serve(options: ServeOptions): Promise<Service> {
         settings: config,
         log: log.child({ source: source.slug }),
         clock: systemClock,
-        // The queue tries again, and its limiter is the budget.
-        attempts: 1,
-        admit: async () => {},
+        attempts: CONTROL_ATTEMPTS,
+        admit: budget.admit,
+        holdBack,
         signal: abort.signal,
       },
       config.syncEveryMs,
     );
-    const { control, fetch } = queues.get(source.slug) as { control: Queue; fetch: Queue };
     if (role === "all" || role === "scheduler") {
-      closers.push(await keepSchedules(control, config, log.child({ source: source.slug })));
+      closers.push(await keepSchedules(control, whenOf(config, source), log.child({ source: source.slug })));
     }
     if (role === "all" || role === "worker") {
       const context: JobContext = {
         source: handle,
         fetchQueue: fetchQueueOf(fetch),
         userEmail: config.userEmail,
-        holdBack: (ms) => fetch.rateLimit(ms),
+        alerts: {
+          slug: source.slug,
+          webhookUrl: config.alertWebhookUrl?.reveal(),
+          staleAfterMs: Math.max(STALE_AFTER_ROUNDS * config.syncEveryMs, STALE_AFTER_MS),
+        },
+        probe: probeOf(config, source, closers),
+        holdBack,
         log: log.child({ source: source.slug }),
         clock: systemClock,
         signal: abort.signal,
       };
-      const work = handler(context, {
-        slug: source.slug,
-        metrics,
+      const watcher = {
         onTaken: () => {
           lastJobAt = systemClock.now();
         },
-      });
+        onDone: (done: DoneJob) => metrics.jobDone({ ...done, source: source.slug }),
+      };
+      const contexts = { control: context, fetch: { ...context, source: withinQueue(handle) } };
       for (const kind of ["control", "fetch"] as const) {
-        const worker = new Worker(queueName(kind, source.slug), work, {
+        const worker = new Worker(queueName(kind, source.slug), createHandler(contexts[kind], watcher), {
           connection: own(workerConnection(options.redisUrl), `${kind} worker`),
           prefix: PREFIX,
           concurrency: FETCH_CONCURRENCY,
@@ -177,13 +213,18 @@ export async function serve(options: ServeOptions): Promise<Service> {
           lockDuration: 30_000,
           stalledInterval: 5_000,
           maxStalledCount: 20,
-          ...(kind === "fetch" ? { limiter: { max: source.rateLimit, duration: 10_000 } } : {}),
+          ...(kind === "fetch" ? { limiter: shares.fetch } : {}),
           settings: {
             backoffStrategy: (attempts, _type, error) =>
               error instanceof EtlError ? pauseOf(error, attempts) : 1000 * 2 ** Math.min(attempts, 8),
           },
         });
         worker.on("error", (error) => warn({ code: "worker_error", at: worker.name, reason: error.message }));
+        // Redis was away for longer than locks last, so another worker has this job: what it still waits for only keeps
+        // its place. Its writes are fenced in Postgres either way.
+        worker.on("lockRenewalFailed", (jobs) => {
+          for (const job of jobs) worker.cancelJob(job, "lock_lost");
+        });
         worker.on("failed", (job, error) => {
           const code = error instanceof EtlError ? error.code : "failed";
           log.warn(
@@ -226,17 +267,37 @@ function watched(queue: Queue, warn: Warn): Queue {
   return queue;
 }
 
-/** Durations of the configuration as what the schedules take. */
-function whenOf({ syncEveryMs, reconcileForMs, keepHistoryMs }: Config): Parameters<typeof schedulesOf>[0] {
+type When = Parameters<typeof schedulesOf>[0];
+
+/** Durations of the configuration as what the schedules of a source take. */
+function whenOf(config: Config, { deploymentUrl, probeProject }: SourceConfig): When {
+  const { syncEveryMs, reconcileForMs, keepHistoryMs, hourlyKeepMs, probeEveryMs, alertWebhookUrl } = config;
   const days = (ms: number) => Math.max(1, Math.ceil(ms / DAY_MS));
-  return { syncEveryMs, reconcileDays: days(reconcileForMs), keepDays: days(keepHistoryMs) };
+  const canProbe = deploymentUrl !== undefined && probeProject !== undefined;
+  return {
+    syncEveryMs,
+    reconcileDays: days(reconcileForMs),
+    keepDays: days(keepHistoryMs),
+    keepHours: hourlyKeepMs === undefined ? undefined : Math.ceil(hourlyKeepMs / HOUR_MS),
+    hasWebhook: alertWebhookUrl !== undefined,
+    probeEveryMs: canProbe ? probeEveryMs : undefined,
+  };
+}
+
+/** What a source's probe talks to, closed with the rest; undefined where it is not configured. */
+function probeOf(config: Config, source: SourceConfig, closers: (() => Promise<unknown>)[]) {
+  const { deploymentUrl, probeProject: project } = source;
+  if (deploymentUrl === undefined || project === undefined) return undefined;
+  const deployment = deploymentClientsOf(source);
+  closers.push(() => deployment.close());
+  return { deployment, project, assistantId: config.probeAssistant, withinMs: config.probeWithinMs };
 }
 
 /** Looks at the schedules now and then: a Redis that lost everything gets them back. */
-async function keepSchedules(control: Queue, config: Config, log: Logger): Promise<() => Promise<void>> {
+async function keepSchedules(control: Queue, when: When, log: Logger): Promise<() => Promise<void>> {
   const restore = async () => {
     try {
-      const { restored, removed } = await restoreSchedules(control, schedulesOf(whenOf(config)));
+      const { restored, removed } = await restoreSchedules(control, schedulesOf(when));
       if (restored + removed > 0) log.info({ restored, removed }, "schedules");
     } catch (error) {
       log.warn({ code: "schedules_unrestored", reason: (error as Error).message }, "schedules");
@@ -245,34 +306,4 @@ async function keepSchedules(control: Queue, config: Config, log: Logger): Promi
   await restore();
   const timer = setInterval(() => void restore(), RESTORE_EVERY_MS);
   return async () => clearInterval(timer);
-}
-
-function handler(
-  context: JobContext,
-  { slug, metrics, onTaken }: { slug: string; metrics: Metrics; onTaken: () => void },
-) {
-  return async (job: Job, token?: string) => {
-    onTaken();
-    const definition = JOBS.get(job.name);
-    if (definition === undefined) throw new Error(`job_unknown: this release has no job ${job.name}`);
-    const payload = definition.payload.safeParse(job.data);
-    if (!payload.success) {
-      const problem = payload.error.issues[0];
-      throw new Error(`job_data_invalid: ${job.name} ${problem?.path.join(".")} ${problem?.message}`);
-    }
-    const log = context.log.child({ job: job.id, name: job.name });
-    const startedAt = context.clock.now();
-    try {
-      const counts = await definition.handle({ ...context, log }, payload.data, job);
-      const ms = context.clock.now() - startedAt;
-      log.info({ ms, ...counts }, "job");
-      metrics.jobDone({ job: job.name, source: slug, seconds: ms / 1000, counts });
-      return counts;
-    } catch (error) {
-      if (!context.signal.aborted) throw error;
-      // The process ends: another one takes it, and no attempt is used.
-      await job.moveToWait(token);
-      throw new WaitingError();
-    }
-  };
 }

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 
-const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
+const RELEASE = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface Ended {
   /** Null where a signal ended it. */
@@ -18,17 +19,22 @@ export interface Running {
   readonly said: { stdout: string; stderr: string };
 }
 
-/**
- * Starts `usage-etl` as a user does, with nothing in its environment but what is given. Killed when the test ends.
- * `within`: a command that runs the one after it in its place, as `ip netns exec` does.
- */
+/** Where a program runs. */
+export interface Where {
+  /** A command that runs the one after it in its place, as `ip netns exec` does. */
+  readonly within?: readonly string[];
+  /** Folder of another release. */
+  readonly release?: string;
+}
+
+/** Starts `usage-etl` as a user does, with nothing in its environment but what is given. Killed when the test ends. */
 export function start(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  within: readonly string[] = [],
+  { within = [], release = RELEASE }: Where = {},
 ): Running {
   const { PATH = "", HOME = "/tmp" } = process.env;
-  const [program = "", ...rest] = [...within, process.execPath, CLI, ...args];
+  const [program = "", ...rest] = [...within, process.execPath, join(release, "src/cli.ts"), ...args];
   const child = spawn(program, rest, {
     env: { PATH, HOME, ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -49,6 +55,10 @@ export function start(
 }
 
 /** Runs `usage-etl` to its end. */
-export function usageEtl(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ended> {
-  return start(args, env).ended;
+export function usageEtl(
+  args: readonly string[],
+  env?: Readonly<Record<string, string>>,
+  where?: Where,
+): Promise<Ended> {
+  return start(args, env, where).ended;
 }

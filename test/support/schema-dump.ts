@@ -13,6 +13,7 @@ export async function dumpSchema(client: pg.Client): Promise<string> {
     ...(await one(SEQUENCES)),
     ...(await one(TABLES)),
     ...(await one(INDEXES)),
+    ...(await one(TRIGGERS)),
     ...(await one(VIEWS)),
     ...(await one(FUNCTIONS)),
     ...(await one(COMMENTS)),
@@ -63,6 +64,12 @@ const INDEXES = `
   WHERE ${OURS} AND c.relkind = 'i' AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = c.oid)
     AND NOT EXISTS (SELECT FROM pg_index x JOIN pg_class t ON t.oid = x.indrelid WHERE x.indexrelid = c.oid AND t.relname LIKE 'kysely%')
   ${ORDER}`;
+
+const TRIGGERS = `
+  SELECT pg_get_triggerdef(t.oid) || ';' || chr(10) AS text
+  FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+  WHERE ${OURS} AND NOT t.tgisinternal
+  ORDER BY t.tgname COLLATE "C"`;
 
 const VIEWS = `
   SELECT format('-- VIEW %s (%s)', ${NAME}, chr(10) || string_agg('--   ' || quote_ident(a.attname) || ' ' || format_type(a.atttypid, a.atttypmod), ',' || chr(10) ORDER BY a.attnum) || chr(10) || '-- ')

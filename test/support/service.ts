@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import { resolveRedis } from "../../src/services/resolve.ts";
 import { type Standin, type StandinOptions, startStandin } from "../../src/standin/server.ts";
 import type { Store } from "../../src/store/database.ts";
-import { type Running, start } from "./cli.ts";
+import { type Running, start, type Where } from "./cli.ts";
 import { poll } from "./poll.ts";
 import { setupMigrated } from "./store.ts";
 
@@ -19,11 +19,9 @@ export interface ServiceBench {
   readonly standin: Standin;
   readonly environment: Readonly<Record<string, string>>;
   /** Starts `usage-etl serve` as a process of its own and waits until it serves. */
-  serve(options?: {
-    role?: string;
-    environment?: Readonly<Record<string, string>>;
-    within?: readonly string[];
-  }): Promise<Running>;
+  serve(
+    options?: { role?: string; environment?: Readonly<Record<string, string>> } & Where,
+  ): Promise<Running>;
   /** The one value of a query's one row. */
   value<T>(text: string): Promise<T>;
   /** Resolves when every day and hour that is expected is loaded. */
@@ -32,24 +30,26 @@ export interface ServiceBench {
 
 /** `days` of usage before today; a round every second, so that nobody waits for one. */
 export async function setupService(
-  options: { days?: number; standin?: StandinOptions; environment?: Readonly<Record<string, string>> } = {},
+  options: {
+    days?: number;
+    standin?: StandinOptions;
+    environment?: Readonly<Record<string, string>>;
+    /** Servers of the test's own; whoever starts them stops them. Default: a database of the run's, a fresh Redis. */
+    servers?: { readonly store: Store; readonly databaseUrl: string; readonly redisUrl: string };
+  } = {},
 ): Promise<ServiceBench> {
-  const { store, url: databaseUrl } = await setupMigrated();
-  const { PATH = "" } = process.env;
-  // Never the named one: tests empty and kill it.
-  const service = await resolveRedis({ env: { PATH }, say: () => {} });
-  const redis = new Redis(service.url, { maxRetriesPerRequest: null });
+  const { store, databaseUrl, redisUrl } = options.servers ?? (await startServers());
+  const redis = new Redis(redisUrl, { maxRetriesPerRequest: null });
   redis.on("error", () => {});
   const dataStart = new Date(Date.now() - (options.days ?? 5) * DAY_MS).toISOString().slice(0, 10);
   const standin = await startStandin({ dataStart, ...options.standin });
   onTestFinished(async () => {
     redis.disconnect();
     await standin.close();
-    await service.close();
   });
   const environment = {
     DATABASE_URL: databaseUrl,
-    REDIS_URL: service.url,
+    REDIS_URL: redisUrl,
     USAGE_BASE_URL: standin.url,
     USAGE_API_KEY: standin.apiKey,
     USAGE_DATA_START: dataStart,
@@ -67,13 +67,13 @@ export async function setupService(
   return {
     store,
     databaseUrl,
-    redisUrl: service.url,
+    redisUrl,
     redis,
     standin,
     environment,
     value,
-    serve: async ({ role = "all", environment: own = {}, within } = {}) => {
-      const running = start(["serve", "--role", role], { ...environment, ...own }, within);
+    serve: async ({ role = "all", environment: own = {}, ...where } = {}) => {
+      const running = start(["serve", "--role", role], { ...environment, ...own }, where);
       await poll(() => running.said.stderr.includes("serving as"), { deadlineMs: 20_000 });
       return running;
     },
@@ -86,6 +86,15 @@ export async function setupService(
         { deadlineMs, everyMs: 200 },
       ).then(() => {}),
   };
+}
+
+async function startServers() {
+  const { store, url: databaseUrl } = await setupMigrated();
+  const { PATH = "" } = process.env;
+  // Never the named one: tests empty and kill it.
+  const service = await resolveRedis({ env: { PATH }, say: () => {} });
+  onTestFinished(() => service.close());
+  return { store, databaseUrl, redisUrl: service.url };
 }
 
 /** Lines of the log of a process, parsed. */

@@ -128,6 +128,7 @@ export async function setup(options: BenchOptions = {}): Promise<Bench> {
       settings: {
         settleAfterMs: options.settleAfterMs ?? SETTLED_DAYS_AGO * DAY_MS,
         hourlyForMs: options.hourlyForMs ?? DAY_MS,
+        syncEveryMs: 900_000,
         userEmail: options.userEmail ?? "keep",
         ...how.settings,
       },

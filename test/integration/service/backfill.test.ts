@@ -45,10 +45,10 @@ function slicesDoneBy(worker: Parameters<typeof logOf>[0]): number {
   return logOf(worker).filter((line) => line.msg === "job" && line.name === "extract-slice").length;
 }
 
-test("2,000 slices by two workers: exit 0, both did some, Redis held 1,000 at most", {
+test("1,400 slices by two workers: exit 0, both did some, Redis held 1,000 at most", {
   timeout: LONG,
 }, async () => {
-  const bench = await setupService({ days: 130 });
+  const bench = await setupService({ days: 90 });
   const queue = openFetchQueue(bench);
   const [, ...workers] = await Promise.all([
     bench.serve({ role: "scheduler" }),
@@ -66,13 +66,13 @@ test("2,000 slices by two workers: exit 0, both did some, Redis held 1,000 at mo
   );
   const { code, said } = await backfill(
     bench,
-    ...["--from", daysAgo(125), "--to", daysAgo(5), "--stride", "hour", "--wait"],
+    ...["--from", daysAgo(86), "--to", daysAgo(5), "--stride", "hour", "--wait"],
   );
   isOver = true;
   await sampling;
   expect(code).toBe(0);
   expect(said).toMatchObject({ state: "done", failed: 0, waiting: 0, failedSlices: [] });
-  expect(said.total).toBeGreaterThan(1_900);
+  expect(said.total).toBeGreaterThan(1_200);
   expect(said.done).toBe(said.total);
   expect(Math.max(...held)).toBeGreaterThan(500);
   expect(Math.max(...held)).toBeLessThanOrEqual(MOST_IN_REDIS);
@@ -80,10 +80,10 @@ test("2,000 slices by two workers: exit 0, both did some, Redis held 1,000 at mo
 });
 
 test("several that feed at once keep to 1,000 together", { timeout: LONG }, async () => {
-  const bench = await setupService({ days: 130 });
+  const bench = await setupService({ days: 90 });
   const entered = await backfill(
     bench,
-    ...["--from", daysAgo(125), "--to", daysAgo(5), "--stride", "hour", "--detach"],
+    ...["--from", daysAgo(86), "--to", daysAgo(5), "--stride", "hour", "--detach"],
   );
   expect(entered).toMatchObject({ code: 0, said: { state: "running", done: 0 } });
   const queue = openFetchQueue(bench);
@@ -94,47 +94,6 @@ test("several that feed at once keep to 1,000 together", { timeout: LONG }, asyn
   );
   expect(Number(await bench.value("SELECT count(*) FROM usage.slice WHERE state = 'queued'"))).toBe(1_000);
   expect(await queue.getJobCountByTypes("waiting", "prioritized")).toBe(1_000);
-});
-
-test("a slice that the platform refuses does not stop the rest, and is shown with its reason", {
-  timeout: LONG,
-}, async () => {
-  const bench = await setupService({ days: 30 });
-  bench.standin.faults.script({
-    fault: {
-      kind: "status",
-      status: 400,
-      body: '{"detail":"no such bucket"}',
-      content_type: "application/json",
-    },
-    times: 1_000,
-    match: { path: "granular-usage", query: { start_time: `${daysAgo(20)}T00:00:00Z`, group_by: "project" } },
-  });
-  await bench.serve();
-  const entered = await backfill(
-    bench,
-    ...["--from", daysAgo(20), "--to", daysAgo(15), "--stride", "hour", "--group-by", "project", "--detach"],
-  );
-  expect(entered.code).toBe(0);
-  const show = () => backfill(bench, "show", String(entered.said.backfillId));
-  const ended = await poll(
-    async () => {
-      const shown = await show();
-      return shown.said.state === "done" ? shown : undefined;
-    },
-    { deadlineMs: 60_000, everyMs: 500 },
-  );
-  if (ended === undefined) throw new Error("it did not end");
-  const workspaces = Number(await bench.value("SELECT count(*) FROM usage.workspace"));
-  expect(ended.code).toBe(3);
-  expect(ended.said.failed).toBe(workspaces);
-  expect(ended.said.done).toBe(ended.said.total - workspaces);
-  expect(ended.said.failedSlices).toHaveLength(workspaces);
-  for (const slice of ended.said.failedSlices) {
-    expect(slice).toMatchObject({ groupBy: "project", from: `${daysAgo(20)}T00:00:00Z` });
-    expect(slice.code).not.toBe("");
-    expect(slice.message).toContain("400");
-  }
 });
 
 test("paused it stands still, resumed it goes on, cancelled it stays so", { timeout: LONG }, async () => {

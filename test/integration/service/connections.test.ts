@@ -128,6 +128,23 @@ test("a demoted Redis (READONLY) stops nothing for longer than it lasts, and flo
   await lateUsageArrives(bench);
 });
 
+test("a job whose lock is lost is given up, and its place is free for others", {
+  timeout: LONG,
+}, async () => {
+  const bench = await setupService({ days: 2 });
+  // Each place of the worker waits for an answer that does not come for two minutes.
+  bench.standin.faults.script({ fault: { kind: "hang" }, times: 4, match: { path: "granular-usage" } });
+  const service = await bench.serve();
+  const locks = () => bench.redis.keys("{usage-etl}:fetch-default:*:lock");
+  const held = await poll(async () => ((await locks()).length === 4 ? locks() : undefined), {
+    deadlineMs: 20_000,
+  });
+  await bench.redis.del(...(held ?? []));
+  await bench.loaded(60_000);
+  const reasons = logOf(service).map((line) => String(line.reason));
+  expect(reasons.filter((reason) => reason.startsWith("could not renew lock"))).not.toEqual([]);
+});
+
 test("half-open connections to Redis are given up after 30 s", { timeout: LONG }, async () => {
   const bench = await setupService({ days: 2 });
   const url = new URL(bench.redisUrl);

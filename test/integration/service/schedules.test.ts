@@ -6,7 +6,7 @@ import { resolveRedis } from "../../../src/services/resolve.ts";
 
 /** Schedules on a real Redis: they are put in place once, whoever starts, and a tick that is due is never lost. */
 
-const SETTINGS = { syncEveryMs: 900_000, reconcileDays: 45, keepDays: 400 };
+const SETTINGS = { syncEveryMs: 900_000, reconcileDays: 45, keepDays: 400, hasWebhook: true };
 
 let queue: ReturnType<typeof openQueue>;
 
@@ -26,10 +26,10 @@ test("several processes that start at once leave one scheduler and one next tick
   const schedules = schedulesOf(SETTINGS);
   await Promise.all(Array.from({ length: 3 }, () => restoreSchedules(queue, schedules)));
   expect((await queue.getJobSchedulers()).map((one) => one.key).sort()).toEqual(
-    schedules.map((one) => one.job).sort(),
+    schedules.map((one) => one.id).sort(),
   );
   const waiting = await queue.getJobs(["waiting", "delayed"]);
-  const names = waiting.map((job) => job.name);
+  const names = waiting.map((job) => `${job.name} ${JSON.stringify(job.data)}`);
   expect(new Set(names).size).toBe(names.length);
 });
 

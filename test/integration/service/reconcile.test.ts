@@ -1,0 +1,38 @@
+import { expect, onTestFinished, test } from "vitest";
+import { openQueue, producerConnection } from "../../../jobs/queues.ts";
+import { reconcileRangeJob } from "../../../jobs/reconcile-range.ts";
+import { DAY_MS } from "../../../src/domain/stride.ts";
+import { poll } from "../../support/poll.ts";
+import { setupService } from "../../support/service.ts";
+import { senderOn } from "../../support/source.ts";
+
+test("the scheduled pass of a running service mends what the platform restated", {
+  timeout: 240_000,
+}, async () => {
+  const bench = await setupService({ days: 6 });
+  const service = await bench.serve();
+  await bench.loaded();
+  const day = Math.floor(Date.now() / DAY_MS) * DAY_MS - 5 * DAY_MS;
+  bench.standin.ledger.change(senderOn(bench.standin, 0, day), 11);
+
+  const connection = producerConnection(bench.redisUrl);
+  const queue = openQueue("control", "default", connection);
+  onTestFinished(async () => {
+    await queue.close();
+    connection.disconnect();
+  });
+  await queue.add(reconcileRangeJob.name, { days: 45 }, { jobId: "by-hand", ...reconcileRangeJob.options });
+  const done = await poll(async () => (await queue.getJob("by-hand"))?.returnvalue, {
+    deadlineMs: 120_000,
+    everyMs: 200,
+  });
+  expect(done).toMatchObject({ open: 0, platformDisagrees: 0, failed: 0, unverified: 0 });
+  expect(done.repaired).toBeGreaterThanOrEqual(4);
+  expect(done.compared).toBeGreaterThan(100);
+  expect(await bench.value("SELECT count(*) FROM reporting.usage_restatement WHERE stride = 'day'")).toBe(4);
+
+  const [, url = ""] = /health and metrics on (\S+);/.exec(service.said.stderr) ?? [];
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  expect(metrics).toMatch(/usage_etl_last_reconciled_timestamp_seconds\{source="default"\} 1[0-9]{9}/);
+  expect(metrics).not.toMatch(/usage_etl_reconciliation_differences\{/);
+});

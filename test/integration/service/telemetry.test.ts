@@ -1,0 +1,78 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { poll } from "../../support/poll.ts";
+import { setupService } from "../../support/service.ts";
+
+/** Spans of the service, as an OTLP receiver gets them over HTTP from the SDK that Node was started with. */
+
+const SDK = fileURLToPath(new URL("../../support/telemetry.ts", import.meta.url));
+/** OTLP's numbers. */
+const [PRODUCER, CONSUMER] = [4, 5];
+
+interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly scope: string;
+  readonly attributes: { key: string; value: { stringValue: string } }[];
+}
+
+async function startReceiver() {
+  const spans: Span[] = [];
+  const server = createServer(async (request, response) => {
+    let text = "";
+    for await (const piece of request) text += piece;
+    for (const { scopeSpans } of JSON.parse(text).resourceSpans) {
+      for (const scope of scopeSpans) spans.push(...scope.spans);
+    }
+    response.end("{}");
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { spans, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+function attributeOf(span: Span | undefined, key: string): string | undefined {
+  return span?.attributes.find((attribute) => attribute.key === key)?.value.stringValue;
+}
+
+test("a slice's work is a span, child of the feeding that put it into the queue", {
+  timeout: 60_000,
+}, async () => {
+  const bench = await setupService({ days: 2 });
+  const { spans, url } = await startReceiver();
+  const sdk = { NODE_OPTIONS: `--import=${SDK}`, OTEL_EXPORTER_OTLP_ENDPOINT: url };
+  await bench.serve({ environment: { ...sdk, USAGE_TELEMETRY: "on" } });
+  await bench.loaded();
+  const worked = () => spans.find((span) => span.kind === CONSUMER && span.name.includes("fetch-default"));
+  const work = (await poll(worked, { deadlineMs: 10_000 })) as Span;
+  expect(work).toMatchObject({ scope: "usage-etl", status: {} });
+  expect(attributeOf(work, "bullmq.job.name")).toBe("extract-slice");
+  expect(attributeOf(work, "bullmq.job.id")).toMatch(/^\d+-\d+$/);
+
+  const feeding = (await poll(() => spans.find((span) => span.spanId === work.parentSpanId), {
+    deadlineMs: 10_000,
+  })) as Span;
+  expect(feeding).toMatchObject({ kind: PRODUCER, traceId: work.traceId });
+  expect(attributeOf(feeding, "bullmq.queue.name")).toBe("fetch-default");
+  // Scheduled jobs have spans as well, and no span holds the key.
+  const control = spans.filter((span) => span.kind === CONSUMER && span.name.includes("control-default"));
+  expect(control.map((span) => attributeOf(span, "bullmq.job.name"))).toContain("plan-round");
+  expect(JSON.stringify(spans)).not.toContain(bench.standin.apiKey);
+});
+
+test("without USAGE_TELEMETRY nothing is traced", { timeout: 60_000 }, async () => {
+  const bench = await setupService({ days: 2 });
+  const { spans, url } = await startReceiver();
+  const sdk = { NODE_OPTIONS: `--import=${SDK}`, OTEL_EXPORTER_OTLP_ENDPOINT: url };
+  await bench.serve({ environment: sdk });
+  await bench.loaded();
+  expect(spans).toEqual([]);
+});

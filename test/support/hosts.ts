@@ -1,0 +1,96 @@
+import { spawnSync } from "node:child_process";
+import { appendFileSync, writeFileSync } from "node:fs";
+import { sql } from "kysely";
+import { onTestFinished } from "vitest";
+import { startLocalPostgres } from "../../src/services/local-postgres.ts";
+import { startLocalRedis } from "../../src/services/local-redis.ts";
+import type { Service } from "../../src/services/service.ts";
+import { openStore } from "../../src/store/database.ts";
+import { migrate } from "../../src/store/migrate.ts";
+
+/**
+ * Hosts beside this one, as network namespaces: sessions between them and this one's servers are TCP from end to end,
+ * so that a cut link is to both ends what it is on a real network. Needs root and iproute2.
+ */
+
+/** A run's own, since several may go on at once, and one that was killed leaves its links behind. */
+const NET = `10.${64 + ((process.pid >> 8) % 128)}.${process.pid % 256}`;
+
+function ip(...args: string[]): void {
+  const { status, stderr, error } = spawnSync("ip", args, { encoding: "utf8" });
+  if (status !== 0) throw new Error(`ip ${args.join(" ")}: ${error?.message ?? stderr.trim()}`);
+}
+
+/** Why this machine has no hosts to give; undefined where it has. */
+export function withoutHosts(): string | undefined {
+  const closers: (() => void)[] = [];
+  try {
+    createHost(63, (close) => closers.push(close));
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    for (const close of closers.reverse()) close();
+  }
+}
+
+export interface Host {
+  /** As servers of this host see it. */
+  readonly address: string;
+  /** Begins a command that is to run there. */
+  readonly within: readonly string[];
+  cutOff(): void;
+  reconnect(): void;
+}
+
+/** A host that ends with the test. `index`: 1 to 62, its own within a test. */
+export function addHost(index: number): Host {
+  return createHost(index, onTestFinished);
+}
+
+function createHost(index: number, onEnd: (close: () => void) => void): Host {
+  const name = `usage-${process.pid}-${index}`;
+  // A link's name holds 15 characters.
+  const link = `u${process.pid}h${index}`;
+  const [here, there] = [`${NET}.${index * 4 + 1}`, `${NET}.${index * 4 + 2}`];
+  onEnd(() => {
+    spawnSync("ip", ["link", "del", link]);
+    spawnSync("ip", ["netns", "del", name]);
+  });
+  ip("netns", "add", name);
+  ip("link", "add", link, "type", "veth", "peer", "name", "up0", "netns", name);
+  ip("addr", "add", `${here}/30`, "dev", link);
+  ip("link", "set", link, "up");
+  ip("-n", name, "addr", "add", `${there}/30`, "dev", "up0");
+  ip("-n", name, "link", "set", "up0", "up");
+  // Servers of this host listen on 127.0.0.1 alone. Over there that address is this host's, by way of the link.
+  writeFileSync(`/proc/sys/net/ipv4/conf/${link}/route_localnet`, "1");
+  ip("netns", "exec", name, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/conf/up0/route_localnet");
+  ip("-n", name, "route", "add", "127.0.0.1/32", "via", here, "dev", "up0", "src", there);
+  return {
+    address: there,
+    within: ["ip", "netns", "exec", name],
+    cutOff: () => ip("link", "set", link, "down"),
+    reconnect: () => ip("link", "set", link, "up"),
+  };
+}
+
+/** A migrated Postgres that lets hosts log in, and a Redis, for one test. Undefined where none can be started here. */
+export async function startServersForHosts() {
+  const { PATH = "" } = process.env;
+  const input = { dataDir: undefined, say: () => {}, env: { PATH } };
+  const [postgres, redis] = await Promise.all([startLocalPostgres(input), startLocalRedis(input)]);
+  for (const service of [postgres, redis]) endWithTest(service);
+  if (postgres === undefined || redis === undefined) return undefined;
+  const store = openStore({ url: postgres.url });
+  onTestFinished(() => store.close());
+  const { rows } = await sql<{ file: string }>`select current_setting('hba_file') as file`.execute(store.db);
+  appendFileSync(rows[0]?.file as string, `host all all ${NET}.0/24 scram-sha-256\n`);
+  await sql`select pg_reload_conf()`.execute(store.db);
+  await migrate(store);
+  return { store, databaseUrl: postgres.url, redisUrl: redis.url };
+}
+
+function endWithTest(service: Service | undefined): void {
+  if (service !== undefined) onTestFinished(() => service.close());
+}

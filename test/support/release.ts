@@ -1,0 +1,20 @@
+import { appendFileSync, cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** A folder with the next release: this one with one migration more, and SQL at the end of a file of views. */
+export function nextRelease(next: { migration: string; sql: string; views: string }): string {
+  const release = mkdtempSync(join(tmpdir(), "usage-etl-release-"));
+  onTestFinished(() => rmSync(release, { recursive: true, force: true }));
+  for (const part of ["src", "jobs", "sql", "package.json"]) {
+    cpSync(join(ROOT, part), join(release, part), { recursive: true });
+  }
+  symlinkSync(join(ROOT, "node_modules"), join(release, "node_modules"));
+  writeFileSync(join(release, `sql/migrations/${next.migration}.sql`), next.sql);
+  appendFileSync(join(release, "sql/reporting/90_comments.sql"), next.views);
+  return release;
+}

@@ -1,0 +1,53 @@
+import pg from "pg";
+import { onTestFinished } from "vitest";
+import { GROUPINGS } from "../../src/domain/record.ts";
+import type { Store } from "../../src/store/database.ts";
+import { noteReadable } from "../../src/store/readable.ts";
+import { ensureScopes } from "../../src/store/scopes.ts";
+import { registerSource } from "../../src/store/sources.ts";
+import { knowWorkspaces } from "../../src/store/workspaces.ts";
+import { setupMigrated } from "./store.ts";
+
+/** Workspaces of every test's source. */
+export const WORKSPACES = [
+  "00000000-0000-4000-8000-000000000001",
+  "00000000-0000-4000-8000-000000000002",
+] as const;
+
+/** A migrated database with the source `default`, whose data starts on 2026-03-01, and two readable workspaces. */
+export async function setupSource(): Promise<{ store: Store; url: string; sourceId: number }> {
+  const { store, url } = await setupMigrated();
+  return { store, url, sourceId: await addSource(store, { slug: "default", workspaceIds: WORKSPACES }) };
+}
+
+/** One more source; hours are expected for a day back. */
+export async function addSource(
+  store: Store,
+  { slug, workspaceIds }: { slug: string; workspaceIds: readonly string[] },
+): Promise<number> {
+  const sourceId = await registerSource(store, {
+    slug,
+    baseUrl: "https://billing.platform.test/api",
+    dataStart: "2026-03-01",
+    hourlyHours: 24,
+    configurationDigest: "one",
+  });
+  await knowWorkspaces(store.db, { sourceId, workspaceIds });
+  await noteReadable(store.db, { sourceId, asked: workspaceIds, named: workspaceIds, at: Date.now() });
+  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
+  return sourceId;
+}
+
+/** Everything a plain client would see, as text: no driver's own idea of dates and numbers stands between. */
+export async function connectPlain(url: string, role?: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: url,
+    types: { getTypeParser: () => (value: string) => value },
+    // Compiling the views takes seconds, and pays for nothing on a few rows.
+    options: "-c jit=off -c timezone=UTC",
+  });
+  await client.connect();
+  onTestFinished(() => client.end());
+  if (role !== undefined) await client.query(`SET ROLE ${role}`);
+  return client;
+}
