@@ -39,17 +39,35 @@ export interface SourceConfig {
   readonly dataStart: string;
   /** Requests per 10 s. */
   readonly rateLimit: number;
+  readonly controlPlaneUrl?: string | undefined;
+  readonly deploymentUrl?: string | undefined;
+  /** Name or id of the project that the deployment traces into. */
+  readonly probeProject?: string | undefined;
 }
+
+/** What the platform's other calls need of a source; a variable of the environment that is not set is undefined. */
+export type PlatformAccess = Pick<SourceConfig, "organizationId" | "controlPlaneUrl" | "deploymentUrl"> & {
+  readonly apiKey: Secret | undefined;
+};
 
 export interface Config {
   readonly databaseUrl: Secret | undefined;
   readonly redisUrl: Secret | undefined;
   readonly sources: readonly SourceConfig[];
+  /** Of the environment, for a command that needs no billing host. */
+  readonly platform: PlatformAccess;
+  readonly probeAssistant: string;
+  /** Undefined: the service does not probe. */
+  readonly probeEveryMs: number | undefined;
+  readonly probeWithinMs: number;
   readonly settleAfterMs: number;
   readonly hourlyForMs: number;
+  /** Undefined: hours are kept for good. */
+  readonly hourlyKeepMs: number | undefined;
   readonly reconcileForMs: number;
   readonly syncEveryMs: number;
   readonly keepHistoryMs: number;
+  readonly alertWebhookUrl: Secret | undefined;
   readonly httpHost: string;
   readonly httpPort: number;
   /** Behind it stands bull-board; undefined: no such page. */
@@ -79,7 +97,14 @@ export function readConfig(environment: Environment): Config {
     else problems.push(...parsed.error.issues.map((issue) => `${name} ${issue.message}`));
   }
   const read = <T>(name: SettingName) => values[name] as T;
+  refuseShortKeep(read, environment, problems);
   const sources = readSources(read, problems);
+  const canProbe = sources.some((one) => one.deploymentUrl !== undefined && one.probeProject !== undefined);
+  if (read<number | undefined>("USAGE_PROBE_EVERY") !== undefined && !canProbe) {
+    problems.push(
+      "USAGE_PROBE_EVERY is set: a source needs USAGE_DEPLOYMENT_URL and USAGE_PROBE_PROJECT for that",
+    );
+  }
   if (problems.length > 0) {
     throw new UsageError({
       code: "configuration_invalid",
@@ -92,11 +117,22 @@ export function readConfig(environment: Environment): Config {
     databaseUrl: secret(read<string | undefined>("DATABASE_URL")),
     redisUrl: secret(read<string | undefined>("REDIS_URL")),
     sources,
+    platform: {
+      apiKey: secret(read<string | undefined>("USAGE_API_KEY")),
+      organizationId: read<string | undefined>("USAGE_ORGANIZATION_ID"),
+      controlPlaneUrl: read<string | undefined>("USAGE_CONTROL_PLANE_URL"),
+      deploymentUrl: read<string | undefined>("USAGE_DEPLOYMENT_URL"),
+    },
+    probeAssistant: read<string>("USAGE_PROBE_ASSISTANT"),
+    probeEveryMs: read<number | undefined>("USAGE_PROBE_EVERY"),
+    probeWithinMs: read<number>("USAGE_PROBE_WITHIN"),
     settleAfterMs: read<number>("USAGE_SETTLE_AFTER"),
     hourlyForMs: read<number>("USAGE_HOURLY_FOR"),
+    hourlyKeepMs: read<number | undefined>("USAGE_HOURLY_KEEP"),
     reconcileForMs: read<number>("USAGE_RECONCILE_FOR"),
     syncEveryMs: read<number>("USAGE_SYNC_EVERY"),
     keepHistoryMs: read<number>("USAGE_KEEP_HISTORY"),
+    alertWebhookUrl: secret(read<string | undefined>("USAGE_ALERT_WEBHOOK_URL")),
     httpHost: read<string>("HTTP_HOST"),
     httpPort: read<number>("HTTP_PORT"),
     bullBoardToken: secret(read<string | undefined>("USAGE_BULL_BOARD_TOKEN")),
@@ -115,6 +151,23 @@ function refuseUnknown(environment: Environment, problems: string[]): void {
     const close = nearest(name, known);
     problems.push(`${name} is not a setting${close === undefined ? "" : `; did you mean ${close}?`}`);
   }
+}
+
+/** Hours that are dropped and still kept up to date would be fetched again each night. */
+function refuseShortKeep(
+  read: <T>(name: SettingName) => T,
+  environment: Environment,
+  problems: string[],
+): void {
+  const [keptUpMs, keepMs] = [
+    read<number | undefined>("USAGE_HOURLY_FOR"),
+    read<number | undefined>("USAGE_HOURLY_KEEP"),
+  ];
+  if (keptUpMs === undefined || keepMs === undefined || keepMs >= keptUpMs) return;
+  const keptUp = environment.USAGE_HOURLY_FOR || "P31D by default";
+  problems.push(
+    `USAGE_HOURLY_KEEP is ${environment.USAGE_HOURLY_KEEP}, less than USAGE_HOURLY_FOR (${keptUp})`,
+  );
 }
 
 /** The value of a variable, or for a secret the content of its `NAME_FILE`. An empty value counts as unset. */
@@ -157,6 +210,9 @@ function readSources(read: <T>(name: SettingName) => T, problems: string[]): Sou
       workspaceIds: read<string[] | undefined>("USAGE_WORKSPACE_IDS") ?? [],
       dataStart: read<string>("USAGE_DATA_START"),
       rateLimit: read<number>("USAGE_RATE_LIMIT"),
+      controlPlaneUrl: read<string | undefined>("USAGE_CONTROL_PLANE_URL"),
+      deploymentUrl: read<string | undefined>("USAGE_DEPLOYMENT_URL"),
+      probeProject: read<string | undefined>("USAGE_PROBE_PROJECT"),
     },
   ];
 }

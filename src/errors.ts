@@ -34,6 +34,9 @@ export class UsageError extends EtlError {}
 /** A server (Postgres, Redis, the platform) does not answer at all. Exit code 6. */
 export class UnreachableError extends EtlError {}
 
+/** Something did not come about in the time it was given. Exit code 3. */
+export class DeadlineError extends EtlError {}
+
 /** Facts of an answer of the platform that could not be used. */
 interface PlatformErrorFacts extends ErrorFacts {
   readonly method: string;
@@ -51,7 +54,7 @@ interface PlatformErrorFacts extends ErrorFacts {
  * Codes: `unauthorized` (401), `forbidden` (403), `rate_limited` (429), `request_refused` (other 4xx),
  * `server_error` (5xx), `network` (no answer), `timeout`, `answer_cut` (body ended early), `answer_invalid` (a record
  * or row failed its schema, which `locations` then names; without locations the whole body is no answer of this
- * endpoint, and no part of the range would be), `redirect_refused`.
+ * endpoint, and no part of the range would be), `redirect_refused`, `rpc_error` (an error in a JSON-RPC response).
  */
 export class PlatformError extends EtlError {
   readonly method: string;

@@ -54,6 +54,38 @@ export const SETTINGS = {
     about: "Billing host of the platform, with its path prefix.",
     secret: false,
   },
+  USAGE_CONTROL_PLANE_URL: {
+    schema: httpUrl.optional(),
+    about: "Control plane of the platform, for `platform template` and `platform deployment`.",
+    secret: false,
+  },
+  USAGE_DEPLOYMENT_URL: {
+    schema: httpUrl.optional(),
+    about: "One deployment, for `platform run`, `platform a2a` and the probe.",
+    secret: false,
+  },
+  USAGE_PROBE_PROJECT: {
+    schema: z.string().optional(),
+    about: "Name or id of the project that the deployment traces into, and that nobody else uses.",
+    secret: false,
+  },
+  USAGE_PROBE_ASSISTANT: {
+    schema: z.string().default("agent"),
+    about: "Assistant of the deployment that the probe talks to.",
+    secret: false,
+  },
+  USAGE_PROBE_EVERY: {
+    schema: duration.optional().refine((ms) => ms === undefined || ms >= 60_000, "must be a minute or more"),
+    about: "How often the service probes the meter, which costs traces; unset: never.",
+    secret: false,
+  },
+  USAGE_PROBE_WITHIN: {
+    schema: duration
+      .prefault("PT1H")
+      .refine((ms) => ms >= 1000 && ms <= 20 * 86_400_000, "must be a second to 20 days"),
+    about: "How long the probe waits for its traffic to be billed.",
+    secret: false,
+  },
   USAGE_API_KEY: { schema: z.string().min(1).optional(), about: "Key with organization:read.", secret: true },
   USAGE_WORKSPACE_IDS: {
     schema: z
@@ -89,6 +121,11 @@ export const SETTINGS = {
     about: "How far back hours are kept up to date.",
     secret: false,
   },
+  USAGE_HOURLY_KEEP: {
+    schema: duration.optional(),
+    about: "How long hours are kept once their days are loaded; empty: for good.",
+    secret: false,
+  },
   USAGE_RECONCILE_FOR: {
     schema: duration.prefault("P45D"),
     about: "How far back reconcile looks where no --from is given.",
@@ -104,6 +141,12 @@ export const SETTINGS = {
     schema: duration.prefault("P400D"),
     about: "How long ledgers of requests and backfills are kept.",
     secret: false,
+  },
+  USAGE_ALERT_WEBHOOK_URL: {
+    schema: serverUrl("https://host/path", ["https:", "http:"]).optional(),
+    about:
+      "Told of differences, failed totals, changes of settled counts and staleness; without it nobody is.",
+    secret: true,
   },
   HTTP_HOST: {
     schema: z.string().default("127.0.0.1"),
@@ -159,6 +202,9 @@ export const sourceSchema = z.strictObject({
   workspaceIds: z.array(workspaceId).default([]),
   dataStart: day.default("2026-01-05"),
   rateLimit: rateLimit.default(200),
+  controlPlaneUrl: httpUrl.optional(),
+  deploymentUrl: httpUrl.optional(),
+  probeProject: z.string().min(1).optional(),
 });
 
 /** Name, unit and meaning of every setting, for `usage-etl config`. */

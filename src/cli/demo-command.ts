@@ -8,9 +8,11 @@ import { createLogger } from "../log.ts";
 import { feedQueue, sweepQueue } from "../pipeline/feed.ts";
 import { runInline } from "../pipeline/inline.ts";
 import { planSource, routineDemand } from "../pipeline/plan.ts";
+import { abandonProbe, type ProbeResult, probeMeter } from "../pipeline/probe.ts";
 import { type ReconcileResult, reconcile } from "../pipeline/reconcile.ts";
 import { planRound } from "../pipeline/round.ts";
 import type { OpenSource } from "../pipeline/source.ts";
+import { deploymentClientsOf } from "../platform/source-client.ts";
 import { resolvePostgres, resolveRedis } from "../services/resolve.ts";
 import { startStandin } from "../standin/server.ts";
 import { storeNow } from "../store/fetches.ts";
@@ -26,6 +28,7 @@ import { dueSlices } from "../store/slices.ts";
 import { serve } from "../worker.ts";
 import { EXIT } from "./exit.ts";
 import { type Output, table } from "./output.ts";
+import { describeProbe, exitOfProbe } from "./probe-command.ts";
 import { describeReconcile } from "./reconcile-command.ts";
 import { createSession, inSession, type Session } from "./session.ts";
 
@@ -34,6 +37,7 @@ const DATA_DIR = fileURLToPath(new URL("../../.usage-etl/demo", import.meta.url)
 const RATE_LIMIT = 1000;
 const NEXT_ROUND_MS = 30_000;
 const LOOK_EVERY_MS = 100;
+const PROBE_WITHIN_MS = 60_000;
 
 interface DemoOptions {
   readonly once?: boolean;
@@ -112,6 +116,9 @@ function demoConfig(config: Config, databaseUrl: string, standin: { url: string;
     workspaceIds: [],
     dataStart: "2026-01-05",
     rateLimit: RATE_LIMIT,
+    deploymentUrl: standin.url,
+    // The stand-in's own name for it.
+    probeProject: "agent-server",
   };
   return {
     ...config,
@@ -179,11 +186,25 @@ async function firstRound(
     bar.stop,
   );
   const totals = await dailyTotals(store.db, config.slug);
-  output.data({ extracted, reconciliation: proof, totals }, () =>
-    describeRound({ extracted, proof, totals, seconds: (clock.now() - startedAt) / 1000 }),
+  const probe = await probeOnce(source);
+  output.data({ extracted, reconciliation: proof, totals, probe }, () =>
+    describeRound({ extracted, proof, totals, probe, seconds: (clock.now() - startedAt) / 1000 }),
   );
   if (extracted.some((one) => one.failed > 0) || proof.failures.length > 0) return EXIT.partlyFailed;
-  return proof.differences.length > 0 ? EXIT.mismatch : EXIT.done;
+  return proof.differences.length > 0 ? EXIT.mismatch : exitOfProbe(probe);
+}
+
+/** The stand-in's traces cost nothing, so nobody is asked. */
+async function probeOnce(source: OpenSource): Promise<ProbeResult> {
+  const deployment = deploymentClientsOf(source.config);
+  const { probeProject: project = "" } = source.config;
+  try {
+    // A demo that was killed left it behind; the stand-in that it spoke to is gone.
+    await abandonProbe(source);
+    return await probeMeter(source, { deployment, project, assistantId: "agent", withinMs: PROBE_WITHIN_MS });
+  } finally {
+    await deployment.close();
+  }
 }
 
 /** Says what each further round did, until Ctrl-C. */
@@ -216,9 +237,10 @@ function describeRound(shown: {
   extracted: readonly (FetchTotals & { windows: number; fewest: number })[];
   proof: ReconcileResult;
   totals: readonly WorkspaceTotal[];
+  probe: ProbeResult;
   seconds: number;
 }): string {
-  const { extracted, proof, totals, seconds } = shown;
+  const { extracted, proof, totals, probe, seconds } = shown;
   return [
     table(
       ["group_by", "stride", "windows", "requests", "fewest possible", "records stored", "traces"],
@@ -239,6 +261,8 @@ function describeRound(shown: {
       ["workspace", "days loaded", "traces", "last 7 days"],
       totals.map((t) => [t.workspace, t.days, t.traces, t.lastWeek]),
     ),
+    "",
+    describeProbe(probe),
     "",
     `${seconds.toFixed(1)} s`,
   ].join("\n");

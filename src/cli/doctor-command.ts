@@ -1,8 +1,11 @@
 import type { Command } from "commander";
 import { EtlError } from "../errors.ts";
+import { roundBudget } from "../pipeline/budget.ts";
 import { factsOf, type LearnedFact } from "../store/facts.ts";
+import { storeNow } from "../store/fetches.ts";
 import { serverFacts } from "../store/overview.ts";
 import { EXIT } from "./exit.ts";
+import { describeFinality, finalityOf } from "./finality-report.ts";
 import { inSession, requireSchema, type Session } from "./session.ts";
 
 /** Postgres 15 is the first with MERGE. */
@@ -33,11 +36,11 @@ async function doctor(session: Session): Promise<number> {
   });
   await requireSchema(store);
   findings.push({
-    ok: server.hasReader,
+    ok: server.hasReaders,
     subject: "postgres",
-    finding: server.hasReader
-      ? "schema up to date, role usage_reader is there"
-      : "role usage_reader is missing: `usage-etl migrate` prints what to run",
+    finding: server.hasReaders
+      ? "schema up to date, roles usage_reader and usage_reader_masked are there"
+      : "a role for readers is missing: `usage-etl migrate` prints what to run",
   });
   let exit: number = EXIT.done;
   try {
@@ -50,8 +53,22 @@ async function doctor(session: Session): Promise<number> {
         subject: slug,
         finding: `${baseUrl} answers${version}; the key reads ${source.workspaces.length} workspaces`,
       });
+      const { needed, allowed, problem } = roundBudget(source, await storeNow(source.store.db));
+      findings.push({
+        ok: problem === undefined,
+        subject: slug,
+        finding:
+          problem === undefined
+            ? `a round needs ${needed} requests, and the rate budget lets ${allowed} through until the next`
+            : `${problem.message} ${problem.next} [${problem.code}]`,
+      });
       for (const fact of await factsOf(source.store.db, source.sourceId)) {
         findings.push({ ok: true, subject: slug, finding: describeFact(fact) });
+      }
+      const { settleAfterMs } = session.config;
+      const finality = await finalityOf(source.store.db, { sourceId: source.sourceId, settleAfterMs });
+      for (const finding of describeFinality(finality, settleAfterMs)) {
+        findings.push({ ok: true, subject: slug, finding });
       }
       return EXIT.done;
     });

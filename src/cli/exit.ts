@@ -1,5 +1,5 @@
 import { CommanderError } from "commander";
-import { EtlError, PlatformError, UnreachableError, UsageError } from "../errors.ts";
+import { DeadlineError, EtlError, PlatformError, UnreachableError, UsageError } from "../errors.ts";
 
 /** Exit codes of every command; where several apply, the first of this order. */
 export const EXIT = {
@@ -22,6 +22,7 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
   if (error instanceof UsageError) return EXIT.usage;
   if (error instanceof UnreachableError) return EXIT.unreachable;
+  if (error instanceof DeadlineError) return EXIT.partlyFailed;
   if (error instanceof PlatformError) {
     if (error.status === 401 || error.status === 403) return EXIT.refused;
     // What is worth trying again has been, to the last attempt: a gateway's 502 is a server out of reach too.

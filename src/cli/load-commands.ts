@@ -7,6 +7,7 @@ import { type RunResult, runInline } from "../pipeline/inline.ts";
 import { type PlanRequest, planSource, routineDemand } from "../pipeline/plan.ts";
 import type { OpenSource } from "../pipeline/source.ts";
 import { storeNow } from "../store/fetches.ts";
+import { askAgainAfterOutage } from "../store/outage.ts";
 import { EXIT } from "./exit.ts";
 import {
   groupingsOf,
@@ -62,10 +63,10 @@ async function plan(session: Session, options: RangeOptions & SelectionOptions):
 
 async function sync(session: Session, options: { inline?: boolean }): Promise<number> {
   if (options.inline !== true) return askForRound(session);
-  return runAll(session, async (source, now) => ({
-    wanted: routineDemand(source, now),
-    reprocess: "missing",
-  }));
+  return runAll(session, async (source, now) => {
+    await askAgainAfterOutage(source.store.db, source.sourceId);
+    return { wanted: routineDemand(source, now), reprocess: "missing" };
+  });
 }
 
 /** Asks the service for a round now, instead of at its next tick. */

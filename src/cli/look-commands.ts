@@ -1,7 +1,17 @@
 import type { Command } from "commander";
+import type { Finality } from "../domain/finality.ts";
+import { knownRoundBudget, type RoundBudget } from "../pipeline/budget.ts";
 import { describeSettings } from "../settings.ts";
-import { type CoverageLine, coverageLines, type SourceStatus, sourceStatuses } from "../store/overview.ts";
+import type { Database } from "../store/database.ts";
+import {
+  type CoverageLine,
+  coverageLines,
+  listSources,
+  type SourceStatus,
+  sourceStatuses,
+} from "../store/overview.ts";
 import { EXIT } from "./exit.ts";
+import { describeFinality, finalityOf } from "./finality-report.ts";
 import { type RangeOptions, rangeOf, withRange } from "./options.ts";
 import { table } from "./output.ts";
 import { inSession, requireSchema, type Session } from "./session.ts";
@@ -49,13 +59,30 @@ function describeCoverage(lines: readonly CoverageLine[]): string {
 async function status(session: Session): Promise<number> {
   const store = await session.store();
   await requireSchema(store);
-  const statuses = await sourceStatuses(store.db);
-  session.output.data(statuses, describeStatus);
+  const { settleAfterMs } = session.config;
+  const ids = new Map((await listSources(store.db)).map(({ source, sourceId }) => [source, sourceId]));
+  const statuses = await Promise.all(
+    (await sourceStatuses(store.db)).map(async (source) => ({
+      ...source,
+      rounds: await roundsOf(session, store.db, source.source),
+      finality: await finalityOf(store.db, { sourceId: ids.get(source.source) ?? 0, settleAfterMs }),
+    })),
+  );
+  session.output.data(statuses, (all) => describeStatus(all, settleAfterMs));
   if (statuses.some((source) => source.refused !== null)) return EXIT.refused;
   return statuses.some((source) => source.failures.length > 0) ? EXIT.partlyFailed : EXIT.done;
 }
 
-function describeStatus(statuses: readonly SourceStatus[]): string {
+/** What a round needs of the rate budget; null for a source that this configuration does not name. */
+async function roundsOf({ config }: Session, db: Database, slug: string): Promise<RoundBudget | null> {
+  const source = config.sources.find((one) => one.slug === slug);
+  if (source === undefined) return null;
+  return (await knownRoundBudget(db, { config: source, settings: config })) ?? null;
+}
+
+type ShownStatus = SourceStatus & { readonly rounds: RoundBudget | null; readonly finality: Finality };
+
+function describeStatus(statuses: readonly ShownStatus[], settleAfterMs: number): string {
   if (statuses.length === 0) return "No source was ever opened: run `usage-etl sync --inline`.";
   return statuses
     .map((source) =>
@@ -66,6 +93,11 @@ function describeStatus(statuses: readonly SourceStatus[]): string {
           source.freshness.map((f) => [f.groupBy, f.stride, f.loadedUntil, f.settledUntil]),
         ),
         ...(source.refused === null ? [] : [`The platform refuses the key: ${source.refused}`]),
+        ...(source.rounds?.problem === undefined
+          ? []
+          : [
+              `${source.rounds.problem.message} ${source.rounds.problem.next} [${source.rounds.problem.code}]`,
+            ]),
         ...source.failures.map(
           (f) => `${f.parts} parts ${f.state} with ${f.code}; asked again from ${f.nextRetry}`,
         ),
@@ -73,6 +105,7 @@ function describeStatus(statuses: readonly SourceStatus[]): string {
           (id) => `Workspace ${id} is gone from the listing without being deleted.`,
         ),
         `${source.openDifferences} open differences, ${source.restatements} restatements of settled counts`,
+        ...describeFinality(source.finality, settleAfterMs),
       ].join("\n"),
     )
     .join("\n\n");

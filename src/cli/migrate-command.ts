@@ -11,11 +11,12 @@ export function addMigrateCommand(program: Command): void {
 
 async function run(session: Session): Promise<undefined> {
   const result = await migrate(await session.store());
-  session.output.data(result, ({ applied }) =>
-    applied.length === 0
+  session.output.data(result, ({ applied, newer }) => {
+    if (newer.length > 0) return `Schema and views are of a newer release (${newer.join(", ")}) and stay so.`;
+    return applied.length === 0
       ? "Schema and views are up to date."
-      : `Applied ${applied.join(", ")}; views are up to date.`,
-  );
+      : `Applied ${applied.join(", ")}; views are up to date.`;
+  });
   if (result.missingRoles.length === 0) return;
   session.output.note(
     `This role may not create roles. A superuser must run, and then migrate once more:\n  ${result.missingRoles.join("\n  ")}`,

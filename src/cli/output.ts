@@ -11,10 +11,17 @@ export interface Output {
   note(line: string): void;
   /** A progress bar on a terminal, nothing elsewhere; `update` as often as one likes. */
   progress(label: string): Progress;
+  /** The same where nobody knows how many there will be: a number that grows. */
+  counter(label: string): Counter;
 }
 
 interface Progress {
   update(progress: { done: number; total: number }): void;
+  stop(): void;
+}
+
+interface Counter {
+  update(done: number): void;
   stop(): void;
 }
 
@@ -25,6 +32,8 @@ export function createOutput(options: { json: boolean }): Output {
       void process.stdout.write(`${options.json ? JSON.stringify(value) : text(value)}\n`),
     note: (line) => void process.stderr.write(`${line}\n`),
     progress: (label) => (process.stderr.isTTY && !options.json ? bar(label) : SILENT),
+    counter: (label) =>
+      process.stderr.isTTY && !options.json ? counting(label) : { update: () => {}, stop: () => {} },
   };
 }
 
@@ -50,6 +59,23 @@ function bar(label: string): Progress {
     },
     stop: () => {
       if (isDrawn) drawn.stop();
+    },
+  };
+}
+
+function counting(label: string): Counter {
+  let drawnAt = Date.now();
+  let isDrawn = false;
+  return {
+    update: (done) => {
+      // Work of under a second needs no line.
+      if (Date.now() - drawnAt < 1000) return;
+      drawnAt = Date.now();
+      isDrawn = true;
+      process.stderr.write(`\r${done.toLocaleString("en-US")} ${label}`);
+    },
+    stop: () => {
+      if (isDrawn) process.stderr.write("\r\x1b[K");
     },
   };
 }

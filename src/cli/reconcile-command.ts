@@ -19,7 +19,7 @@ export function addReconcileCommand(program: Command): void {
   withGrouping(withRange(program.command("reconcile")))
     .description("hold Postgres against the platform's CSV export, settled buckets only")
     .addOption(new Option("--stride <stride>", "size of the time buckets").choices(STRIDES).default("day"))
-    .option("--repair", "fetch the windows that differ again")
+    .option("--repair", "ask again, JSON and export, about what differs")
     .action(inSession(run));
 }
 
@@ -44,44 +44,64 @@ async function run(session: Session, options: ReconcileOptions): Promise<number>
 
 /** In the order of the exit codes: partly failed, then mismatch. */
 function exitOfReconcile(result: ReconcileResult): number {
-  if (result.failures.length > 0 || result.unverified > 0) return EXIT.partlyFailed;
+  if (result.failures.length > 0 || result.unverified > 0 || result.moved > 0) return EXIT.partlyFailed;
   if (result.repaired !== undefined && exitOfRun(result.repaired.run) !== EXIT.done) return EXIT.partlyFailed;
-  return result.differences.length > 0 ? EXIT.mismatch : EXIT.done;
+  return result.open + result.platformDisagrees > 0 ? EXIT.mismatch : EXIT.done;
 }
 
 /** What a person reads; the differences with their keys, at most fifty. */
 export function describeReconcile(result: ReconcileResult): string {
+  const { open, platformDisagrees } = result;
   const lines = [
     `${result.compared.toLocaleString("en-US")} records held against the export in ${result.windows} windows: ` +
-      `${result.differences.length} difference${result.differences.length === 1 ? "" : "s"}`,
+      `${differences(open + platformDisagrees)}${result.repaired === undefined ? "" : " left"}`,
   ];
   if (result.repaired !== undefined) {
+    const { differences: asked, mended, run } = result.repaired;
     lines.push(
-      `${result.repaired.differences} differences were fetched again:`,
-      describeRun(result.repaired.run),
+      `${differences(asked)} ${asked === 1 ? "was" : "were"} fetched again, ${mended} of them repaired:`,
+      describeRun(run),
+    );
+  }
+  if (platformDisagrees > 0) {
+    lines.push(
+      `${differences(platformDisagrees)} of the platform's own: its JSON and its export, asked twice, give different figures. ` +
+        "The JSON is kept; nothing is fetched again unless one of them changes.",
     );
   }
   const shown = result.differences.slice(0, 50);
   if (shown.length > 0) {
-    const head = ["kind", "group_by", "bucket", "workspace", "id", "stored", "export"];
+    const head = [
+      "kind",
+      "state",
+      "group_by",
+      "bucket",
+      "workspace",
+      "id",
+      "stored",
+      "export",
+      "export says",
+    ];
     lines.push(
       table(
         head,
         shown.map((d) => [
           d.kind,
+          d.state,
           d.groupBy,
           instant(d.bucketStart),
           d.workspaceId,
           d.externalId || "(none)",
           d.storedTraces,
           d.exportTraces,
+          d.exportSays,
         ]),
       ),
     );
   }
-  if (shown.length < result.differences.length) {
+  if (shown.length < open + platformDisagrees) {
     lines.push(
-      `... and ${result.differences.length - shown.length} more: reporting.usage_reconciliation has them all`,
+      `... and ${open + platformDisagrees - shown.length} more: reporting.usage_reconciliation has them all`,
     );
   }
   for (const { slice, code, message } of result.failures) {
@@ -92,5 +112,12 @@ export function describeReconcile(result: ReconcileResult): string {
   if (result.unverified > 0) {
     lines.push(`not compared: ${result.unverified} windows of workspaces that nothing shows to be readable`);
   }
+  if (result.moved > 0) {
+    lines.push(`not compared: ${result.moved} windows that were loaded anew meanwhile; run it again`);
+  }
   return lines.join("\n");
+}
+
+function differences(count: number): string {
+  return `${count.toLocaleString("en-US")} difference${count === 1 ? "" : "s"}`;
 }

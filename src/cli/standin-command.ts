@@ -19,7 +19,7 @@ interface StandinFlags {
 export function addStandinCommand(program: Command): void {
   program
     .command("standin")
-    .description("the local platform: seeded usage, JSON and CSV, faults on demand")
+    .description("the local platform: seeded usage, control plane, runs and A2A, faults on demand")
     .option("--port <n>", "port", wholeNumber, 8080)
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--seed <n>", "seed of the organization and its history", wholeNumber, 1)
@@ -59,6 +59,7 @@ function describeStandin(standin: Standin): () => string {
     [
       `The stand-in listens on ${standin.url}; Ctrl-C stops it. To read from it:`,
       `  export USAGE_BASE_URL=${standin.url} USAGE_API_KEY=${standin.apiKey}`,
+      `  export USAGE_CONTROL_PLANE_URL=${standin.url} USAGE_DEPLOYMENT_URL=${standin.url} USAGE_PROBE_PROJECT=agent-server`,
     ].join("\n");
 }
 

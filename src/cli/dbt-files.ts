@@ -1,0 +1,71 @@
+import { keyOf, type View } from "../store/views.ts";
+
+/** Ids of these are null where a day or hour of the workspace is not loaded. */
+const NULL_WHERE_MISSING = ["project_id", "user_id", "api_key_short_key"];
+/** Rounds run every quarter of an hour by default; a day without one is an outage. */
+const FRESHNESS = "{ warn_after: { count: 6, period: hour }, error_after: { count: 24, period: hour } }";
+
+/** Key columns that are never null. */
+function notNullOf(view: View): readonly string[] {
+  const isFact = view.name.startsWith("fct_");
+  return keyOf(view).filter((name) => !(isFact && NULL_WHERE_MISSING.includes(name)));
+}
+
+/**
+ * `sources.yml` for dbt 1.10 or later: the views with their comments, keys that are not null, and how fresh they are. The
+ * twins without addresses say nothing that their views do not, and are not tested again.
+ */
+export function dbtSources(views: readonly View[]): string {
+  const lines = [
+    "# Made by `usage-etl dbt sources` from the comments of the views.",
+    "version: 2",
+    "sources:",
+    "  - name: usage",
+    "    schema: reporting",
+    "    tables:",
+  ];
+  for (const view of views) {
+    const notNull = view.name.endsWith("_masked") ? [] : notNullOf(view);
+    const isUnique = notNull.length === 1 && keyOf(view).length === 1;
+    lines.push(`      - name: ${view.name}`, `        description: ${scalar(view.comment)}`);
+    if (view.name === "data_freshness") {
+      lines.push(
+        "        config:",
+        "          loaded_at_field: fetched_at",
+        `          freshness: ${FRESHNESS}`,
+      );
+    }
+    lines.push("        columns:");
+    for (const { name, type, comment } of view.columns) {
+      lines.push(`          - name: ${name}`);
+      // Postgres folds what is not quoted to lower case.
+      if (name !== name.toLowerCase()) lines.push("            quote: true");
+      lines.push(`            description: ${scalar(comment)}`, `            data_type: ${type}`);
+      if (notNull.includes(name))
+        lines.push(`            data_tests: [not_null${isUnique ? ", unique" : ""}]`);
+    }
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/**
+ * A test of dbt that holds while every key is unique: one statement, since dbt's own `unique` looks at one column and a
+ * key has several. Its rows are the keys that occur twice.
+ */
+export function dbtKeyTest(views: readonly View[]): string {
+  const selects = views
+    .filter((view) => keyOf(view).length > 1 && !view.name.endsWith("_masked"))
+    .map((view) => {
+      const columns = keyOf(view).map((name) => (name === name.toLowerCase() ? name : `"${name}"`));
+      return `SELECT '${view.name}' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', '${view.name}') }}
+GROUP BY ${columns.join(", ")}
+HAVING count(*) > 1`;
+    });
+  return `-- Made by \`usage-etl dbt keys\` from the keys of the views.\n${selects.join("\nUNION ALL\n")}\n`;
+}
+
+/** A text on one line: YAML's double-quoted scalars are JSON's. */
+function scalar(text: string): string {
+  return JSON.stringify(text);
+}

@@ -1,0 +1,27 @@
+import type { ViewColumn } from "../../store/views.ts";
+import { type Format, isoInstant } from "./format.ts";
+
+/**
+ * JSON Lines: one object a line, so that a reader needs to hold no more than one. Whole numbers stand as they are, with
+ * all their digits; decimals are texts, since most readers would make floats of them.
+ */
+export const jsonFormat: Format = (columns, target) => {
+  const keys = columns.map(({ name }) => JSON.stringify(name));
+  return {
+    async write(rows) {
+      const lines = rows.map((row) => {
+        const members = columns.map((column, at) => `${keys[at]}:${fromText(row[at] ?? null, column)}`);
+        return `{${members.join(",")}}\n`;
+      });
+      await target.write(Buffer.from(lines.join("")));
+    },
+    end: async () => {},
+  };
+};
+
+function fromText(value: string | null, { type }: ViewColumn): string {
+  if (value === null) return "null";
+  if (type === "bigint" || type === "integer") return value;
+  if (type === "boolean") return value === "t" ? "true" : "false";
+  return JSON.stringify(type === "timestamp with time zone" ? isoInstant(value) : value);
+}

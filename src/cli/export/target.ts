@@ -1,0 +1,102 @@
+import { randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { EtlError, UsageError } from "../../errors.ts";
+
+/** Where an export goes: whole in the end, or not there at all. */
+export interface Target {
+  /** Resolves once it is out of memory. Errors: `export_unwritable`, `export_closed`. */
+  write(chunk: Uint8Array): Promise<void>;
+  /** Everything was written: it gets its name. */
+  commit(): Promise<void>;
+  /** Something failed: nothing stays. After `commit` it does nothing. */
+  abandon(): Promise<void>;
+}
+
+/** Writes beside the file and renames in the end, so that its name never stands for a part of it. */
+export async function openFileTarget(path: string): Promise<Target> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory() === true) {
+    throw unwritable(path, new Error("it is a directory"));
+  }
+  // A device or a named pipe is written to, never replaced by a file.
+  const isPlain = found === undefined || found.isFile();
+  const written = isPlain
+    ? join(dirname(path), `.${basename(path)}.${randomBytes(4).toString("hex")}.part`)
+    : path;
+  const flags = isPlain ? constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY : constants.O_WRONLY;
+  const file: FileHandle = await open(written, flags).catch((cause) => {
+    throw unwritable(path, cause);
+  });
+  let isOpen = true;
+  const told = <T>(work: Promise<T>) =>
+    work.catch((cause) => {
+      throw unwritable(path, cause);
+    });
+  return {
+    async write(chunk) {
+      for (let at = 0; at < chunk.length; ) {
+        const { bytesWritten } = await told(file.write(chunk, at, chunk.length - at));
+        at += bytesWritten;
+      }
+    },
+    async commit() {
+      // A full disk may only be noticed here.
+      if (isPlain) await told(file.sync());
+      await told(file.close());
+      isOpen = false;
+      if (isPlain) await told(rename(written, path));
+    },
+    async abandon() {
+      if (!isOpen) return;
+      isOpen = false;
+      await file.close().catch(() => {});
+      if (isPlain) await rm(written, { force: true });
+    },
+  };
+}
+
+/** Standard output: what was written cannot be taken back, so a failure shows in the exit code. */
+export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
+  let failure: Error | undefined;
+  // Without a listener a closed pipe would be an uncaught exception.
+  stdout.on("error", (error) => {
+    failure ??= error;
+  });
+  return {
+    write: (chunk) =>
+      new Promise((resolve, reject) => {
+        const done = (cause: Error | null | undefined) => (cause ? reject(closed(cause)) : resolve());
+        if (failure !== undefined) return done(failure);
+        stdout.write(chunk, done);
+      }),
+    commit: async () => {
+      if (failure !== undefined) throw closed(failure);
+    },
+    abandon: async () => {},
+  };
+}
+
+function closed(cause: Error & { code?: string }): EtlError {
+  return new EtlError({
+    code: "export_closed",
+    message:
+      cause.code === "EPIPE"
+        ? "What reads the output closed it before the end."
+        : `The output cannot be written: ${cause.message}.`,
+    next: "Run it again into something that reads to the end, or into a file with --out.",
+    cause,
+  });
+}
+
+function unwritable(path: string, cause: Error & { code?: string }): EtlError {
+  const isFull = cause.code === "ENOSPC" || cause.code === "EDQUOT" || cause.code === "EFBIG";
+  const Fault = isFull ? EtlError : UsageError;
+  return new Fault({
+    code: "export_unwritable",
+    message: `${path} cannot be written: ${isFull ? "no space is left" : cause.message}. Nothing of it was kept.`,
+    next: isFull ? "Make room, or export a shorter range." : "Give another file with --out.",
+    cause,
+  });
+}

@@ -1,0 +1,57 @@
+import { DateTime } from "luxon";
+import { expect, test } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../src/domain/stride.ts";
+import { usageEtl } from "../support/cli.ts";
+import { setup } from "../support/source.ts";
+
+/** A month on the command line: open, closed, and asked for wrongly. */
+
+test("close says what is open, then closes, then stays as it is", { timeout: 120_000 }, async () => {
+  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const month = DateTime.fromMillis(today - 4 * DAY_MS, { zone: "utc" })
+    .startOf("month")
+    .minus({ months: 1 });
+  const lastDays = month.plus({ months: 1 }).toMillis() - 6 * DAY_MS;
+  const bench = await setup({
+    days: (today - lastDays) / DAY_MS,
+    workspaces: [1],
+    hourlyForMs: HOUR_MS,
+  });
+  const env = {
+    DATABASE_URL: bench.databaseUrl,
+    USAGE_BASE_URL: bench.standin.url,
+    USAGE_API_KEY: bench.standin.apiKey,
+    USAGE_WORKSPACE_IDS: bench.workspaceIds.join(","),
+    USAGE_DATA_START: new Date(lastDays).toISOString().slice(0, 10),
+    USAGE_HOURLY_FOR: "PT1H",
+    USAGE_RATE_LIMIT: "1000",
+  };
+  const name = month.toFormat("yyyy-MM");
+  const close = (...args: string[]) => usageEtl(["close", ...args], env);
+  await bench.sync();
+
+  const open = await close(name);
+  expect(open).toMatchObject({ code: 4 });
+  // Days x workspaces and workspaces: six days of one, in each grouping.
+  expect(open.stdout).toMatch(/project +not held against the export: usage-etl reconcile +6 +1 /);
+  expect(await usageEtl(["reconcile", "--from", env.USAGE_DATA_START], env)).toMatchObject({ code: 0 });
+  const closed = await close(name, "--json");
+  expect(closed).toMatchObject({ code: 0 });
+  expect(JSON.parse(closed.stdout)).toMatchObject({ default: { state: "closed", accepted: 0 } });
+  expect((await close(name)).stdout).toMatch(/closed on .*; 0 totals were adjusted since/);
+
+  const refused = await Promise.all([
+    close("2026"),
+    close(DateTime.utc().toFormat("yyyy-MM")),
+    close("2019-12"),
+  ]);
+  expect(refused.map(({ code, stderr }) => [code, /\[(\w+)\]/.exec(stderr)?.[1]])).toEqual([
+    [2, "month_invalid"],
+    [2, "month_not_over"],
+    [2, "month_before_data"],
+  ]);
+
+  const totals = await usageEtl(["totals", "--json"], env);
+  expect(totals.code).toBe(0);
+  expect(JSON.parse(totals.stdout)).toMatchObject({ default: { differences: 0, findings: [] } });
+});
