@@ -4,10 +4,12 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import { createMetrics } from "../../src/dashboard/metrics.ts";
 import { GROUPINGS } from "../../src/domain/record.ts";
+import { importPrices } from "../../src/pipeline/import-prices.ts";
 import { createBackfill } from "../../src/store/backfills.ts";
 import type { Store } from "../../src/store/database.ts";
 import { failScopes } from "../../src/store/failures.ts";
 import { beginFetch, drawStamp, finishFetch } from "../../src/store/fetches.ts";
+import { concludeProbe, enterProbe, keepBaseline, startWaiting } from "../../src/store/probes.ts";
 import { ensureScopes, scopesOf } from "../../src/store/scopes.ts";
 import { registerSource } from "../../src/store/sources.ts";
 import { knowWorkspaces } from "../../src/store/workspaces.ts";
@@ -59,6 +61,11 @@ const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 const FROM = "2026-03-01T06:30:00Z";
 const TO = "2026-03-09T06:30:00Z";
 
+const PRICE = {
+  ...{ sku: "traces", unitPrice: "0.0005", currency: "USD", validFrom: "2026-01-01" },
+  ...{ validTo: null, source: null, workspace: null },
+};
+
 /** What Grafana makes of a query before it sends it: macros of its Postgres data source, and the variables. */
 function expand(text: string): string {
   const variables: Record<string, string> = { source: "'default','another'", workspace: `'${WORKSPACE}'` };
@@ -102,6 +109,11 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     workspaces: 1,
   });
   await finishFetch(store.db, { fetchNumber, outcome: "loaded" });
+  const probeId = (await enterProbe(store.db, { sourceId, project: "probe" })) as number;
+  await keepBaseline(store.db, { probeId, baseline: {}, projectId: undefined });
+  await startWaiting(store.db, { probeId, withinMs: 1000 });
+  const figure = { groupBy: "project", billed: 6, othersAdded: 0, othersRemoved: 0, difference: 0 } as const;
+  await concludeProbe(store, { probeId, state: "matched", figures: [figure], billedAt: Date.now() });
   const scopeIds = await scopesOf(store.db, {
     sourceId,
     groupBy: "user",
@@ -132,10 +144,17 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
 
 describe("the SQL of the dashboard", () => {
   test("runs as usage_reader, and shows what is loaded", async () => {
-    const { url } = await filledStore();
+    const { store, url } = await filledStore();
+    await importPrices(store, { file: "prices", replace: false, lines: [{ where: "line 2", price: PRICE }] });
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     onTestFinished(() => client.end());
+    // What no panel may be without: a difference that is open, and a restatement of the days shown.
+    await client.query(`
+      INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
+        SELECT scope_id, 'p1', '${FROM}', 'traces_differ', 1 FROM usage.scope LIMIT 1;
+      INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
+        SELECT series_id, '2026-03-02Z', 6, 7, 1, '2026-03-05Z' FROM usage.series LIMIT 1`);
     await client.query("SET ROLE usage_reader");
     const rows = new Map<string, number>();
     for (const { title, rawSql, format } of queries) {
@@ -148,13 +167,27 @@ describe("the SQL of the dashboard", () => {
       if (title === "variable workspace") expect(names).toEqual(["__value", "__text"]);
     }
     const empty = [...rows].filter(([, count]) => count === 0).map(([title]) => title);
-    expect(empty).toEqual(["Open differences", "Restatements"]);
+    expect(empty).toEqual([]);
   });
 
   test("an unknown macro or variable is refused", () => {
     expect(() => expand("SELECT $__unknown(x)")).toThrow("$__unknown");
     // Without :sqlstring, Grafana puts a value in as it is.
     expect(() => expand("SELECT $source")).toThrow("$source");
+  });
+
+  test("shows usage by every grouping, costs, and whether both can be trusted", () => {
+    const views = new Set(queries.flatMap(({ rawSql }) => rawSql.match(/(?<=reporting\.)\w+/g) ?? []));
+    expect([...views].sort()).toEqual([
+      ...["backfill_status", "data_freshness", "dim_workspace"],
+      ...[
+        "fct_usage_api_key_daily",
+        "fct_usage_project_daily",
+        "fct_usage_user_daily",
+        "fct_usage_workspace_daily",
+      ],
+      ...["focus_cost_usage_estimated", "usage_coverage_daily", "usage_reconciliation", "usage_restatement"],
+    ]);
   });
 
   test("reads the schema reporting, and nothing else", () => {
@@ -183,13 +216,31 @@ describe("metrics", () => {
   /** Labels of each metric that a process which has worked exposes; a histogram under its series' names. */
   async function exposed(): Promise<Map<string, Set<string>>> {
     const { store } = await filledStore();
-    const metrics = createMetrics(store.db);
+    await store.transaction(({ client }) =>
+      client.query(`
+        WITH probe AS (
+          INSERT INTO usage.probe (source_id, project, state, period_start, expected_traces, sent_at, billed_at, finished_at)
+          SELECT source_id, 'meter', 'matched', now(), 5, now(), now(), now() FROM usage.source LIMIT 1
+          RETURNING probe_id
+        )
+        INSERT INTO usage.probe_figure SELECT probe_id, 'workspace', 5, 0, 0, 0 FROM probe;
+        INSERT INTO usage.control_difference
+          (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
+        SELECT scope_id, 'stride_total', '2026-03-01Z', '2026-03-02Z', 'p', 'platform_disagrees', 1
+        FROM usage.scope LIMIT 1`),
+    );
+    const metrics = createMetrics(
+      store.db,
+      async () => [],
+      async () => [{ source: "default", needed: 1, allowed: 2 }],
+    );
     metrics.jobDone({
       job: "feed",
       source: "default",
       seconds: 1,
-      counts: { requests: 1, inserted: 1 },
+      counts: { inserted: 1 },
     });
+    metrics.requestSent({ source: "default", status: 200 });
     metrics.jobFailed({ job: "feed", source: "default", code: "timeout" });
     const labels = new Map<string, Set<string>>();
     for (const line of (await metrics.text()).split("\n")) {

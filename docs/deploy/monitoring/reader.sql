@@ -8,4 +8,5 @@ ALTER ROLE usage_dashboard PASSWORD :'password';
 -- A dashboard that is left open must not keep the database busy.
 ALTER ROLE usage_dashboard SET statement_timeout = '30s';
 ALTER ROLE usage_dashboard SET default_transaction_read_only = on;
+ALTER ROLE usage_dashboard SET timezone = 'UTC';
 GRANT usage_reader TO usage_dashboard;

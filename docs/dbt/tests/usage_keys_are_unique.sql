@@ -1,0 +1,135 @@
+-- Made by `usage-etl dbt keys` from the keys of the views.
+SELECT 'backfill_status' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'backfill_status') }}
+GROUP BY source_id, backfill_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'data_freshness' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'data_freshness') }}
+GROUP BY source_id, group_by, stride
+HAVING count(*) > 1
+UNION ALL
+SELECT 'dim_api_key' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'dim_api_key') }}
+GROUP BY source_id, api_key_short_key
+HAVING count(*) > 1
+UNION ALL
+SELECT 'dim_project' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'dim_project') }}
+GROUP BY source_id, project_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'dim_user' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'dim_user') }}
+GROUP BY source_id, user_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'dim_workspace' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'dim_workspace') }}
+GROUP BY source_id, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_api_key_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_api_key_daily') }}
+GROUP BY source_id, usage_date, workspace_id, api_key_short_key
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_api_key_hourly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_api_key_hourly') }}
+GROUP BY source_id, usage_hour, workspace_id, api_key_short_key
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_api_key_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_api_key_monthly') }}
+GROUP BY source_id, month_start, workspace_id, api_key_short_key
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_project_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_project_daily') }}
+GROUP BY source_id, usage_date, workspace_id, project_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_project_hourly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_project_hourly') }}
+GROUP BY source_id, usage_hour, workspace_id, project_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_project_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_project_monthly') }}
+GROUP BY source_id, month_start, workspace_id, project_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_user_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_user_daily') }}
+GROUP BY source_id, usage_date, workspace_id, user_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_user_hourly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_user_hourly') }}
+GROUP BY source_id, usage_hour, workspace_id, user_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_user_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_user_monthly') }}
+GROUP BY source_id, month_start, workspace_id, user_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_workspace_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_workspace_daily') }}
+GROUP BY source_id, usage_date, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_workspace_hourly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_workspace_hourly') }}
+GROUP BY source_id, usage_hour, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_workspace_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_workspace_monthly') }}
+GROUP BY source_id, month_start, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'focus_cost_usage_estimated' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'focus_cost_usage_estimated') }}
+GROUP BY "x_SourceId", "x_UsageDate", "SubAccountId", "SkuId"
+HAVING count(*) > 1
+UNION ALL
+SELECT 'metering_probe' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'metering_probe') }}
+GROUP BY source_id, probe_id, group_by
+HAVING count(*) > 1
+UNION ALL
+SELECT 'usage_coverage_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_coverage_daily') }}
+GROUP BY source_id, usage_date, workspace_id, group_by, stride
+HAVING count(*) > 1
+UNION ALL
+SELECT 'usage_late_change' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_late_change') }}
+GROUP BY source_id, observed_on, group_by, stride, was_settled, age_hours
+HAVING count(*) > 1
+UNION ALL
+SELECT 'usage_month_close' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_month_close') }}
+GROUP BY source_id, month_start, group_by, workspace_id, dimension_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'usage_reconciliation' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_reconciliation') }}
+GROUP BY source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'usage_record' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_record') }}
+GROUP BY source_id, group_by, stride, period_start, workspace_id, dimension_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'usage_restatement' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_restatement') }}
+GROUP BY source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at
+HAVING count(*) > 1
+UNION ALL
+SELECT 'usage_unattributed_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_unattributed_daily') }}
+GROUP BY source_id, usage_date, workspace_id, group_by
+HAVING count(*) > 1

@@ -1,0 +1,110 @@
+import { readFile } from "node:fs/promises";
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { importPrices } from "../../src/pipeline/import-prices.ts";
+import { listViews } from "../../src/store/views.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, windowOf } from "../support/store.ts";
+
+const [WORKSPACE, OTHER] = WORKSPACES;
+const ID = (last: string) => `00000000-0000-4000-8000-0000000000${last}`;
+
+/** Results of the blocks of docs/bi.md, in their order; null for the login, which returns none. */
+const EXPECTED: readonly (readonly string[] | null)[] = [
+  null,
+  ["Research | 42 | 17 | f", "Support | 5 | 30 | f"],
+  ["chat | 30 | 6", "(null) | (null) | 6"],
+  [`ada@example.test | 30 | 71.4`, `${ID("0d")} | 12 | 28.6`],
+  [
+    "api_key | missing | 28 | 2026-03-01 | 2026-03-14",
+    "project | missing | 14 | 2026-03-01 | 2026-03-14",
+    "project | empty | 11 | 2026-03-02 | 2026-03-14",
+    "project | ok | 3 | 2026-03-01 | 2026-03-08",
+    "user | empty | 13 | 2026-03-02 | 2026-03-14",
+    "user | missing | 14 | 2026-03-01 | 2026-03-14",
+    "user | ok | 1 | 2026-03-01 | 2026-03-01",
+    "workspace | empty | 11 | 2026-03-02 | 2026-03-14",
+    "workspace | missing | 13 | 2026-03-02 | 2026-03-14",
+    "workspace | ok | 4 | 2026-03-01 | 2026-03-08",
+  ],
+  [`2026-03-01 | ${OTHER} | 4 | 5`],
+  ["2026-03 | Research | 0.0210000000 | USD | t", "2026-03 | Support | 0.0025000000 | USD | t"],
+];
+
+test("every SQL block of docs/bi.md runs, and answers what it says", async () => {
+  const { store, url, sourceId } = await setupSource();
+  const load = (
+    groupBy: "workspace" | "project" | "user",
+    workspaceId: string,
+    [from, to]: readonly [string, string],
+    rows: Parameters<typeof loadRows>[1]["rows"],
+  ) => loadRows(store, { sourceId, groupBy, workspaceId, window: windowOf("day", from, to), rows });
+  const fortnight = ["2026-03-01", "2026-03-15"] as const;
+  await load("workspace", WORKSPACE, fortnight, [
+    ["2026-03-01", WORKSPACE, 10, "Research"],
+    ["2026-03-03", WORKSPACE, 2, "Research"],
+    ["2026-03-08", WORKSPACE, 30, "Research"],
+  ]);
+  for (const traces of [4, 5]) {
+    await load("workspace", OTHER, ["2026-03-01", "2026-03-02"], [["2026-03-01", OTHER, traces, "Support"]]);
+  }
+  await load("project", WORKSPACE, fortnight, [
+    ["2026-03-01", ID("0a"), 6, "chat"],
+    ["2026-03-03", "", 6],
+    ["2026-03-08", ID("0a"), 30, "chat"],
+  ]);
+  await load("user", WORKSPACE, fortnight, [
+    ["2026-03-01", ID("0c"), 30, "ada@example.test"],
+    ["2026-03-01", ID("0d"), 12],
+  ]);
+  const price = { sku: "traces", unitPrice: "0.0005", currency: "USD", validFrom: "2026-01-01" };
+  await importPrices(store, {
+    ...{ file: "prices", replace: false },
+    lines: [{ where: "line 2", price: { ...price, validTo: null, source: null, workspace: null } }],
+  });
+
+  const reader = await connectPlain(url, "usage_reader");
+  const blocks = await sqlBlocks();
+  expect(blocks).toHaveLength(EXPECTED.length);
+  for (const [at, block] of blocks.entries()) {
+    const expected = EXPECTED[at];
+    if (expected === null || expected === undefined) {
+      await runAndForget(url, block);
+      continue;
+    }
+    const { rows } = await reader.query<Record<string, string | null>>(block);
+    const lines = rows.map((row) =>
+      Object.values(row)
+        .map((value) => value ?? "(null)")
+        .join(" | "),
+    );
+    // Rows of equal rank have no order of their own.
+    expect(lines.toSorted(), block).toEqual(expected.toSorted());
+  }
+});
+
+test("docs/bi.md names no view and no column that does not exist", async () => {
+  const { store } = await setupSource();
+  const views = (await listViews(store.db)).map(({ name }) => name);
+  const named = (await readFile(new URL("../../docs/bi.md", import.meta.url), "utf8")).match(
+    /\b(?:fct_usage|dim|focus|usage)_[a-z_]+\b/g,
+  );
+  const known = [...views, "usage_reader", "usage_reader_masked", "usage_date", "usage_hour"];
+  expect(named?.filter((name) => !known.includes(name))).toEqual([]);
+});
+
+async function sqlBlocks(): Promise<string[]> {
+  const text = await readFile(new URL("../../docs/bi.md", import.meta.url), "utf8");
+  return [...text.matchAll(/^```sql\n(.*?)^```$/gms)].map(([, block = ""]) => block);
+}
+
+/** Roles belong to the whole server: what makes one is taken back. */
+async function runAndForget(url: string, block: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  await client.query("BEGIN");
+  await client.query(block);
+  await client.query("SET ROLE analyst; SELECT * FROM reporting.fct_usage_user_daily LIMIT 1");
+  await client.query("ROLLBACK");
+}

@@ -1,0 +1,379 @@
+import { execFile, execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { delimiter } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type pg from "pg";
+import { beforeAll, describe, expect, test } from "vitest";
+import { GROUPINGS } from "../../src/domain/record.ts";
+import { importPrices } from "../../src/pipeline/import-prices.ts";
+import { openStore } from "../../src/store/database.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import { listViews, type View } from "../../src/store/views.ts";
+import { createTestDatabase } from "../support/database.ts";
+import { addSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, windowOf } from "../support/store.ts";
+
+/**
+ * What BI tools are made of, where this machine has it: `apt-get install libpostgresql-jdbc-java odbc-postgresql unixodbc
+ * postgresql-client default-jdk-headless`, and the npm drivers of Cube and Evidence on NODE_PATH.
+ */
+
+const run = promisify(execFile);
+const [WORKSPACE, OTHER] = WORKSPACES;
+/** Counts that a float does not have; their sum is the next one that it would round. */
+const BIG = 9_007_199_254_740_993n;
+const ZONES = ["Asia/Tokyo", "America/New_York"];
+
+let database: URL;
+let views: readonly View[];
+let counts: Map<string, number>;
+
+/** One database for all clients: they only read. */
+beforeAll(async () => {
+  const { url, drop } = await createTestDatabase();
+  const store = openStore({ url });
+  await migrate(store);
+  const sourceId = await addSource(store, { slug: "default", workspaceIds: WORKSPACES });
+  for (const groupBy of GROUPINGS) {
+    for (const workspaceId of WORKSPACES) {
+      const id = groupBy === "workspace" ? workspaceId : "00000000-0000-4000-8000-00000000000a";
+      const load = (window: ReturnType<typeof windowOf>, bucket: string) =>
+        loadRows(store, { sourceId, workspaceId, groupBy, window, rows: [[bucket, id, 1, "営業, =1"]] });
+      await load(windowOf("day", "2026-03-01", "2026-03-02"), "2026-03-01");
+      await load(windowOf("hour", "2026-03-01T00:00Z", "2026-03-01T10:00Z"), "2026-03-01T00:00:00Z");
+    }
+  }
+  const price = { sku: "traces", unitPrice: "99999999.0123456789", currency: "USD", validFrom: "2026-01-01" };
+  await importPrices(store, {
+    ...{ file: "prices", replace: false },
+    lines: [{ where: "line 2", price: { ...price, validTo: null, source: null, workspace: null } }],
+  });
+  await store.transaction(({ client }) =>
+    client.query(
+      `UPDATE usage.dated_record SET traces = ${BIG}; UPDATE usage.hourly_record SET traces = ${BIG}`,
+    ),
+  );
+  database = new URL(url);
+  views = await listViews(store.db);
+  counts = await store.transaction(async ({ client }) => new Map(await rowCounts(client, views)));
+  await store.close();
+  return drop;
+}, 120_000);
+
+async function rowCounts(client: pg.ClientBase, all: readonly View[]): Promise<[string, number][]> {
+  const found: [string, number][] = [];
+  for (const { name } of all) {
+    const { rows } = await client.query(`SELECT count(*)::integer AS count FROM reporting.${name}`);
+    found.push([name, rows[0].count]);
+  }
+  return found;
+}
+
+/** A day, an instant at midnight UTC, a count, a sum of counts and a cost; and who is asking. */
+const VALUES = [
+  `SELECT usage_date, traces, is_final FROM reporting.fct_usage_workspace_daily
+   WHERE workspace_id = '${WORKSPACE}' AND usage_date = '2026-03-01'`,
+  `SELECT usage_hour, traces FROM reporting.fct_usage_workspace_hourly
+   WHERE workspace_id = '${OTHER}' AND usage_hour = '2026-03-01T00:00Z'`,
+  `SELECT sum(traces) AS traces FROM reporting.fct_usage_workspace_daily`,
+  `SELECT "x_UsageDate", "ConsumedQuantity", "EffectiveCost" FROM reporting.focus_cost_usage_estimated LIMIT 1`,
+  "SELECT current_user::text AS name",
+];
+const COST = (() => {
+  const unscaled = (BIG * 999_999_990_123_456_789n).toString();
+  return `${unscaled.slice(0, -10)}.${unscaled.slice(-10)}`;
+})();
+const ANSWERS = [
+  ["2026-03-01", String(BIG), "t"],
+  ["2026-03-01T00:00:00Z", String(BIG)],
+  [String(2n * BIG)],
+  ["2026-03-01", String(BIG), COST],
+  ["usage_reader"],
+];
+
+/** The columns of all views in order, by `view.column`. */
+const columnNames = () =>
+  views.flatMap((view) => view.columns.map(({ name }) => `${view.name}.${name}`)).sort();
+
+/** Why a client cannot be tried here; undefined where it can. */
+function missing(command: string, args: readonly string[]): string | undefined {
+  try {
+    execFileSync(command, args, { stdio: "ignore" });
+    return undefined;
+  } catch {
+    return `${command} is not on this machine`;
+  }
+}
+
+describe("JDBC", () => {
+  const jar = ["/usr/share/java/postgresql.jar", ...(process.env.CLASSPATH ?? "").split(delimiter)].find(
+    (path) => /postgresql[^/]*\.jar$/.test(path) && existsSync(path),
+  );
+  const absent =
+    jar === undefined ? "no postgresql.jar (libpostgresql-jdbc-java)" : missing("java", ["-version"]);
+
+  test.for(ZONES)("in %s", { timeout: 180_000 }, async (zone, { skip }) => {
+    if (absent !== undefined || jar === undefined) return skip(absent);
+    const url = `jdbc:postgresql://${database.host}${database.pathname}?options=-c%20role=usage_reader`;
+    const program = fileURLToPath(new URL("clients/Jdbc.java", import.meta.url));
+    const login = [decodeURIComponent(database.username), decodeURIComponent(database.password)];
+    const { stdout } = await run(
+      "java",
+      ["-cp", jar, `-Duser.timezone=${zone}`, program, url, ...login, ...VALUES],
+      {
+        maxBuffer: 1 << 26,
+      },
+    );
+    const lines = stdout
+      .trim()
+      .split("\n")
+      .map((line) => line.split("\t"));
+    const of = (kind: string) => lines.filter(([first]) => first === kind).map(([, ...rest]) => rest);
+    expect(
+      of("view")
+        .map(([name]) => name)
+        .sort(),
+    ).toEqual(views.map(({ name }) => name).sort());
+    expect(
+      of("column")
+        .map(([name]) => name)
+        .sort(),
+    ).toEqual(columnNames());
+    // OTHER, DISTINCT, STRUCT and JAVA_OBJECT are what a driver makes of a type that it does not know.
+    expect([...new Set(of("column").map(([, type]) => type))].sort()).toEqual([
+      "BIGINT",
+      "BIT",
+      "DATE",
+      "INTEGER",
+      "NUMERIC",
+      "TIMESTAMP",
+      "VARCHAR",
+    ]);
+    expect([...of("view"), ...of("column")].filter((line) => line.at(-1) !== "true")).toEqual([]);
+    expect(new Map(of("rows").map(([view = "", count]) => [view, Number(count)]))).toEqual(counts);
+    expect(of("value")).toEqual(ANSWERS);
+  });
+});
+
+describe("ODBC", () => {
+  const absent = missing("isql", ["--version"]);
+  const driver = absent === undefined ? odbcDriver() : undefined;
+
+  test.for(ZONES)("in %s", { timeout: 180_000 }, async (zone, { skip }) => {
+    if (driver === undefined) return skip(absent ?? "no ODBC driver for PostgreSQL (odbc-postgresql)");
+    const settings = ["SET ROLE usage_reader", "SET search_path = reporting", "SET TIME ZONE 'UTC'"];
+    const connection = [
+      ...[`DRIVER={${driver}}`, `SERVER=${database.hostname}`, `PORT=${database.port}`],
+      ...[`DATABASE=${database.pathname.slice(1)}`, `UID=${decodeURIComponent(database.username)}`],
+      ...[`PWD=${decodeURIComponent(database.password)}`, "BoolsAsChar=0"],
+      `ConnSettings=${settings.join("%3B").replaceAll("=", "%3D")}`,
+    ].join(";");
+    const isql = async (statements: readonly string[]) => {
+      const running = run("isql", ["-k", connection, "-b", "-c", "-v", "-d\t"], {
+        env: { ...process.env, TZ: zone },
+        maxBuffer: 1 << 26,
+      });
+      running.child.stdin?.end(statements.map((one) => `${one.replaceAll(/\s+/g, " ")}\n`).join(""));
+      return (await running).stdout
+        .trim()
+        .split("\n")
+        .map((line) => line.split("\t"));
+    };
+    const described = await isql(views.map(({ name }) => `help ${name}`));
+    const columns = described.filter(([, schema]) => schema === "reporting");
+    expect(columns.map(([, , view, name]) => `${view}.${name}`).sort()).toEqual(columnNames());
+    // Of ODBC's types: 0 is unknown.
+    const types = new Set(columns.map(([, , , , code, name]) => `${name} ${code}`));
+    expect([...types].sort()).toEqual([
+      "bool -7",
+      "date 9",
+      "int4 4",
+      "int8 -5",
+      "numeric 2",
+      "text -1",
+      "timestamptz 11",
+    ]);
+    for (const { name } of views) {
+      const [, ...rows] = await isql([`SELECT count(*) AS n FROM ${name}`]);
+      expect(rows, name).toEqual([[String(counts.get(name))]]);
+    }
+    const answers: string[][] = [];
+    for (const query of VALUES) answers.push((await isql([query]))[1] ?? []);
+    const asOdbc = (cell: string) => (cell === "t" ? "1" : cell.replace("T", " ").replace("Z", ""));
+    expect(answers).toEqual(ANSWERS.map((row) => row.map(asOdbc)));
+  });
+});
+
+describe("psql", () => {
+  const absent = missing("psql", ["--version"]);
+
+  test.for(ZONES)("in %s", async (zone, { skip }) => {
+    if (absent !== undefined) return skip(absent);
+    const psql = async (...commands: readonly string[]) => {
+      const env = { ...process.env, TZ: zone, PGTZ: zone, PGOPTIONS: "-c role=usage_reader -c jit=off" };
+      const args = [database.href, "-X", "-A", "-t", ...commands.flatMap((one) => ["-c", one])];
+      return (await run("psql", args, { env, maxBuffer: 1 << 26 })).stdout.trim().split("\n");
+    };
+    // Verbose: the comments too.
+    const described = await psql("\\dv+ reporting.*");
+    expect(described).toHaveLength(views.length);
+    expect(described.filter((line) => !line.includes("Grain:"))).toEqual([]);
+    const read = await psql(
+      ...views.map(({ name }) => `SELECT '${name}', count(*) FROM (SELECT * FROM reporting.${name}) v`),
+    );
+    expect(new Map(read.map((line) => [line.split("|")[0] ?? "", Number(line.split("|")[1])]))).toEqual(
+      counts,
+    );
+    const shown = await psql(...VALUES);
+    // An instant is shown in the session's zone, and is the same one; a day is a day.
+    const cells = shown.map((line) => line.split("|")).map((row) => row.map(toInstant));
+    expect(cells).toEqual(ANSWERS);
+  });
+});
+
+function toInstant(cell: string): string {
+  const isInstant = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d$/.test(cell);
+  return isInstant
+    ? new Date(cell.replace(" ", "T").concat(":00")).toISOString().replace(".000Z", "Z")
+    : cell;
+}
+
+describe("drivers of Node, in a process of the zone", () => {
+  const require = createRequire(import.meta.url);
+  const resolved = (name: string) => {
+    try {
+      return require.resolve(name);
+    } catch {
+      return undefined;
+    }
+  };
+  /** Runs a program with the connection, the views and the queries as JSON in its argument; it prints JSON. */
+  async function inZone<T>(zone: string, program: string, driver: string): Promise<T> {
+    const connection = {
+      ...{ host: database.hostname, port: Number(database.port), database: database.pathname.slice(1) },
+      ...{ user: decodeURIComponent(database.username), password: decodeURIComponent(database.password) },
+      options: "-c role=usage_reader",
+    };
+    const given = JSON.stringify({
+      driver,
+      connection,
+      views: views.map(({ name }) => name),
+      queries: VALUES,
+    });
+    const { stdout } = await run(process.execPath, ["-e", program, given], {
+      env: { ...process.env, TZ: zone },
+      maxBuffer: 1 << 26,
+    });
+    return JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as T;
+  }
+  const LOCAL_DAY = `const day = (d) => [d.getFullYear(), d.getMonth() + 1, d.getDate()].map((n) => String(n).padStart(2, "0")).join("-");`;
+
+  test.for(ZONES)("pg in %s", async (zone) => {
+    const program = `
+      const { driver, connection, views, queries } = JSON.parse(process.argv[1]);
+      const pg = require(driver);
+      ${LOCAL_DAY}
+      (async () => {
+        const client = new pg.Client(connection);
+        await client.connect();
+        const counts = [], answers = [];
+        for (const view of views) counts.push([view, (await client.query("SELECT * FROM reporting." + view)).rowCount]);
+        for (const query of queries) {
+          const { rows, fields } = await client.query(query);
+          answers.push(fields.map(({ name, dataTypeID }) => {
+            const value = rows[0][name];
+            if (dataTypeID === 1082) return day(value);
+            return value instanceof Date ? value.toISOString().replace(".000Z", "Z") : typeof value === "boolean" ? (value ? "t" : "f") : value;
+          }));
+        }
+        console.log(JSON.stringify({ counts, answers }));
+        await client.end();
+      })();`;
+    const said = await inZone<{ counts: [string, number][]; answers: unknown }>(
+      zone,
+      program,
+      require.resolve("pg"),
+    );
+    expect(new Map(said.counts)).toEqual(counts);
+    expect(said.answers).toEqual(ANSWERS);
+  });
+
+  test.for(ZONES)("Cube's in %s", async (zone, { skip }) => {
+    const driver = resolved("@cubejs-backend/postgres-driver");
+    if (driver === undefined) return skip("@cubejs-backend/postgres-driver does not resolve (NODE_PATH)");
+    const program = `
+      const { driver, connection, views, queries } = JSON.parse(process.argv[1]);
+      const { PostgresDriver } = require(driver);
+      (async () => {
+        const client = new PostgresDriver(connection);
+        await client.testConnection();
+        const schema = (await client.tablesSchema()).reporting;
+        const counts = [], answers = [];
+        for (const view of views) counts.push([view, (await client.query("SELECT * FROM reporting." + view, [])).length]);
+        for (const query of queries) answers.push(Object.values((await client.query(query, []))[0]));
+        console.log(JSON.stringify({ schema, counts, answers }));
+        await client.release();
+      })();`;
+    const said = await inZone<{
+      schema: Record<string, { name: string; type: string }[]>;
+      counts: [string, number][];
+      answers: unknown[][];
+    }>(zone, program, driver);
+    expect(
+      Object.entries(said.schema)
+        .flatMap(([view, columns]) => columns.map(({ name }) => `${view}.${name}`))
+        .sort(),
+    ).toEqual(columnNames());
+    const types = new Set(Object.values(said.schema).flatMap((columns) => columns.map(({ type }) => type)));
+    expect([...types].filter((type) => /USER-DEFINED|other|ARRAY/i.test(type))).toEqual([]);
+    expect(new Map(said.counts)).toEqual(counts);
+    // Days and instants alike are UTC without a zone to Cube.
+    const asCube = (cell: unknown) => (cell === true ? "t" : String(cell).replace(/T00:00:00\.000Z?$/, ""));
+    expect(said.answers.map((row) => row.map(asCube))).toEqual(
+      ANSWERS.map((row) => row.map((cell) => cell.replace("T00:00:00Z", ""))),
+    );
+  });
+
+  test.for(ZONES)("Evidence's in %s", async (zone, { skip }) => {
+    const driver = resolved("@evidence-dev/postgres");
+    if (driver === undefined) return skip("@evidence-dev/postgres does not resolve (NODE_PATH)");
+    const program = `
+      const { driver, connection, views, queries } = JSON.parse(process.argv[1]);
+      const runQuery = require(driver);
+      ${LOCAL_DAY}
+      (async () => {
+        const read = async (query) => {
+          const { rows, columnTypes } = await runQuery(query, connection, 1000);
+          const all = [];
+          if (typeof rows === "function") for await (const batch of rows()) all.push(...batch); else all.push(...rows);
+          return { all, columnTypes };
+        };
+        const columns = [], counts = [];
+        for (const view of views) {
+          const { all, columnTypes } = await read("SELECT * FROM reporting." + view);
+          columns.push(...columnTypes.map(({ typeFidelity, evidenceType }) => typeFidelity + " " + evidenceType));
+          counts.push([view, all.length]);
+        }
+        const { all } = await read(queries[0].replace("traces", "traces::text AS traces"));
+        console.log(JSON.stringify({ columns: [...new Set(columns)], counts, day: day(all[0].usage_date), traces: all[0].traces }));
+        process.exit(0);
+      })();`;
+    const said = await inZone<{ columns: string[]; counts: [string, number][]; day: string; traces: string }>(
+      zone,
+      program,
+      driver,
+    );
+    // "inferred" is what it makes of a type that it does not know.
+    expect(said.columns.filter((column) => !column.startsWith("precise"))).toEqual([]);
+    expect(new Map(said.counts)).toEqual(counts);
+    // It reads whole numbers as floats: big ones have to be cast, as docs/bi.md says.
+    expect([said.day, said.traces]).toEqual(["2026-03-01", String(BIG)]);
+  });
+});
+
+function odbcDriver(): string | undefined {
+  const installed = execFileSync("odbcinst", ["-q", "-d"], { encoding: "utf8" });
+  return /^\[(PostgreSQL.*Unicode.*|psqlodbcw?)\]$/im.exec(installed)?.[1];
+}

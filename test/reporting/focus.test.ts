@@ -1,0 +1,287 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { importPrices } from "../../src/pipeline/import-prices.ts";
+import type { Store } from "../../src/store/database.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, windowOf } from "../support/store.ts";
+
+const [WORKSPACE, OTHER] = WORKSPACES;
+const DAYS = ["2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04"] as const;
+const AFTER = "2026-03-05";
+
+interface GivenPrice {
+  readonly sku?: string;
+  readonly unitPrice: string;
+  readonly currency?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly source?: string;
+  readonly workspace?: string;
+}
+
+async function enterPrices(store: Store, given: readonly GivenPrice[]): Promise<void> {
+  const lines = given.map((one, at) => ({
+    where: `line ${at}`,
+    price: {
+      sku: one.sku ?? "traces",
+      unitPrice: one.unitPrice,
+      currency: one.currency ?? "USD",
+      validFrom: one.from ?? "2026-01-01",
+      validTo: one.to ?? null,
+      source: one.source ?? null,
+      workspace: one.workspace ?? null,
+    },
+  }));
+  await importPrices(store, { file: "prices", lines, replace: true });
+}
+
+/** Traces of each of the four days by workspace; a day given as null is left unloaded, zero is loaded empty. */
+async function enterUsage(
+  { store, sourceId }: { store: Store; sourceId: number },
+  usage: Readonly<Record<string, readonly (number | null)[]>>,
+  settleAfterMs = 0,
+): Promise<void> {
+  for (const [workspaceId, days] of Object.entries(usage)) {
+    for (const [at, traces] of days.entries()) {
+      if (traces === null) continue;
+      await loadRows(store, {
+        sourceId,
+        workspaceId,
+        groupBy: "workspace",
+        window: windowOf("day", DAYS[at] ?? "", DAYS[at + 1] ?? AFTER),
+        rows: traces === 0 ? [] : [[DAYS[at] ?? "", workspaceId, traces]],
+        settleAfterMs,
+      });
+    }
+  }
+}
+
+const COSTS = `SELECT "x_UsageDate" AS day, "SubAccountId" AS workspace, "SkuId" AS sku, "BilledCost" AS cost,
+                      "BillingCurrency" AS currency
+               FROM reporting.focus_cost_usage_estimated ORDER BY 2, 1, 3`;
+
+describe("which price applies", () => {
+  test("without prices there are no rows", async () => {
+    const bench = await setupSource();
+    await enterUsage(bench, { [WORKSPACE]: [5, 0, null, 7] });
+    const client = await connectPlain(bench.url, "usage_reader");
+    expect((await client.query(COSTS)).rows).toEqual([]);
+  });
+
+  test("days that are loaded and have traces, at the price of the day, provisional ones marked", async () => {
+    const bench = await setupSource();
+    await enterUsage(bench, { [WORKSPACE]: [5, 0, null, 7] });
+    await enterUsage(bench, { [OTHER]: [11] }, 10 * 365 * 86_400_000);
+    await enterPrices(bench.store, [
+      { unitPrice: "0.0005", to: "2026-03-04" },
+      { unitPrice: "0.0006", from: "2026-03-04" },
+    ]);
+    const client = await connectPlain(bench.url, "usage_reader");
+    const { rows } = await client.query(
+      `SELECT "x_UsageDate" AS day, "ConsumedQuantity" AS traces, "EffectiveCost" AS cost, "x_IsFinal" AS final,
+              "x_CoverageStatus" AS status, "ChargeDescription" AS words
+       FROM reporting.focus_cost_usage_estimated ORDER BY "SubAccountId", 1`,
+    );
+    const words = (traces: number, workspace: string, day: string, price: string) =>
+      `Estimate: ${traces} traces of ${workspace} on ${day} at ${price} USD each (traces)`;
+    expect(rows).toEqual([
+      {
+        ...{ day: DAYS[0], traces: "5", cost: "0.0025000000", final: "t", status: "ok" },
+        words: words(5, WORKSPACE, DAYS[0], "0.0005"),
+      },
+      {
+        ...{ day: DAYS[3], traces: "7", cost: "0.0042000000", final: "t", status: "ok" },
+        words: words(7, WORKSPACE, DAYS[3], "0.0006"),
+      },
+      {
+        ...{ day: DAYS[0], traces: "11", cost: "0.0055000000", final: "f", status: "provisional" },
+        words: words(11, OTHER, DAYS[0], "0.0005"),
+      },
+    ]);
+  });
+
+  test("the most specific of a SKU: the workspace's, then the source's, then everybody's; each SKU is a charge", async () => {
+    const bench = await setupSource();
+    await enterUsage(bench, { [WORKSPACE]: [1, 1], [OTHER]: [1] });
+    await enterPrices(bench.store, [
+      { unitPrice: "1" },
+      { unitPrice: "2", source: "default", from: DAYS[0] },
+      { unitPrice: "3", workspace: WORKSPACE, from: DAYS[1] },
+      { unitPrice: "0.5", sku: "retention", currency: "EUR" },
+    ]);
+    const client = await connectPlain(bench.url, "usage_reader");
+    const { rows } = await client.query<Record<string, string>>(COSTS);
+    expect(
+      rows.map((row) => `${row.day} ${row.workspace?.slice(-1)} ${row.sku} ${row.cost} ${row.currency}`),
+    ).toEqual([
+      "2026-03-01 1 retention 0.5000000000 EUR",
+      "2026-03-01 1 traces 2.0000000000 USD",
+      "2026-03-02 1 retention 0.5000000000 EUR",
+      "2026-03-02 1 traces 3.0000000000 USD",
+      "2026-03-01 2 retention 0.5000000000 EUR",
+      "2026-03-01 2 traces 2.0000000000 USD",
+    ]);
+  });
+
+  test("a grouping that is loaded beside the workspace's is not charged again", async () => {
+    const bench = await setupSource();
+    await enterUsage(bench, { [WORKSPACE]: [5] });
+    for (const groupBy of ["project", "user", "api_key"] as const) {
+      await loadRows(bench.store, {
+        ...{ sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy },
+        window: windowOf("day", DAYS[0], DAYS[1]),
+        rows: [[DAYS[0], "00000000-0000-4000-8000-00000000000a", 5]],
+      });
+    }
+    await enterPrices(bench.store, [{ unitPrice: "2" }]);
+    const client = await connectPlain(bench.url);
+    const { rows } = await client.query(
+      `SELECT sum("BilledCost") AS cost FROM reporting.focus_cost_usage_estimated`,
+    );
+    expect(rows).toEqual([{ cost: "10.0000000000" }]);
+  });
+});
+
+describe("rules of FOCUS 1.2, each as the rows that break it", () => {
+  const MANDATORY = [
+    ...["BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodEnd"],
+    ...["BillingPeriodStart", "ChargeCategory", "ChargeClass", "ChargeDescription", "ChargePeriodEnd"],
+    ...[
+      "ChargePeriodStart",
+      "ContractedCost",
+      "EffectiveCost",
+      "InvoiceIssuerName",
+      "ListCost",
+      "PricingQuantity",
+    ],
+    ...["PricingUnit", "ProviderName", "PublisherName", "ServiceCategory", "ServiceName"],
+  ];
+  const NOT_NULL = [
+    ...MANDATORY.filter((name) => name !== "ChargeClass"),
+    ...["ConsumedQuantity", "ConsumedUnit", "ContractedUnitPrice", "ListUnitPrice", "PricingCategory"],
+    ...["ServiceSubcategory", "SkuId", "SkuPriceId", "SubAccountId"],
+  ];
+  const DECIMALS = [
+    ...[
+      "BilledCost",
+      "ConsumedQuantity",
+      "ContractedCost",
+      "ContractedUnitPrice",
+      "EffectiveCost",
+      "ListCost",
+    ],
+    ...["ListUnitPrice", "PricingQuantity"],
+  ];
+  const DATES = ["BillingPeriodEnd", "BillingPeriodStart", "ChargePeriodEnd", "ChargePeriodStart"];
+  const RULES: Readonly<Record<string, string>> = {
+    "ListCost is ListUnitPrice x PricingQuantity": `"ListCost" <> "ListUnitPrice" * "PricingQuantity"`,
+    "ContractedCost is ContractedUnitPrice x PricingQuantity": `"ContractedCost" <> "ContractedUnitPrice" * "PricingQuantity"`,
+    "unit prices are not negative": `"ListUnitPrice" < 0 OR "ContractedUnitPrice" < 0`,
+    "the consumed quantity of usage is positive": `"ChargeCategory" = 'Usage' AND NOT "ConsumedQuantity" > 0`,
+    "allowed values": `"ChargeCategory" NOT IN ('Usage', 'Purchase', 'Tax', 'Credit', 'Adjustment')
+      OR "ChargeClass" <> 'Correction' OR "ChargeFrequency" NOT IN ('One-Time', 'Recurring', 'Usage-Based')
+      OR "PricingCategory" NOT IN ('Standard', 'Dynamic', 'Committed', 'Other')`,
+    "usage is not charged once": `"ChargeCategory" = 'Usage' AND "ChargeFrequency" = 'One-Time'`,
+    "a subcategory is of its category": `("ServiceCategory", "ServiceSubcategory") <> ('AI and Machine Learning', 'AI Platforms')`,
+    "currencies are codes of ISO 4217": `"BillingCurrency" !~ '^[A-Z]{3}$'`,
+    "periods are half-open, and the charge's lies in the billing's": `
+      NOT ("BillingPeriodStart" <= "ChargePeriodStart" AND "ChargePeriodStart" < "ChargePeriodEnd" AND "ChargePeriodEnd" <= "BillingPeriodEnd")`,
+    "billing periods are UTC months": `"BillingPeriodStart" <> date_trunc('month', "ChargePeriodStart", 'UTC')
+      OR "BillingPeriodEnd" <> "BillingPeriodStart" + interval '1 month'`,
+    "a name has an id": `("BillingAccountName" IS NOT NULL AND "BillingAccountId" IS NULL)
+      OR ("SubAccountName" IS NOT NULL AND "SubAccountId" IS NULL)`,
+    "a quantity has a unit": `("ConsumedQuantity" IS NULL) <> ("ConsumedUnit" IS NULL) OR ("PricingQuantity" IS NULL) <> ("PricingUnit" IS NULL)`,
+    "texts are not empty": `'' IN ("BillingAccountId", "SubAccountId", "SkuId", "ChargeDescription", "ProviderName")`,
+    "Tags are an object of JSON": `jsonb_typeof("Tags"::jsonb) <> 'object'`,
+    "nothing is invoiced": `"InvoiceId" IS NOT NULL`,
+  };
+
+  test("columns, types and rows", async () => {
+    const bench = await setupSource();
+    await enterUsage(bench, { [WORKSPACE]: [5, 0, null, 9_007_199_254_740_991], [OTHER]: [1, 2, 3, 4] });
+    await enterPrices(bench.store, [
+      { unitPrice: "99999999.9999999999" },
+      { unitPrice: "0", sku: "free" },
+      { unitPrice: "0.25", currency: "EUR", workspace: OTHER },
+    ]);
+    const client = await connectPlain(bench.url, "usage_reader");
+    const { rows: columns } = await client.query<{ name: string; type: string }>(
+      `SELECT column_name AS name, data_type AS type FROM information_schema.columns
+       WHERE table_name = 'focus_cost_usage_estimated'`,
+    );
+    const typeOf = new Map(columns.map(({ name, type }) => [name, type]));
+    expect(MANDATORY.filter((name) => !typeOf.has(name))).toEqual([]);
+    expect([...typeOf.keys()].filter((name) => !/^(x_)?([A-Z][a-z]+)+$/.test(name))).toEqual([]);
+    for (const name of DECIMALS) expect(typeOf.get(name), name).toBe("numeric");
+    for (const name of DATES) expect(typeOf.get(name), name).toBe("timestamp with time zone");
+
+    const rules = { ...RULES };
+    for (const name of NOT_NULL) rules[`${name} is not null`] = `"${name}" IS NULL`;
+    const broken: Record<string, number> = {};
+    for (const [rule, breaks] of Object.entries(rules)) {
+      const { rowCount } = await client.query(
+        `SELECT FROM reporting.focus_cost_usage_estimated WHERE ${breaks}`,
+      );
+      if (rowCount !== 0) broken[rule] = rowCount ?? 0;
+    }
+    expect(broken).toEqual({});
+    // A price id means one price of one SKU; and there was something to check.
+    const { rows } = await client.query(
+      `SELECT count(*) AS rows, count(DISTINCT "SkuPriceId") AS ids,
+              count(DISTINCT ("SkuPriceId", "SkuId", "ListUnitPrice", "BillingCurrency")) AS prices
+       FROM reporting.focus_cost_usage_estimated`,
+    );
+    expect(rows).toEqual([{ rows: "12", ids: "3", prices: "3" }]);
+  });
+});
+
+test("costs are price times traces to the last digit, whatever both are", { timeout: 120_000 }, async () => {
+  const bench = await setupSource();
+  const client = await connectPlain(bench.url, "usage_reader");
+  const seed = Date.now() % 2 ** 31;
+  const traces = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 1000 }), fc.maxSafeNat());
+  const unscaled = fc.oneof(fc.bigInt(0n, 10_000_000n), fc.bigInt(0n, 10n ** 18n - 1n));
+  const split = fc.integer({ min: 1, max: 3 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.tuple(traces, traces, traces, traces),
+      fc.tuple(unscaled, unscaled, unscaled),
+      split,
+      async (days, [before, after, fallback], at) => {
+        // A load that empties a day would ask for a second one that agrees.
+        await bench.store.transaction(({ client: owner }) =>
+          owner.query(
+            "DELETE FROM usage.dated_record; DELETE FROM usage.coverage; DELETE FROM usage.restatement",
+          ),
+        );
+        await enterUsage(bench, { [WORKSPACE]: days, [OTHER]: days.toReversed() });
+        await enterPrices(bench.store, [
+          { unitPrice: decimal(before), workspace: WORKSPACE, to: DAYS[at] ?? "" },
+          { unitPrice: decimal(after), workspace: WORKSPACE, from: DAYS[at] ?? "" },
+          { unitPrice: decimal(fallback) },
+        ]);
+        const expected = [
+          ...days.map((count, day) => [DAYS[day], count, day < at ? before : after] as const),
+          ...days.toReversed().map((count, day) => [DAYS[day], count, fallback] as const),
+        ].flatMap(([day, count, price]) => (count === 0 ? [] : [`${day} ${decimal(BigInt(count) * price)}`]));
+        const { rows } = await client.query<{ day: string; cost: string }>(COSTS);
+        expect(rows.map(({ day, cost }) => `${day} ${cost}`)).toEqual(expected);
+        const total = expected.reduce(
+          (sum, line) => sum + BigInt(line.split(" ")[1]?.replace(".", "") ?? 0),
+          0n,
+        );
+        const sum = await client.query(
+          `SELECT coalesce(sum("BilledCost"), 0)::numeric(38, 10) AS cost FROM reporting.focus_cost_usage_estimated`,
+        );
+        expect(sum.rows).toEqual([{ cost: decimal(total) }]);
+      },
+    ),
+    { seed, numRuns: 25 },
+  );
+});
+
+/** An unscaled count of ten-billionths as a decimal. */
+function decimal(unscaled: bigint): string {
+  const digits = unscaled.toString().padStart(11, "0");
+  return `${digits.slice(0, -10)}.${digits.slice(-10)}`;
+}

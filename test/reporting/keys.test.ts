@@ -1,0 +1,109 @@
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { GROUPINGS } from "../../src/domain/record.ts";
+import type { Store } from "../../src/store/database.ts";
+import { failScopes } from "../../src/store/failures.ts";
+import { drawStamp } from "../../src/store/fetches.ts";
+import { noteReadable } from "../../src/store/readable.ts";
+import { ensureScopes, scopesOf } from "../../src/store/scopes.ts";
+import { registerSource } from "../../src/store/sources.ts";
+import { knowWorkspaces } from "../../src/store/workspaces.ts";
+import { type AnswerRow, loadRows, setupMigrated, windowOf } from "../support/store.ts";
+
+const WORKSPACES = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"] as const;
+
+/** Everything that could make two rows of one: renames, empty ids, two sources alike, gaps, failures, hours for days. */
+async function fill(store: Store, slug: string): Promise<void> {
+  const sourceId = await registerSource(store, {
+    slug,
+    baseUrl: "http://platform.test",
+    dataStart: "2026-02-25",
+    hourlyHours: 24,
+    configurationDigest: "one",
+  });
+  await knowWorkspaces(store.db, { sourceId, workspaceIds: WORKSPACES });
+  await noteReadable(store.db, { sourceId, asked: WORKSPACES, named: WORKSPACES, at: Date.now() });
+  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour", "week"] });
+  for (const groupBy of GROUPINGS) {
+    for (const workspaceId of WORKSPACES) {
+      const named = groupBy === "api_key" ? [undefined, undefined] : ["old name", "new name"];
+      const ids = groupBy === "workspace" ? [workspaceId] : ["", "one", "two"];
+      const rowsOf = (buckets: readonly string[], traces: number): AnswerRow[] =>
+        buckets.flatMap((bucket, i) =>
+          ids.map((id): AnswerRow => {
+            const name = id === "" ? undefined : named[i % 2];
+            return name === undefined ? [bucket, id, traces] : [bucket, id, traces, name];
+          }),
+        );
+      const load = (window: ReturnType<typeof windowOf>, buckets: readonly string[], traces = 3) =>
+        loadRows(store, { sourceId, groupBy, workspaceId, window, rows: rowsOf(buckets, traces) });
+      // The last day of February is missing, and the rest of March after the 6th.
+      await load(windowOf("day", "2026-02-25", "2026-02-28"), ["2026-02-25", "2026-02-26"]);
+      await load(windowOf("day", "2026-03-01", "2026-03-04"), ["2026-03-01", "2026-03-02"]);
+      await load(windowOf("day", "2026-03-01", "2026-03-02"), ["2026-03-01"], 9);
+      await load(windowOf("week", "2026-02-26", "2026-04-02"), ["2026-02-26"]);
+      // A day that only its hours tell of, in two windows, and half a one.
+      await load(windowOf("hour", "2026-03-04T00:00Z", "2026-03-04T20:00Z"), ["2026-03-04T03:00Z"]);
+      await load(windowOf("hour", "2026-03-04T20:00Z", "2026-03-05T12:00Z"), ["2026-03-04T21:00Z"], 0);
+      await failScopes(store, {
+        scopeIds: await scopesOf(store.db, { sourceId, groupBy, stride: "day", workspaceIds: [workspaceId] }),
+        period: windowOf("day", "2026-03-02", "2026-03-08"),
+        stamp: await drawStamp(store.db),
+        state: "failed",
+        code: "test",
+        message: "test",
+      });
+    }
+  }
+}
+
+/** What no load leaves behind: one row of each of the other tables. */
+const OTHERS = `
+  INSERT INTO usage.late_change
+    SELECT source_id, '2026-03-02', 'project', 'day', settled, age, 1, 1
+    FROM usage.source, unnest('{true,false}'::boolean[]) settled, unnest('{24,48}'::integer[]) age;
+  INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
+    SELECT scope_id, v.kind, '2026-03-01Z', e, '', 'platform_disagrees', 1
+    FROM usage.scope, (VALUES ('stride_total', '2026-03-08Z'::timestamptz), ('stride_total', '2026-03-02Z'), ('grouping_total', '2026-03-02Z')) v (kind, e)
+    WHERE stride = 'day';
+  INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
+    SELECT scope_id, external_id, '2026-03-01Z', 'traces_differ', 1
+    FROM usage.scope, unnest('{"",one}'::text[]) external_id WHERE stride IN ('hour', 'day');
+  INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements)
+    SELECT source_id, '2026-03-01', 0 FROM usage.source;
+  INSERT INTO usage.closed_total SELECT close_id, series_id, 5 FROM usage.month_close, usage.series;
+  INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
+    SELECT source_id, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', 1, 'missing' FROM usage.source, generate_series(1, 2);
+  INSERT INTO usage.sku (name) VALUES ('base'), ('extended');
+  INSERT INTO usage.price (sku_id, unit_price, currency, valid_from)
+    SELECT sku_id, 0.5, 'USD', '2026-01-01' FROM usage.sku;
+  INSERT INTO usage.probe (source_id, project, state, period_start, sent_at, billed_at, finished_at)
+    SELECT source_id, 'meter', 'matched', now(), now(), now(), now() FROM usage.source, generate_series(1, 2);
+  INSERT INTO usage.probe_figure
+    SELECT probe_id, group_by, 5, 0, 0, 0 FROM usage.probe, unnest('{project,user}'::text[]) group_by`;
+
+test("the key that each view's comment names is unique", async () => {
+  const { store, url } = await setupMigrated();
+  await fill(store, "default");
+  await fill(store, "another");
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  await client.query(OTHERS);
+
+  const { rows: views } = await client.query<{ name: string; key: string | null }>(`
+    SELECT relname AS name, substring(obj_description(oid) FROM '\\(key: ([^)]+)\\)') AS key
+    FROM pg_class WHERE relnamespace = 'reporting'::regnamespace AND relkind = 'v' ORDER BY 1`);
+  expect(
+    views.filter(({ key }) => key === null).map(({ name }) => name),
+    "views whose comment names no key: (key: one, other)",
+  ).toEqual([]);
+  for (const { name, key } of views) {
+    const columns = (key ?? "").split(", ").map((column) => pg.escapeIdentifier(column));
+    const { rows } = await client.query<{ all: number; keys: number }>(
+      `SELECT count(*)::integer AS all, count(DISTINCT (${columns.join(", ")}))::integer AS keys FROM reporting.${pg.escapeIdentifier(name)}`,
+    );
+    expect(rows[0]?.all, name).toBeGreaterThan(0);
+    expect(rows[0]?.keys, `${name} (${key})`).toBe(rows[0]?.all);
+  }
+});

@@ -1,0 +1,237 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { readPriceFile } from "../../src/cli/price-file.ts";
+import { importPrices } from "../../src/pipeline/import-prices.ts";
+import type { Store } from "../../src/store/database.ts";
+import { listPrices } from "../../src/store/prices.ts";
+import { usageEtl } from "../support/cli.ts";
+import { addSource, setupSource, WORKSPACES } from "../support/reporting.ts";
+
+const [WORKSPACE, OTHER] = WORKSPACES;
+const HEADER = "sku,unit_price,currency,valid_from,valid_to,source,workspace\n";
+
+async function fileOf(text: string | Uint8Array, name = "prices.csv"): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "prices-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, name), text);
+  return join(folder, name);
+}
+
+async function read(store: Store, text: string, { name = "prices.csv", replace = false } = {}) {
+  const file = await fileOf(text, name);
+  return importPrices(store, { file, lines: await readPriceFile(file), replace });
+}
+
+/** What the message of a refusal says beneath its first line. */
+async function problemsOf(importing: Promise<unknown>): Promise<string[]> {
+  const error = (await importing.then(
+    () => new Error("it was imported"),
+    (failure: unknown) => failure,
+  )) as Error;
+  expect(error).toMatchObject({ code: "price_file_invalid" });
+  const [first, ...problems] = error.message.split("\n  ");
+  expect(first).toMatch(/was not imported:$/);
+  return problems;
+}
+
+const lines = async (store: Store) =>
+  (await listPrices(store.db)).map((one) =>
+    [one.sku, one.unitPrice, one.currency, one.validFrom, one.validTo, one.source, one.workspace].join(" "),
+  );
+
+describe("what is imported", () => {
+  test("CSV and JSON say the same, digit by digit", async () => {
+    const { store } = await setupSource();
+    const csv = `\uFEFF${HEADER}"traces, base",0.0000000001,USD,2026-01-01,,,\r\ntraces,12345678.0123456789,EUR,2026-01-01,2026-07-01,default,${OTHER.toUpperCase()}\r\n`;
+    expect(await read(store, csv)).toMatchObject({ added: 2, unchanged: 0, removed: 0 });
+    const stored = [
+      `traces 12345678.0123456789 EUR 2026-01-01 2026-07-01 default ${OTHER}`,
+      "traces, base 0.0000000001 USD 2026-01-01   ",
+    ];
+    expect(await lines(store)).toEqual(stored);
+    // The numbers are JSON's own, and no float has room for the second.
+    const json = `[{"sku": "traces, base", "unit_price": 1e-10, "currency": "USD", "valid_from": "2026-01-01"},
+      {"sku": "traces", "unit_price": 12345678.0123456789, "currency": "EUR", "valid_from": "2026-01-01",
+       "valid_to": "2026-07-01", "workspace": "${OTHER}", "source": null}]`;
+    expect(await read(store, json, { name: "prices.json" })).toMatchObject({ added: 0, unchanged: 2 });
+    expect(await lines(store)).toEqual(stored);
+  });
+
+  test("again: nothing changes; --replace makes the file the whole list, and keeps what stays", async () => {
+    const { store } = await setupSource();
+    const first = "traces,0.0005,USD,2026-01-01,2026-07-01,,\n";
+    await read(store, `${HEADER}${first}traces,0.0006,USD,2026-07-01,,,\n`);
+    const before = await listPrices(store.db);
+    expect(await read(store, `${HEADER}${first}`)).toMatchObject({ added: 0, unchanged: 1, removed: 0 });
+    expect(await listPrices(store.db)).toEqual(before);
+
+    const replaced = await read(store, `${HEADER}${first}other,1,USD,2026-07-01,,,\n`, { replace: true });
+    expect(replaced).toMatchObject({ added: 1, unchanged: 1, removed: 1 });
+    const after = await listPrices(store.db);
+    expect(after.map((one) => one.sku)).toEqual(["other", "traces"]);
+    expect(after[1]).toEqual(before[0]);
+    expect(await read(store, HEADER, { replace: true })).toMatchObject({ removed: 2 });
+    expect(await listPrices(store.db)).toEqual([]);
+  });
+
+  test("prices of everybody, a source and a workspace stand beside each other", async () => {
+    const { store } = await setupSource();
+    const row = (of: string) => `traces,1,USD,2026-01-01,,${of}\n`;
+    await read(
+      store,
+      `${HEADER}${row(",")}${row("default,")}${row(`default,${WORKSPACE}`)}${row(`,${OTHER}`)}`,
+    );
+    expect((await listPrices(store.db)).map(({ source, workspace }) => [source, workspace])).toEqual([
+      [null, null],
+      ["default", null],
+      ["default", WORKSPACE],
+      ["default", OTHER],
+    ]);
+  });
+
+  test("two imports at once: one waits, and both hold", async () => {
+    const { store } = await setupSource();
+    const row = "traces,0.0005,USD,2026-01-01,,,\n";
+    const both = await Promise.allSettled([
+      read(store, `${HEADER}${row}`),
+      read(store, `${HEADER}traces,0.0006,USD,2026-01-01,,,\n`),
+    ]);
+    expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect(await listPrices(store.db)).toHaveLength(1);
+  });
+});
+
+describe("what is refused, with nothing stored", () => {
+  const good = "traces,0.0005,USD,2026-01-01,2026-02-01,,\n";
+  test.each([
+    ["traces,-0.0005,USD,2026-01-01,,,", 'line 3, column "unit_price": "-0.0005" is negative'],
+    ['traces,"0,0005",USD,2026-01-01,,,', 'column "unit_price": "0,0005" is no decimal number'],
+    [
+      "traces,1,EURO,2026-02-01,,,",
+      'line 3, column "currency": "EURO" is no currency of ISO 4217; did you mean EUR?',
+    ],
+    ["traces,1,usd,2026-02-01,,,", 'column "currency": "usd" is no currency of ISO 4217; did you mean USD?'],
+    ["traces,1,,2026-02-01,,,", 'column "currency": "" is no currency'],
+    ["traces,1,USD,2026-02-30,,,", 'column "valid_from": "2026-02-30" is no day'],
+    ["traces,1,USD,2026-02-01,2026-02-01,,", 'column "valid_to": "2026-02-01" is not after valid_from'],
+    ["traces,1,USD,2026-02-01,soon,,", 'column "valid_to": "soon" is no day'],
+    [",1,USD,2026-02-01,,,", 'column "sku": "" is no SKU'],
+    [
+      "traces,1,USD,2026-02-01,,defualt,",
+      'column "source": "defualt" is no known source; did you mean default?',
+    ],
+    [
+      `traces,1,USD,2026-02-01,,,${WORKSPACE.slice(0, -1)}3`,
+      `column "workspace": "${WORKSPACE.slice(0, -1)}3" is no known workspace; did you mean ${WORKSPACE}?`,
+    ],
+    [
+      "traces,1,USD,2026-01-31,,,",
+      'line 3, column "valid_from": 2026-01-31 to further notice overlaps line 2 (traces',
+    ],
+    ["traces,1,USD,2026-02-01,,,,", "line 3: there are 8 cells, and 7 columns in the header"],
+    ['"traces,1,USD,2026-02-01,,,', "line 3: Quote Not Closed"],
+  ])("%s", async (row, problem) => {
+    const { store } = await setupSource();
+    const problems = await problemsOf(read(store, `${HEADER}${good}${row}\n`));
+    expect(problems).toEqual([expect.stringContaining(problem)]);
+    expect(await listPrices(store.db)).toEqual([]);
+  });
+
+  test("an overlap with what is stored names both, and what to do", async () => {
+    const { store } = await setupSource();
+    await read(store, `${HEADER}traces,0.0005,USD,2026-01-01,,,\n`);
+    expect(
+      await problemsOf(read(store, `${HEADER}other,1,USD,2026-01-01,,,\ntraces,0.0006,USD,2026-07-01,,,\n`)),
+    ).toEqual([
+      expect.stringMatching(
+        /^line 3, .* overlaps a stored price \(traces of every source, 2026-01-01 to further notice: 0.0005 USD\)\. Let one end where the other begins, or give --replace/,
+      ),
+    ]);
+    expect(await lines(store)).toHaveLength(1);
+  });
+
+  test("a workspace of two sources has to be given with one of them", async () => {
+    const { store } = await setupSource();
+    await addSource(store, { slug: "another", workspaceIds: [WORKSPACE] });
+    expect(await problemsOf(read(store, `${HEADER}traces,1,USD,2026-01-01,,,${WORKSPACE}\n`))).toEqual([
+      expect.stringContaining("is a workspace of another and default: give the source too"),
+    ]);
+    await read(store, `${HEADER}traces,1,USD,2026-01-01,,another,${WORKSPACE}\n`);
+    expect(await listPrices(store.db)).toMatchObject([{ source: "another", workspace: WORKSPACE }]);
+  });
+
+  test.each([
+    [
+      "sku,unit_prise,currency,valid_from\n",
+      ['there is no column "unit_prise"; did you mean unit_price?', 'no column "unit_price"'],
+    ],
+    [
+      "sku;unit_price;currency;valid_from\n",
+      ["columns are sku, unit_price", '"sku"', '"unit_price"', '"currency"', '"valid_from"'],
+    ],
+    ["sku,sku,unit_price,currency,valid_from\n", ['there are two columns "sku"']],
+    ["", ['"sku"', '"unit_price"', '"currency"', '"valid_from"']],
+  ])("the header %j", async (text, problems) => {
+    expect(await problemsOf(readPriceFile(await fileOf(text)))).toEqual(
+      problems.map((problem) =>
+        expect.stringMatching(new RegExp(`^line 1: .*${problem.replace("?", "\\?")}`)),
+      ),
+    );
+  });
+
+  test.each([
+    ['[{"sku": "a",}]', "line 1, character 14: it is no JSON"],
+    ['{"sku": "a"}', "it holds no array of prices"],
+    ["[1]", "item 1 is no object"],
+    ['[{"sku": {}, "unit_price": 1}]', 'item 1, column "sku": it is no text'],
+    ['[{"skus": "a"}]', 'item 1: there is no column "skus"; did you mean sku?'],
+    [
+      '[{"sku": "a", "unit_price": -1, "currency": "USD", "valid_from": "2026-01-01"}]',
+      'item 1, column "unit_price": "-1" is negative',
+    ],
+  ])("the JSON %s", async (text, problem) => {
+    expect(await problemsOf(readPriceFile(await fileOf(text, "prices.json")))).toEqual([
+      expect.stringContaining(problem),
+    ]);
+  });
+
+  test("a file that is not there, or not UTF-8", async () => {
+    await expect(readPriceFile("/nowhere/prices.csv")).rejects.toMatchObject({
+      code: "price_file_unreadable",
+    });
+    const latin1 = await fileOf(Buffer.from(`${HEADER}Zürich`, "latin1"));
+    await expect(readPriceFile(latin1)).rejects.toThrow("it is not UTF-8");
+  });
+
+  test("a shifted file is told of in one message of ten lines", async () => {
+    const rows = Array.from({ length: 30 }, () => "1,USD,traces,2026-01-01,,,\n").join("");
+    const problems = await problemsOf(readPriceFile(await fileOf(`${HEADER}${rows}`)));
+    expect(problems).toHaveLength(11);
+    expect(problems.at(-1)).toBe("and 50 more");
+  });
+});
+
+test("the command imports, lists, and notes SKUs that charge the same traces", async () => {
+  const { url } = await setupSource();
+  const env = { DATABASE_URL: url };
+  expect((await usageEtl(["prices", "list"], env)).stdout).toContain("No prices");
+  const file = await fileOf(`${HEADER}base,0.0005,USD,2026-01-01,,,\nretention,0.0045,USD,2026-01-01,,,\n`);
+  const imported = await usageEtl(["prices", "import", file, "--json"], env);
+  expect(JSON.parse(imported.stdout)).toEqual({ added: 2, unchanged: 0, removed: 0, stored: 2 });
+  expect(imported.stderr).toContain("The SKUs base and retention are valid on the same days");
+  const listed = await usageEtl(["prices", "list", "--json"], env);
+  expect(JSON.parse(listed.stdout)).toMatchObject([
+    { sku: "base", unitPrice: "0.0005" },
+    { sku: "retention" },
+  ]);
+  const refused = await usageEtl(
+    ["prices", "import", await fileOf(`${HEADER}base,-1,USD,2026-01-01,,,\n`)],
+    env,
+  );
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toMatch(
+    /prices\.csv was not imported:\n {2}line 2, column "unit_price": "-1" is negative\n/,
+  );
+});

@@ -1,0 +1,177 @@
+import type pg from "pg";
+import { beforeEach, describe, expect, test } from "vitest";
+import { GROUPINGS } from "../../src/domain/record.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, windowOf } from "../support/store.ts";
+
+const [WORKSPACE] = WORKSPACES;
+const USER = "12345678-0000-4000-8000-00000000000b";
+const EMAIL = "jane.doe@example.test";
+const BEFORE_TODAY = new Date(Date.now() - 2 * 3_600_000).toISOString();
+
+let url: string;
+let owner: pg.Client;
+
+/** A settled day and hour of every grouping, a user with an address, a restatement and a closed month. */
+beforeEach(async () => {
+  const bench = await setupSource();
+  url = bench.url;
+  for (const groupBy of GROUPINGS) {
+    const id = groupBy === "workspace" ? WORKSPACE : USER;
+    const name = groupBy === "user" ? EMAIL : `a ${groupBy}`;
+    const load = (window: ReturnType<typeof windowOf>, bucket: string, traces: number) =>
+      loadRows(bench.store, {
+        ...{ sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy, window },
+        rows: [[bucket, id, traces, name]],
+      });
+    await load(windowOf("day", "2026-03-01", "2026-03-02"), "2026-03-01", 3);
+    await load(windowOf("day", "2026-03-01", "2026-03-02"), "2026-03-01", 5);
+    await load(windowOf("hour", "2026-03-02T00:00:00Z", "2026-03-02T10:00:00Z"), "2026-03-02T03:00:00Z", 3);
+  }
+  owner = await connectPlain(url);
+  await owner.query(`
+    WITH closed AS (
+      INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES (1, '2026-03-01', 0) RETURNING close_id
+    )
+    INSERT INTO usage.closed_total SELECT close_id, series_id, 5 FROM closed, usage.series;
+    -- As if it had been loaded and settled three hours ago: an instant of today may still change.
+    UPDATE usage.settlement SET settled_at = now() - interval '3 hours';
+    UPDATE usage.restatement SET restated_at = now() - interval '3 hours'`);
+});
+
+/** SQLSTATE of a refusal; what came of it where none did. */
+async function refusal(client: pg.Client, statement: string): Promise<string> {
+  return client.query(statement).then(
+    ({ rowCount }) => `done: ${rowCount}`,
+    (error: { code?: string; message: string }) => error.code ?? error.message,
+  );
+}
+
+async function namesOf(client: pg.Client, query: string): Promise<string[]> {
+  return (await client.query<{ name: string }>(query)).rows.map(({ name }) => name);
+}
+
+const DENIED = "42501";
+const RELATIONS = `
+  SELECT c.oid::regclass::text AS name FROM pg_class c
+  WHERE c.relnamespace = 'usage'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm') ORDER BY 1`;
+const FUNCTIONS = `
+  SELECT format('%s(%s)', p.oid::regproc, (
+    SELECT string_agg('NULL::' || format_type(t, NULL), ', ' ORDER BY at) FROM unnest(p.proargtypes) WITH ORDINALITY a (t, at)
+  )) AS name
+  FROM pg_proc p WHERE p.pronamespace = '%'::regnamespace ORDER BY 1`;
+const functionsOf = (schema: string) => FUNCTIONS.replace("'%'", `'${schema}'`);
+const VIEWS = `
+  SELECT c.relname AS name FROM pg_class c
+  WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v' ORDER BY 1`;
+
+describe.each(["usage_reader", "usage_reader_masked"])("%s", (role) => {
+  test("is refused every table, view, sequence and function of the schema usage", async () => {
+    const relations = await namesOf(owner, RELATIONS);
+    const functions = await namesOf(owner, functionsOf("usage"));
+    const sequences = await namesOf(
+      owner,
+      "SELECT format('usage.%I', relname) AS name FROM pg_class WHERE relkind = 'S' AND relnamespace = 'usage'::regnamespace",
+    );
+    expect([relations.length > 25, functions.length > 1, sequences.length > 5]).toEqual([true, true, true]);
+    const reader = await connectPlain(url, role);
+    const attempts = [
+      ...relations.map((name) => `SELECT FROM ${name} LIMIT 1`),
+      ...relations.map((name) => `DELETE FROM ${name}`),
+      ...relations.map((name) => `TRUNCATE ${name}`),
+      ...functions.map((name) => `SELECT ${name}`),
+      ...sequences.map((name) => `SELECT nextval('${name}')`),
+      ...["SELECT * FROM usage.kysely_migration", "CREATE TABLE usage.mine ()", "DROP SCHEMA usage CASCADE"],
+    ];
+    const allowed: Record<string, string> = {};
+    for (const attempt of attempts) {
+      const outcome = await refusal(reader, attempt);
+      // A view cannot be truncated at all, which Postgres says before it asks for rights.
+      if (outcome !== DENIED && !(outcome === "42809" && attempt.startsWith("TRUNCATE")))
+        allowed[attempt] = outcome;
+    }
+    expect(allowed).toEqual({});
+  });
+
+  test("changes nothing in the schema reporting, and makes nothing there", async () => {
+    const reader = await connectPlain(url, role);
+    const attempts = [
+      ...(await namesOf(owner, VIEWS)).map((name) => `DELETE FROM reporting.${name}`),
+      ...[
+        "CREATE TABLE reporting.mine ()",
+        "CREATE VIEW public.mine AS SELECT 1",
+        "DROP VIEW reporting.dim_date",
+      ],
+    ];
+    for (const attempt of attempts)
+      expect(["done: 0", "done: null"]).not.toContain(await refusal(reader, attempt));
+  });
+});
+
+describe("e-mail addresses", () => {
+  const WITH_ADDRESSES = [
+    ...["dim_user", "fct_usage_user_daily", "fct_usage_user_hourly", "usage_month_close", "usage_record"],
+  ];
+
+  test("usage_reader sees them, and every view there is", async () => {
+    const reader = await connectPlain(url, "usage_reader");
+    for (const view of await namesOf(owner, VIEWS))
+      await reader.query(`SELECT * FROM reporting.${view} LIMIT 1`);
+    for (const view of WITH_ADDRESSES) {
+      const { rows } = await reader.query(`SELECT * FROM reporting.${view}`);
+      expect(JSON.stringify(rows), view).toContain(EMAIL);
+    }
+    const asOf = await reader.query("SELECT * FROM reporting.usage_user_daily_as_of($1)", [BEFORE_TODAY]);
+    expect(asOf.rows).toMatchObject([{ user_email: EMAIL, traces: "5" }]);
+  });
+
+  test("usage_reader_masked sees none in anything that it may read", async () => {
+    const reader = await connectPlain(url, "usage_reader_masked");
+    const refused: string[] = [];
+    const seen: string[] = [];
+    for (const view of await namesOf(owner, VIEWS)) {
+      const { rows } = await reader
+        .query(`SELECT * FROM reporting.${view}`)
+        .catch((error: { code: string }) => {
+          expect(error.code, view).toBe(DENIED);
+          refused.push(view);
+          return { rows: [] };
+        });
+      seen.push(JSON.stringify(rows));
+    }
+    const views = await namesOf(owner, VIEWS);
+    expect(refused).toEqual(views.filter((view) => views.includes(`${view}_masked`)));
+    expect(refused).toEqual(expect.arrayContaining(WITH_ADDRESSES));
+    for (const call of await namesOf(owner, functionsOf("reporting"))) {
+      const at = call.replace(/NULL::[a-z ]+/, `'${BEFORE_TODAY}'`);
+      const answer = await reader.query(`SELECT * FROM ${at}`).catch((error: { code: string }) => {
+        expect([call, error.code]).toEqual([expect.stringContaining("usage_user_daily_as_of("), DENIED]);
+        return { rows: [] };
+      });
+      seen.push(JSON.stringify(answer.rows));
+    }
+    expect(seen.join("\n")).toContain("user 12345678");
+    expect(seen.join("\n")).not.toContain("@");
+  });
+
+  test("a twin has the columns of its view in their order, and its rows", async () => {
+    const views = await namesOf(owner, VIEWS);
+    const twins = views.filter((view) => view.endsWith("_masked"));
+    expect(twins).toEqual(expect.arrayContaining(WITH_ADDRESSES.map((view) => `${view}_masked`)));
+    const columns = (view: string) =>
+      namesOf(
+        owner,
+        `SELECT column_name || ' ' || data_type AS name FROM information_schema.columns
+         WHERE table_schema = 'reporting' AND table_name = '${view}' ORDER BY ordinal_position`,
+      );
+    for (const twin of twins) {
+      const view = twin.replace(/_masked$/, "");
+      expect(await columns(twin), twin).toEqual(await columns(view));
+      const rows = async (name: string) => {
+        const found = await owner.query(`SELECT * FROM reporting.${name}`);
+        return found.rows.map(({ user_email, dimension_name, ...rest }) => JSON.stringify(rest)).sort();
+      };
+      expect(await rows(twin), twin).toEqual(await rows(view));
+    }
+  });
+});
