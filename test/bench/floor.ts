@@ -91,10 +91,16 @@ export async function findFloorClient(): Promise<{ name: string; run: RunFloor }
     ([code]) => code === 0,
     () => false,
   );
-  return found ? { name: "psql \\copy", run: byPsql } : { name: "COPY text from Node", run: byNode };
+  return found ? { name: "psql \\copy", run: runByPsql } : { name: "COPY text from Node", run: byNode };
 }
 
-const byPsql: RunFloor = async ({ before, after }, databaseUrl, file) => {
+/** `as`: how the file is read, in the words of COPY; default: text. */
+export async function runByPsql(
+  { before, after }: Pick<Floor, "before" | "after">,
+  databaseUrl: string,
+  file: string,
+  as = "",
+): Promise<number> {
   const psql = spawn("psql", ["-X", "-q", "-v", "ON_ERROR_STOP=1"], {
     // A URL on the command line would show the password to everyone.
     env: { ...process.env, ...connectionVariables(databaseUrl) },
@@ -102,8 +108,8 @@ const byPsql: RunFloor = async ({ before, after }, databaseUrl, file) => {
   });
   const script = [
     "\\timing on",
-    ...before.map((statement) => `${statement};`),
-    `\\copy stage FROM '${file}'`,
+    ...before.map((statement) => `${statement.replaceAll("\n", " ")};`),
+    `\\copy stage FROM '${file}' ${as}`,
     ...after.map((statement) => `${statement};`),
     "",
   ];
@@ -118,7 +124,7 @@ const byPsql: RunFloor = async ({ before, after }, databaseUrl, file) => {
     throw new Error(`psql ended with ${code} after ${times.length} statements: ${printed}`);
   }
   return times.reduce((sum, ms) => sum + ms, 0);
-};
+}
 
 const byNode: RunFloor = async ({ before, after }, databaseUrl, file) => {
   const client = new pg.Client({ connectionString: databaseUrl });

@@ -1,0 +1,45 @@
+import { createReadStream, statSync } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { pipeline } from "node:stream";
+import { answer, takeTask } from "./child.ts";
+import { type ExportShape, exportOf } from "./reconcile-data.ts";
+import { workspaceId } from "./shapes.ts";
+
+/** A platform whose exports lie ready: one in a file, or many small ones in memory. */
+export interface ExportServerTask {
+  readonly shape: ExportShape;
+  /** The export of the only workspace. */
+  readonly file?: string;
+}
+export interface ExportServerAnswer {
+  readonly url: string;
+}
+
+const { shape, file } = await takeTask<ExportServerTask>();
+process.once("disconnect", () => process.exit());
+
+const ids = Array.from({ length: shape.workspaces }, (_, i) => workspaceId(i));
+const small = new Map(
+  file === undefined ? ids.map((id, i) => [id, Buffer.from([...exportOf(shape, i)].join(""))]) : [],
+);
+const listing = Buffer.from(JSON.stringify(ids.map((id, i) => ({ id, display_name: `Workspace ${i}` }))));
+
+const server = createServer((request, response) => {
+  const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
+  if (pathname === "/api/v1/workspaces") send(response, listing, "application/json");
+  else if (!pathname.endsWith("/granular-usage/export")) response.writeHead(404).end();
+  else if (file === undefined) send(response, small.get(searchParams.get("workspace_ids") ?? ""), "text/csv");
+  else {
+    response.writeHead(200, { "content-type": "text/csv", "content-length": statSync(file).size });
+    pipeline(createReadStream(file, { highWaterMark: 65_536 }), response, () => {});
+  }
+});
+server.listen(0, "127.0.0.1", () => {
+  answer({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` } satisfies ExportServerAnswer);
+});
+
+function send(response: ServerResponse, body: Buffer | undefined, type: string): void {
+  if (body === undefined) response.writeHead(404).end();
+  else response.writeHead(200, { "content-type": type, "content-length": body.length }).end(body);
+}

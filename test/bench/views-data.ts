@@ -1,0 +1,158 @@
+import type pg from "pg";
+
+/** What the views are measured on: three years of one organisation, as the service leaves them. */
+export interface Size {
+  /** Hourly records in all, about. */
+  readonly records: number;
+  readonly seed: number;
+}
+
+const YEARS = 3;
+const FULL = 50_000_000;
+/** Of an organisation with `FULL` hourly records in three years; a smaller one has fewer of everything but time. */
+const ORGANISATION = { workspace: 20, project: 200, user: 1000, api_key: 300 } as const;
+/** A user works in so many workspaces; a project and a key belong to one. */
+const WORKSPACES_OF_A_USER = 5;
+
+/** Fills an empty, migrated database. Everything follows from the seed, but for the clock that it ends at. */
+export async function seedUsage(client: pg.Client, size: Size, say: (line: string) => void): Promise<void> {
+  await client.query("SET TIME ZONE 'UTC'");
+  for (const statement of [...organisation(size), ...coverage()]) await client.query(statement);
+  // The key of 50 million rows is made once, at the end.
+  await client.query("ALTER TABLE usage.hourly_record DROP CONSTRAINT hourly_record_pkey");
+  await client.query("SET maintenance_work_mem = '256MB'; SET work_mem = '128MB'");
+  const { rows: months } = await client.query<{ from: string; to: string }>(`
+    SELECT m::text AS from, least(m + interval '1 month', now() + interval '1 hour')::text AS to
+    FROM usage.source, generate_series(date_trunc('month', data_start), now(), interval '1 month') m`);
+  for (const { from, to } of months) {
+    for (const statement of month(size.seed)) {
+      await client.query(statement.replaceAll("$from", `'${from}'`).replaceAll("$to", `'${to}'`));
+    }
+    say(`seeded ${from.slice(0, 7)}`);
+  }
+  await client.query(`
+    ALTER TABLE usage.hourly_record
+      ADD CONSTRAINT hourly_record_pkey PRIMARY KEY (series_id, bucket_start) INCLUDE (traces);
+    INSERT INTO usage.monthly_total
+    SELECT series_id, usage.month_of(bucket_start), sum(traces), count(*) FROM usage.dated_record GROUP BY 1, 2 ORDER BY 1, 2;
+    DROP TABLE bench_series`);
+  await client.query("VACUUM (ANALYZE)");
+}
+
+function organisation({ records, seed }: Size): string[] {
+  const share = records / FULL;
+  const count = (most: number, least: number) => Math.max(least, Math.round(most * share));
+  const workspaces = count(ORGANISATION.workspace, 2);
+  const entities = [
+    { dimension: "workspace", count: workspaces },
+    { dimension: "project", count: count(ORGANISATION.project, 4) },
+    { dimension: "user", count: count(ORGANISATION.user, 20) },
+    { dimension: "api_key", count: count(ORGANISATION.api_key, 6) },
+  ];
+  const apiece = Math.min(WORKSPACES_OF_A_USER, workspaces);
+  return [
+    `INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest)
+     VALUES ('default', 'http://localhost', (now() - interval '${YEARS} years')::date, 744, '')`,
+    ...entities.map(
+      ({ dimension, count }) => `
+        INSERT INTO usage.entity (source_id, dimension, external_id, first_seen_at, last_seen_at)
+        SELECT source_id, '${dimension}', md5('${seed} ${dimension} ' || n)::uuid::text, data_start, now()
+        FROM usage.source, generate_series(0, ${count - 1}) n ORDER BY n`,
+    ),
+    // Every third one was renamed once.
+    `INSERT INTO usage.entity_name (entity_id, name, first_bucket, last_bucket, fetch_number)
+     SELECT entity_id, dimension || ' ' || entity_id || nth, data_start,
+            CASE nth WHEN ' new' THEN now() ELSE data_start + 400 END, 1
+     FROM usage.entity JOIN usage.source USING (source_id), (VALUES (''), (' new')) v (nth)
+     WHERE dimension <> 'api_key' AND (nth = '' OR entity_id % 3 = 0)`,
+    "INSERT INTO usage.workspace (entity_id, readable_at) SELECT entity_id, now() FROM usage.entity WHERE dimension = 'workspace'",
+    `INSERT INTO usage.scope (source_id, group_by, workspace_id, stride)
+     SELECT source_id, g, entity_id, s
+     FROM usage.workspace JOIN usage.entity USING (entity_id),
+          unnest('{workspace,project,user,api_key}'::text[]) WITH ORDINALITY u (g, i), unnest('{hour,day}'::text[]) s
+     ORDER BY entity_id, i, s`,
+    `INSERT INTO usage.series (scope_id, entity_id)
+     SELECT c.scope_id, e.entity_id
+     FROM (
+       SELECT entity_id, dimension, row_number() OVER (PARTITION BY dimension ORDER BY entity_id) - 1 AS n FROM usage.entity
+     ) e
+     CROSS JOIN generate_series(0, ${apiece - 1}) i
+     JOIN (
+       SELECT scope_id, group_by, dense_rank() OVER (ORDER BY workspace_id) - 1 AS workspace FROM usage.scope
+     ) c ON c.group_by = e.dimension AND c.workspace = (e.n + i) % ${workspaces}
+     WHERE e.dimension = 'user' OR i = 0
+     ORDER BY c.scope_id, e.entity_id`,
+    `CREATE TEMPORARY TABLE bench_series AS
+     SELECT h.series_id, d.series_id AS day_series_id, w.series_id AS workspace_series_id, hs.group_by,
+            (h.series_id * 7) % 12 AS first_hour
+     FROM usage.series h
+     JOIN usage.scope hs ON hs.scope_id = h.scope_id AND hs.stride = 'hour'
+     JOIN usage.scope ds ON ds.group_by = hs.group_by AND ds.workspace_id = hs.workspace_id AND ds.stride = 'day'
+     JOIN usage.series d ON d.scope_id = ds.scope_id AND d.entity_id = h.entity_id
+     JOIN usage.scope ws ON ws.group_by = 'workspace' AND ws.workspace_id = hs.workspace_id AND ws.stride = 'hour'
+     JOIN usage.series w ON w.scope_id = ws.scope_id;
+     ANALYZE bench_series`,
+  ];
+}
+
+/**
+ * What is older than ten days is joined; from then on each settled day has a fragment of its own, and what is younger
+ * than three days is provisional. Hours come in windows of 23.
+ */
+function coverage(): string[] {
+  return [
+    `INSERT INTO usage.coverage
+     SELECT scope_id, lower(part), upper(part), upper(part) <= today - interval '3 days', nextval('usage.fetch_number'),
+            CASE WHEN old THEN today - interval '8 days' ELSE least(upper(part) + interval '3 days', now()) END
+     FROM usage.scope
+     JOIN usage.source USING (source_id)
+     CROSS JOIN date_trunc('day', now()) today
+     CROSS JOIN LATERAL (
+       SELECT tstzrange(data_start, today - interval '10 days') AS part, true AS old
+       UNION ALL
+       SELECT tstzrange(d, d + interval '1 day'), false
+       FROM generate_series(today - interval '10 days', today, interval '1 day') d WHERE stride = 'day'
+       UNION ALL
+       SELECT part * tstzrange(NULL, date_trunc('hour', now()) + interval '1 hour'), false
+       FROM generate_series(today - interval '10 days', today, interval '1 day') d,
+            LATERAL (VALUES (tstzrange(d, d + interval '23 hours')), (tstzrange(d + interval '23 hours', d + interval '1 day'))) v (part)
+       WHERE stride = 'hour'
+     ) p
+     WHERE NOT isempty(part)`,
+    `INSERT INTO usage.settlement
+     SELECT scope_id, data_start, date_trunc('day', now()) - interval '3 days', now()
+     FROM usage.scope JOIN usage.source USING (source_id) WHERE stride = 'day'`,
+  ];
+}
+
+/** Hours of one month, in the order in which a load writes them, and the days that they add up to. */
+function month(seed: number): string[] {
+  return [
+    // Users work by day, on weekdays; projects and keys nearly always.
+    `CREATE TEMPORARY TABLE bench_hour AS
+     SELECT s.series_id, s.day_series_id, s.workspace_series_id, s.group_by, h.hour, 1 + (x.n >> 20) % 200 AS traces
+     FROM usage.source
+     CROSS JOIN generate_series(greatest($from::timestamptz, data_start), $to::timestamptz - interval '1 hour', interval '1 hour') h (hour)
+     CROSS JOIN LATERAL (SELECT extract(hour FROM h.hour)::integer AS of_day, extract(isodow FROM h.hour) > 5 AS weekend) t
+     CROSS JOIN bench_series s
+     CROSS JOIN LATERAL (
+       SELECT hashint8extended(s.series_id::bigint << 32 | extract(epoch FROM h.hour)::bigint / 3600, ${seed}) & 4611686018427387903 AS n
+     ) x
+     WHERE s.group_by <> 'workspace' AND x.n % 1000 < CASE
+       WHEN s.group_by <> 'user' THEN 800
+       WHEN t.weekend THEN 120
+       WHEN t.of_day >= s.first_hour AND t.of_day < s.first_hour + 12 THEN 680
+       ELSE 60
+     END`,
+    // What the projects did is what their workspace did.
+    `INSERT INTO bench_hour
+     SELECT w.series_id, w.day_series_id, w.series_id, 'workspace', h.hour, sum(h.traces)
+     FROM bench_hour h JOIN bench_series w ON w.series_id = h.workspace_series_id
+     WHERE h.group_by = 'project' GROUP BY w.series_id, w.day_series_id, h.hour`,
+    `INSERT INTO usage.hourly_record
+     SELECT series_id, hour, traces FROM bench_hour ORDER BY date_trunc('day', hour), series_id, hour`,
+    `INSERT INTO usage.dated_record
+     SELECT day_series_id, hour::date, sum(traces) FROM bench_hour GROUP BY 1, 2 ORDER BY 2, 1`,
+    "DROP TABLE bench_hour",
+  ];
+}
