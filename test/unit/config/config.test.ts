@@ -65,6 +65,19 @@ describe("defaults", () => {
   });
 });
 
+test("hours are kept for good unless something says how long, and no shorter than they are kept up to date", () => {
+  expect(readConfig(SOURCE)).toMatchObject({ hourlyKeepMs: undefined });
+  expect(readConfig({ ...SOURCE, USAGE_HOURLY_KEEP: "P31D" })).toMatchObject({
+    hourlyKeepMs: 31 * 86_400_000,
+  });
+  expect(problemsOf({ ...SOURCE, USAGE_HOURLY_KEEP: "P30D" })).toEqual([
+    "USAGE_HOURLY_KEEP is P30D, less than USAGE_HOURLY_FOR (P31D by default)",
+  ]);
+  expect(problemsOf({ ...SOURCE, USAGE_HOURLY_KEEP: "P40D", USAGE_HOURLY_FOR: "P60D" })).toEqual([
+    "USAGE_HOURLY_KEEP is P40D, less than USAGE_HOURLY_FOR (P60D)",
+  ]);
+});
+
 describe("what is wrong", () => {
   test("is said together, each with its name and value", () => {
     const problems = problemsOf({
