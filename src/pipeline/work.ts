@@ -1,16 +1,26 @@
 import type { Store } from "../store/database.ts";
 import { failScopes } from "../store/failures.ts";
 import { drawStamp } from "../store/fetches.ts";
-import { claimSlice, endSlice, enterSlices, releaseSlices, type StoredSlice } from "../store/slices.ts";
+import {
+  claimSlice,
+  endSlice,
+  enterSlices,
+  isLoadedAlready,
+  releaseSlices,
+  type StoredSlice,
+} from "../store/slices.ts";
 import { extractSlice, type SliceResult } from "./extract.ts";
 import type { OpenSource } from "./source.ts";
 
 /** A slice that was taken so often ends every worker that takes it: it is poison. */
 const POISON_AFTER = 20;
 
-/** What a worker did about a ticket. `gone`: somebody else did it, or it was cancelled. */
+/**
+ * What a worker did about a ticket. `gone`: somebody else did it, or it was cancelled. `loaded_already`: the worker that
+ * loaded it ended before it could say so.
+ */
 export type WorkResult =
-  | { readonly outcome: "gone" | "poisoned" | "dropped" }
+  | { readonly outcome: "gone" | "poisoned" | "dropped" | "loaded_already" }
   | (SliceResult & { readonly slice: StoredSlice });
 
 /**
@@ -28,6 +38,10 @@ export async function workTicket(
   if (source.facts.has(`no_${slice.window.stride}`) && !source.probes.delete(`no_${slice.window.stride}`)) {
     await endSlice(store.db, { slice, state: "done", code: "stride_not_available" });
     return { outcome: "dropped" };
+  }
+  if (slice.attempts > 1 && (await isLoadedAlready(store.db, slice.sliceId))) {
+    await endSlice(store.db, { slice, state: "done" });
+    return { outcome: "loaded_already" };
   }
   const result = await extractSlice(source, slice, {
     onTransient: ticket.isLastAttempt ? "keep" : "throw",

@@ -154,6 +154,23 @@ export async function claimSlice(
   };
 }
 
+/** Whether all that a slice asks for was fetched after it was entered: then its work is done, though nobody said so. */
+export async function isLoadedAlready(db: Database, sliceId: number): Promise<boolean> {
+  const { rows } = await sql<{ loaded: boolean }>`
+    select coalesce(bool_and(c.loaded @> tstzrange(s.period_start, s.period_end)), false) as loaded
+    from usage.slice s
+    cross join unnest(s.scope_ids) u (scope_id)
+    cross join lateral (
+      select coalesce(range_agg(tstzrange(v.period_start, v.period_end)), '{}') as loaded
+      from usage.coverage v
+      where v.scope_id = u.scope_id and v.fetched_at >= s.created_at
+        and v.period_start < s.period_end and v.period_end > s.period_start
+    ) c
+    where s.slice_id = ${sliceId}
+  `.execute(db);
+  return rows[0]?.loaded ?? false;
+}
+
 /** Ends a slice: one of the routine is gone, one of a backfill is kept as done or failed with its reason. */
 export async function endSlice(
   db: Database,
