@@ -21,6 +21,8 @@ interface CopiedRow {
 interface CopyTarget {
   readonly table: string;
   readonly bucketType: BucketType;
+  /** Sees each row that is written. */
+  readonly passing?: { add(row: CopiedRow): void } | undefined;
 }
 
 /**
@@ -41,10 +43,11 @@ export async function copyBatches(
   {
     table,
     bucketType,
+    passing,
     batches,
   }: CopyTarget & { batches: AsyncIterable<Iterable<CopiedRow>> | Iterable<CopiedRow>[] },
 ): Promise<number> {
-  const encoder = new RowEncoder(bucketType);
+  const encoder = new RowEncoder(bucketType, passing);
   await copyBuffers(client, `COPY ${table} (series_id, bucket_start, traces) FROM STDIN (FORMAT binary)`, {
     async *[Symbol.asyncIterator]() {
       for await (const rows of batches) yield* encoder.encode(rows);
@@ -111,11 +114,13 @@ async function copyBuffers(
 class RowEncoder {
   rows = 0;
   readonly #bucketType: BucketType;
+  readonly #passing: CopyTarget["passing"];
   #buffer: Buffer;
   #at: number;
 
-  constructor(bucketType: BucketType) {
+  constructor(bucketType: BucketType, passing: CopyTarget["passing"]) {
     this.#bucketType = bucketType;
+    this.#passing = passing;
     this.#buffer = Buffer.allocUnsafe(BUFFER_BYTES);
     this.#at = HEADER.copy(this.#buffer);
   }
@@ -127,7 +132,9 @@ class RowEncoder {
     const rowBytes = 2 + 3 * 4 + 4 + bucketBytes + 8;
     let buffer = this.#buffer;
     let at = this.#at;
-    for (const { seriesId, bucketHour, traces } of rows) {
+    for (const row of rows) {
+      this.#passing?.add(row);
+      const { seriesId, bucketHour, traces } = row;
       if (at + rowBytes > BUFFER_BYTES) {
         yield buffer.subarray(0, at);
         buffer = Buffer.allocUnsafe(BUFFER_BYTES);

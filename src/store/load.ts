@@ -109,8 +109,7 @@ async function replaceWindow(
   let late: readonly LateChange[] = [];
   if (isFresh) {
     const months = bucketType === "date" ? new MonthCounter() : undefined;
-    const counted = months?.passing(rows) ?? rows;
-    const inserted = await copyRows(client, { table: table.name, bucketType, rows: counted });
+    const inserted = await copyRows(client, { table: table.name, bucketType, rows, passing: months });
     await months?.keep(client);
     counts = { ...NOTHING, inserted };
   } else {

@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { MonthCounter } from "../../../src/store/months.ts";
+import { setupStore } from "./setup.ts";
+
+/** What is counted on the way to COPY, as `series month traces records` of the table it is added to. */
+
+type Row = readonly [seriesId: number, day: string, traces: number];
+
+const hour = (iso: string) => Date.parse(iso) / 3_600_000;
+
+async function setupMonths() {
+  const { store, reader } = await setupStore();
+  return async (...loads: readonly (readonly Row[])[]): Promise<string[]> => {
+    for (const rows of loads) {
+      const months = new MonthCounter();
+      // One object for all rows, as an answer hands them out.
+      const row = { seriesId: 0, bucketHour: 0, traces: 0 };
+      for (const [seriesId, day, traces] of rows) {
+        months.add(Object.assign(row, { seriesId, bucketHour: hour(day), traces }));
+      }
+      await store.transaction(({ client }) => months.keep(client));
+    }
+    const { rows } = await reader.query("SELECT * FROM usage.monthly_total ORDER BY 1, 2");
+    return rows.map((row) => [row.series_id, row.month_start, row.traces, row.records].join(" "));
+  };
+}
+
+test("rows are counted by series and calendar month, over year ends and leap days", async () => {
+  const kept = await setupMonths();
+  expect(
+    await kept([
+      [1, "2023-12-31", 1],
+      [1, "2024-01-01", 2],
+      [1, "2024-02-29", 4],
+      [1, "2024-03-01", 8],
+      [2, "2023-12-31", 16],
+      [3, "2024-03-01", 0],
+      [3, "2024-03-31", 0],
+    ]),
+  ).toEqual([
+    ...["1 2023-12-01 1 1", "1 2024-01-01 2 1", "1 2024-02-01 4 1", "1 2024-03-01 8 1"],
+    ...["2 2023-12-01 16 1", "3 2024-03-01 0 2"],
+  ]);
+});
+
+test("what comes later is added to the month", async () => {
+  const kept = await setupMonths();
+  expect(
+    await kept(
+      [
+        [1, "2024-03-01", 1],
+        [2, "2024-03-01", 2],
+      ],
+      [],
+      [
+        [1, "2024-03-02", 4],
+        [1, "2024-04-01", 8],
+      ],
+    ),
+  ).toEqual(["1 2024-03-01 5 2", "1 2024-04-01 8 1", "2 2024-03-01 2 1"]);
+});
+
+test("a sum that a number does not hold is exact", async () => {
+  const kept = await setupMonths();
+  const most = Number.MAX_SAFE_INTEGER;
+  expect(
+    await kept([
+      [1, "2024-03-01", most],
+      [1, "2024-03-02", most],
+      [1, "2024-03-03", 3],
+    ]),
+  ).toEqual([`1 2024-03-01 ${2n * BigInt(most) + 3n} 3`]);
+});
