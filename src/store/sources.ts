@@ -24,6 +24,8 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
       hourly_hours: hourlyHours,
       configuration_digest: configurationDigest,
     };
+    // As an update does, before the row: another process that binds the source locks the table first, then the row.
+    await sql`lock table usage.source in row exclusive mode`.execute(db);
     const before = await db
       .selectFrom("source")
       .select(["source_id", "configuration_digest"])

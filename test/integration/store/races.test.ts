@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { GroupBy } from "../../../src/domain/record.ts";
 import type { Stride } from "../../../src/domain/stride.ts";
 import type { LoadResult } from "../../../src/store/load.ts";
+import { bindOrganization, registerSource } from "../../../src/store/sources.ts";
 import { poll } from "../../support/poll.ts";
 import { NAMES, type Question, type Row, WORKSPACES } from "./commands.ts";
 import { History } from "./history.ts";
@@ -136,6 +137,42 @@ test("four connections load overlapping batches while workspaces are listed and 
   };
   await fc.assert(fc.asyncProperty(crowd, holds), { numRuns: 3, endOnFailure: true });
   expect(errors).toEqual([]);
+});
+test("two processes make first contact with a source at once: none is a deadlock's victim", async () => {
+  const bundle = await setupStore();
+  const { store } = bundle;
+  const settings = { baseUrl: "http://localhost", dataStart: "2026-01-01", hourlyHours: 24 };
+  const register = () => registerSource(store, { slug: "one", ...settings, configurationDigest: "" });
+  const sourceId = await register();
+  const bind = () =>
+    bindOrganization(store, { sourceId, organizationId: "o", organizationName: null, workspaceIds: ["w"] });
+  const failed: unknown[] = [];
+  const orders: [() => Promise<unknown>, () => Promise<unknown>][] = [
+    [register, bind],
+    [bind, register],
+  ];
+  for (const [standing, running] of orders) {
+    for (let at = 1, stopped = true; stopped; at++) {
+      const gate = Promise.withResolvers<void>();
+      const reached = Promise.withResolvers<boolean>();
+      const before = async ({ n }: { n: number }) => {
+        if (n !== at) return;
+        reached.resolve(true);
+        await gate.promise;
+      };
+      const stand = intercepted({ before, failed: (error) => failed.push(error) }, standing);
+      void stand.finally(() => reached.resolve(false));
+      stopped = await reached.promise;
+      let isOver = false;
+      const run = intercepted({ failed: (error) => failed.push(error) }, running).finally(() => {
+        isOver = true;
+      });
+      await poll(async () => isOver || (await isBlocked(bundle)));
+      gate.resolve();
+      await Promise.all([stand, run]);
+    }
+  }
+  expect(failed).toEqual([]);
 });
 
 /** Answers that never empty what is stored: each names the same project in every bucket. */
