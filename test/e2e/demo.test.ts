@@ -33,7 +33,7 @@ async function folder(): Promise<string> {
 
 const demo = (dir: string) => usageEtl(["demo", "--once", "--json", "--data-dir", dir], ENV);
 
-function shown(ended: Ended): Shown {
+function shown(ended: Ended, { afterKill = false } = {}): Shown {
   expect([
     ended.code,
     ended.stderr.replace(
@@ -45,7 +45,10 @@ function shown(ended: Ended): Shown {
   expect(round.reconciliation.differences).toEqual([]);
   expect(round.reconciliation.compared).toBeGreaterThan(10_000);
   for (const { groupBy, stride, windows, requests, fewest } of round.extracted) {
-    expect([groupBy, stride, requests, fewest]).toEqual([groupBy, stride, windows, windows]);
+    expect([groupBy, stride, fewest]).toEqual([groupBy, stride, windows]);
+    // What the killed one had loaded, and not said so, is not asked for again.
+    if (afterKill) expect(requests).toBeLessThanOrEqual(windows);
+    else expect([groupBy, stride, requests]).toEqual([groupBy, stride, windows]);
   }
   return round;
 }
@@ -115,7 +118,7 @@ function processesOf(dir: string): string[] {
 }
 
 test("twice over: no difference, the fewest requests, and no settled time fetched again", async () => {
-  await farFromTheNextHour();
+  await farFromTheNextHour(90_000);
   const dir = await folder();
   const first = shown(await demo(dir));
   expect(await settledHours(dir)).toEqual(once());
@@ -134,14 +137,14 @@ test("twice over: no difference, the fewest requests, and no settled time fetche
   await poll(() => loadedSoFar(other).then((count) => count >= 60), { deadlineMs: 30_000, everyMs: 5 });
   running.process.kill("SIGKILL");
   expect((await running.ended).stdout).toBe("");
-  shown(await demo(other));
+  shown(await demo(other), { afterKill: true });
   expect(await settled(other)).toEqual(before);
   const fetched = await settledHours(other);
   // A load that was committed, its line in the ledger not yet, is the only thing that may lack here.
   for (const [key, hours] of Object.entries(once())) expect(fetched[key]).toBeLessThanOrEqual(hours);
   expect(Object.keys(fetched).sort()).toEqual(Object.keys(once()).sort());
   await poll(() => processesOf(other).length === 0);
-}, 180_000);
+}, 300_000);
 
 /** Loads that the ledger of a running demo counts; 0 while there is none. */
 async function loadedSoFar(dir: string): Promise<number> {

@@ -211,9 +211,9 @@ export function senderOn(standin: Standin, workspace: number, day: number) {
 }
 
 /** A round takes seconds; one that runs into the next hour needs one window more. */
-export async function farFromTheNextHour(): Promise<number> {
-  return poll(() => (Date.now() % HOUR_MS < HOUR_MS - 10_000 ? Date.now() : 0), {
-    deadlineMs: 15_000,
+export async function farFromTheNextHour(marginMs = 10_000): Promise<number> {
+  return poll(() => (Date.now() % HOUR_MS < HOUR_MS - marginMs ? Date.now() : 0), {
+    deadlineMs: marginMs + 5_000,
     everyMs: 100,
   });
 }
