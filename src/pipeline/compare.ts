@@ -2,9 +2,9 @@ import type { Slice } from "../domain/slice.ts";
 import { PlatformError } from "../errors.ts";
 import { beginFetch, finishFetch } from "../store/fetches.ts";
 import { type Comparison, compareExport } from "../store/reconcile.ts";
-import { GIVE_UP_AFTER, platformUnreachable } from "./inline.ts";
+import { oneByOne } from "./one-by-one.ts";
 import { withRetries } from "./retry.ts";
-import { isKeyRefused, keepRefusal, type OpenSource } from "./source.ts";
+import type { OpenSource } from "./source.ts";
 
 /** What holding slices against their exports came to. */
 export interface HeldSlices {
@@ -26,32 +26,19 @@ export async function compareSlices(
   slices: readonly Slice[],
   onProgress: (progress: { done: number; total: number }) => void,
 ): Promise<HeldSlices> {
-  let [requests, compared, repaired, unverified, moved, done, gaveUpInARow] = [0, 0, 0, 0, 0, 0, 0];
-  const failures: { slice: Slice; code: string; message: string }[] = [];
-  for (const slice of slices) {
-    await source.evidence.fresh();
-    try {
-      let comparison = await compareSlice(source, slice, () => requests++);
-      // A load that came between the export and the comparison: what it stored is newer, so the export is asked for anew.
-      if (comparison.outcome === "outdated") comparison = await compareSlice(source, slice, () => requests++);
-      compared += comparison.compared;
-      repaired += comparison.repaired;
-      unverified += comparison.unverified.length;
-      // Twice in a row, or no longer settled: the next pass looks again.
-      moved += comparison.outcome === "outdated" ? slice.scopeIds.length : comparison.unsettled.length;
-      gaveUpInARow = 0;
-    } catch (error) {
-      if (!(error instanceof PlatformError)) throw error;
-      if (isKeyRefused(error)) {
-        await keepRefusal(source, source.sourceId, error);
-        throw error;
-      }
-      failures.push({ slice, code: error.code, message: error.message });
-      gaveUpInARow = error.retryable ? gaveUpInARow + 1 : 0;
-      if (gaveUpInARow >= GIVE_UP_AFTER) throw platformUnreachable(error);
-    }
-    onProgress({ done: ++done, total: slices.length });
-  }
+  let [requests, compared, repaired, unverified, moved] = [0, 0, 0, 0, 0];
+  const work = async (slice: Slice) => {
+    let comparison = await compareSlice(source, slice, () => requests++);
+    // A load that came between the export and the comparison: what it stored is newer, so the export is asked for anew.
+    if (comparison.outcome === "outdated") comparison = await compareSlice(source, slice, () => requests++);
+    compared += comparison.compared;
+    repaired += comparison.repaired;
+    unverified += comparison.unverified.length;
+    // Twice in a row, or no longer settled: the next pass looks again.
+    moved += comparison.outcome === "outdated" ? slice.scopeIds.length : comparison.unsettled.length;
+  };
+  const failed = await oneByOne(source, slices, { work, onProgress });
+  const failures = failed.map(({ one, ...reason }) => ({ slice: one, ...reason }));
   return { windows: slices.length, requests, compared, repaired, failures, unverified, moved };
 }
 

@@ -5,10 +5,10 @@ import type { Interval } from "../domain/window.ts";
 import { type CheckCounts, type Finding, knownFindings, noteCheck } from "../store/control-findings.ts";
 import { storeNow } from "../store/fetches.ts";
 import { ensureScopes, type ScopeState, scopeStates } from "../store/scopes.ts";
+import type { CheckContext, TotalsFailure } from "./check-context.ts";
 import { checkGroupings } from "./grouping-totals.ts";
 import type { OpenSource } from "./source.ts";
 import { checkStrides } from "./stride-totals.ts";
-import type { TotalsRequest } from "./window-totals.ts";
 
 export { REACHES } from "../domain/control.ts";
 
@@ -20,26 +20,9 @@ export interface TotalsResult extends CheckCounts {
   readonly failed: readonly TotalsFailure[];
 }
 
-export interface TotalsFailure {
-  readonly request: TotalsRequest;
-  readonly code: string;
-  readonly message: string;
-}
-
 interface NamedFinding extends Finding {
   readonly groupBy: ScopeState["groupBy"];
   readonly workspaceId: string;
-}
-
-/** What both halves of a check work with. */
-export interface CheckContext {
-  readonly source: OpenSource;
-  /** Day scopes of the source's workspaces, as they were when the check began. */
-  readonly states: readonly ScopeState[];
-  readonly settled: Interval;
-  readonly range: Interval;
-  /** Findings of earlier checks that need not be asked about again while their numbers are the same. */
-  readonly known: readonly Finding[];
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type Finding, keepFindings } from "../store/control-findings.ts";
 import { compareGroupings, type GroupingDifference } from "../store/control-totals.ts";
 import { drawStamp } from "../store/fetches.ts";
-import type { CheckContext } from "./control-totals.ts";
+import type { CheckContext } from "./check-context.ts";
 import { refetchDays } from "./refetch-days.ts";
 
 /**

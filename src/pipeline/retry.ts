@@ -1,17 +1,28 @@
 import pRetry from "p-retry";
+import type { Clock } from "../clock.ts";
 import { EtlError, PlatformError } from "../errors.ts";
-import type { SourceDeps } from "./source.ts";
+import type { Logger } from "../log.ts";
 
 const CAP_MS = 300_000;
 /** What clients of the platform wait after a 429 that says nothing (platform-facts.md, "Requests"). */
 const SILENT_LIMIT_MS = 10_000;
+
+export interface RetryDeps {
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** How often a request is tried within one slice: 1 where the queue tries again. */
+  readonly attempts: number;
+  /** Called with a 429's pause, before it is waited for: the limit is the whole key's. Default: nobody else is held back. */
+  readonly holdBack?: (ms: number) => Promise<void>;
+  readonly signal?: AbortSignal | undefined;
+}
 
 /**
  * Tries again what is worth it: full jitter, doubling from 1 s to 5 min, `Retry-After` honoured. Gives up after
  * `attempts` with the last error.
  */
 export async function withRetries<T>(
-  deps: SourceDeps,
+  deps: RetryDeps,
   work: () => Promise<T>,
   attempts = deps.attempts,
 ): Promise<T> {

@@ -1,11 +1,9 @@
-import type { Clock } from "../clock.ts";
 import { configurationDigest, type EmailPolicy, type SourceConfig } from "../config.ts";
 import type { FetchStamp } from "../domain/coverage.ts";
 import type { UsageRecord } from "../domain/record.ts";
 import { WORKSPACES_PER_REQUEST } from "../domain/slice.ts";
 import { floorToGrid, HOUR_MS } from "../domain/stride.ts";
 import { PlatformError, UsageError } from "../errors.ts";
-import type { Logger } from "../log.ts";
 import type { BillingClient } from "../platform/billing.ts";
 import type { Store } from "../store/database.ts";
 import { type Fact, factsOf, forgetFact, learnFact } from "../store/facts.ts";
@@ -13,14 +11,14 @@ import { drawStamp, liftFetchNumbers } from "../store/fetches.ts";
 import { noteReadable, READABLE_FOR_MS } from "../store/readable.ts";
 import { bindOrganization, noteRefusal, registerSource, wasRefusedWithin } from "../store/sources.ts";
 import { knowWorkspaces, type StoredWorkspace, takeListing, workspacesOf } from "../store/workspaces.ts";
-import { withRetries } from "./retry.ts";
+import { type RetryDeps, withRetries } from "./retry.ts";
 import { createSplitBudget, type SplitBudget } from "./split.ts";
 
 /** A person waits for the first contact: a server that is not there is soon said to be. */
 const CONTACT_ATTEMPTS = 3;
 
 /** What a use case needs from outside, for one source. */
-export interface SourceDeps {
+export interface SourceDeps extends RetryDeps {
   readonly store: Store;
   readonly billing: BillingClient;
   readonly config: SourceConfig;
@@ -30,15 +28,8 @@ export interface SourceDeps {
     readonly syncEveryMs: number;
     readonly userEmail: EmailPolicy;
   };
-  readonly log: Logger;
-  readonly clock: Clock;
-  /** How often a request is tried within one slice: 1 where the queue tries again. */
-  readonly attempts: number;
   /** Resolves when the source's rate budget has room for one more request. */
   readonly admit: () => Promise<void>;
-  /** Called with a 429's pause, before it is waited for: the limit is the whole key's. Default: nobody else is held back. */
-  readonly holdBack?: (ms: number) => Promise<void>;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** A source after its first contact in this process. */

@@ -3,17 +3,16 @@ import { intersect, subtract, totalMs, union } from "../domain/intervals.ts";
 import { WORKSPACES_PER_REQUEST } from "../domain/slice.ts";
 import { DAY_MS } from "../domain/stride.ts";
 import type { Interval } from "../domain/window.ts";
-import { PlatformError } from "../errors.ts";
 import { type Finding, keepFindings } from "../store/control-findings.ts";
 import { compareTotals, type TotalDifference } from "../store/control-totals.ts";
 import { drawStamp } from "../store/fetches.ts";
 import { noteNamed, splitByEvidence } from "../store/readable.ts";
 import type { ScopeState } from "../store/scopes.ts";
-import type { CheckContext, TotalsFailure } from "./control-totals.ts";
+import type { CheckContext, TotalsFailure } from "./check-context.ts";
 import { findGuiltyDays } from "./guilty-days.ts";
-import { GIVE_UP_AFTER, platformUnreachable } from "./inline.ts";
+import { oneByOne } from "./one-by-one.ts";
 import { refetchDays } from "./refetch-days.ts";
-import { isKeyRefused, keepRefusal, type OpenSource } from "./source.ts";
+import type { OpenSource } from "./source.ts";
 import { fetchTotals, type TotalsRequest } from "./window-totals.ts";
 
 interface StrideCheck {
@@ -135,31 +134,17 @@ async function holdAll(
 ): Promise<Held> {
   const held: { scopeId: number; period: Interval }[] = [];
   const differences: TotalDifference[] = [];
-  const failed: TotalsFailure[] = [];
-  let [done, gaveUpInARow] = [0, 0];
-  for (const request of requests) {
-    await source.evidence.fresh();
-    try {
-      const { stamp, answer, parts, totals } = await fetchTotals(source, request);
-      const { scopeIds } = request;
-      await source.store.statement((db) => noteNamed(db, { answer, scopeIds, stamp }));
-      const { readable } = await splitByEvidence(source.store.db, { answer, scopeIds, stamp });
-      const compared = await compareTotals(source.store, { scopeIds: readable, parts, totals, stamp });
-      held.push(...compared.compared.map((scopeId) => ({ scopeId, period: request.window })));
-      differences.push(...compared.differences);
-      gaveUpInARow = 0;
-    } catch (error) {
-      if (!(error instanceof PlatformError)) throw error;
-      if (isKeyRefused(error)) {
-        await keepRefusal(source, source.sourceId, error);
-        throw error;
-      }
-      failed.push({ request, code: error.code, message: error.message });
-      gaveUpInARow = error.retryable ? gaveUpInARow + 1 : 0;
-      if (gaveUpInARow >= GIVE_UP_AFTER) throw platformUnreachable(error);
-    }
-    onProgress({ done: ++done, total: requests.length });
-  }
+  const work = async (request: TotalsRequest) => {
+    const { stamp, answer, parts, totals } = await fetchTotals(source, request);
+    const { scopeIds, window } = request;
+    await source.store.statement((db) => noteNamed(db, { answer, scopeIds, stamp }));
+    const { readable } = await splitByEvidence(source.store.db, { answer, scopeIds, stamp });
+    const compared = await compareTotals(source.store, { scopeIds: readable, parts, totals, stamp });
+    held.push(...compared.compared.map((scopeId) => ({ scopeId, period: window })));
+    differences.push(...compared.differences);
+  };
+  const failures = await oneByOne(source, requests, { work, onProgress });
+  const failed = failures.map(({ one, ...reason }) => ({ request: one, ...reason }));
   return { requests: requests.length, held, differences, failed };
 }
 

@@ -1,0 +1,22 @@
+import type { Interval } from "../domain/window.ts";
+import type { Finding } from "../store/control-findings.ts";
+import type { ScopeState } from "../store/scopes.ts";
+import type { OpenSource } from "./source.ts";
+import type { TotalsRequest } from "./window-totals.ts";
+
+/** What both halves of a check work with. */
+export interface CheckContext {
+  readonly source: OpenSource;
+  /** Day scopes of the source's workspaces, as they were when the check began. */
+  readonly states: readonly ScopeState[];
+  readonly settled: Interval;
+  readonly range: Interval;
+  /** Findings of earlier checks that need not be asked about again while their numbers are the same. */
+  readonly known: readonly Finding[];
+}
+
+export interface TotalsFailure {
+  readonly request: TotalsRequest;
+  readonly code: string;
+  readonly message: string;
+}
