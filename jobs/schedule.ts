@@ -1,4 +1,5 @@
 import type { JobsOptions, Queue } from "bullmq";
+import type { Logger } from "../src/log.ts";
 import { alertJob } from "./alert.ts";
 import { checkTotalsJob } from "./check-totals.ts";
 import { feedJob } from "./feed.ts";
@@ -8,6 +9,9 @@ import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
 import { sweepJob } from "./sweep.ts";
+
+/** How often a scheduler looks whether its schedules still stand in Redis. */
+const RESTORE_EVERY_MS = 20_000;
 
 /** What the configuration says about when things run, and how far back they look. */
 interface ScheduleSettings {
@@ -94,6 +98,25 @@ export async function restoreSchedules(
   const surplus = (await queue.getJobSchedulers()).filter((found) => !known.has(found.key));
   for (const { key } of surplus) await queue.removeJobScheduler(key);
   return { restored, removed: surplus.length };
+}
+
+/** Looks at the schedules now and then: a Redis that lost everything gets them back. */
+export async function keepSchedules(
+  control: Queue,
+  schedules: readonly Schedule[],
+  log: Logger,
+): Promise<() => Promise<void>> {
+  const restore = async () => {
+    try {
+      const { restored, removed } = await restoreSchedules(control, schedules);
+      if (restored + removed > 0) log.info({ restored, removed }, "schedules");
+    } catch (error) {
+      log.warn({ code: "schedules_unrestored", reason: (error as Error).message }, "schedules");
+    }
+  };
+  await restore();
+  const timer = setInterval(() => void restore(), RESTORE_EVERY_MS);
+  return async () => clearInterval(timer);
 }
 
 function isSame(

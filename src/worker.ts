@@ -1,27 +1,19 @@
-import { type Queue, type Telemetry, Worker } from "bullmq";
+import type { Queue, Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
 import { createBudget } from "../jobs/budget.ts";
-import { createHandler, type DoneJob } from "../jobs/handler.ts";
 import type { JobContext } from "../jobs/job.ts";
-import {
-  fetchQueueOf,
-  openQueue,
-  PREFIX,
-  producerConnection,
-  queueName,
-  workerConnection,
-} from "../jobs/queues.ts";
-import { restoreSchedules, schedulesOf } from "../jobs/schedule.ts";
+import { fetchQueueOf, openQueue, producerConnection, workerConnection } from "../jobs/queues.ts";
+import { keepSchedules, schedulesOf } from "../jobs/schedule.ts";
+import { startWorkers } from "../jobs/workers.ts";
 import { systemClock } from "./clock.ts";
 import { type Config, requireSources, type SourceConfig } from "./config.ts";
 import { createMetrics } from "./dashboard/metrics.ts";
 import { startDashboard } from "./dashboard/server.ts";
 import { DAY_MS, HOUR_MS } from "./domain/stride.ts";
 import { EtlError } from "./errors.ts";
-import type { Logger } from "./log.ts";
+import { type Logger, sparingly, type WarnSparingly } from "./log.ts";
 import { knownRoundBudget } from "./pipeline/budget.ts";
 import { sharesOf } from "./pipeline/rate-shares.ts";
-import { pauseOf } from "./pipeline/retry.ts";
 import { createSourceHandle, withinQueue } from "./pipeline/source-handle.ts";
 import { billingClientOf, deploymentClientsOf } from "./platform/source-client.ts";
 import type { Store } from "./store/database.ts";
@@ -46,18 +38,12 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** Requests of one source that this process has under way at most; the budget is the limiter's. */
-const FETCH_CONCURRENCY = 4;
 /** How often a request of a control job is tried: the job comes again by schedule. */
 const CONTROL_ATTEMPTS = 4;
-/** How often the scheduler looks whether its schedules still stand in Redis. */
-const RESTORE_EVERY_MS = 20_000;
 
 /** Rounds, and in any case how long, without a load until the webhook is told. */
 const STALE_AFTER_ROUNDS = 4;
 const STALE_AFTER_MS = 3_600_000;
-
-const SAY_AGAIN_AFTER_MS = 30_000;
 
 /** Starts the roles of the service in this process. Whatever it starts, its `close` ends, last first. */
 export async function serve(options: ServeOptions): Promise<Service> {
@@ -179,7 +165,9 @@ export async function serve(options: ServeOptions): Promise<Service> {
       config.syncEveryMs,
     );
     if (role === "all" || role === "scheduler") {
-      closers.push(await keepSchedules(control, whenOf(config, source), log.child({ source: source.slug })));
+      closers.push(
+        await keepSchedules(control, schedulesOf(whenOf(config, source)), log.child({ source: source.slug })),
+      );
     }
     if (role === "all" || role === "worker") {
       const context: JobContext = {
@@ -197,45 +185,23 @@ export async function serve(options: ServeOptions): Promise<Service> {
         clock: systemClock,
         signal: abort.signal,
       };
-      const watcher = {
-        onTaken: () => {
-          lastJobAt = systemClock.now();
-        },
-        onDone: (done: DoneJob) => metrics.jobDone({ ...done, source: source.slug }),
-      };
-      const contexts = { control: context, fetch: { ...context, source: withinQueue(handle) } };
-      for (const kind of ["control", "fetch"] as const) {
-        const worker = new Worker(queueName(kind, source.slug), createHandler(contexts[kind], watcher), {
-          connection: own(workerConnection(options.redisUrl), `${kind} worker`),
-          prefix: PREFIX,
-          concurrency: FETCH_CONCURRENCY,
-          ...telemetry,
-          lockDuration: 30_000,
-          stalledInterval: 5_000,
-          maxStalledCount: 20,
-          ...(kind === "fetch" ? { limiter: shares.fetch } : {}),
-          settings: {
-            backoffStrategy: (attempts, _type, error) =>
-              error instanceof EtlError ? pauseOf(error, attempts) : 1000 * 2 ** Math.min(attempts, 8),
+      closers.push(
+        startWorkers({
+          slug: source.slug,
+          contexts: { control: context, fetch: { ...context, source: withinQueue(handle) } },
+          limiter: shares.fetch,
+          connect: (name) => own(workerConnection(options.redisUrl), name),
+          telemetry,
+          warn,
+          watcher: {
+            onTaken: () => {
+              lastJobAt = systemClock.now();
+            },
+            onDone: (done) => metrics.jobDone({ ...done, source: source.slug }),
+            onFailed: (failed) => metrics.jobFailed({ ...failed, source: source.slug }),
           },
-        });
-        worker.on("error", (error) => warn({ code: "worker_error", at: worker.name, reason: error.message }));
-        // Redis was away for longer than locks last, so another worker has this job: what it still waits for only keeps
-        // its place. Its writes are fenced in Postgres either way.
-        worker.on("lockRenewalFailed", (jobs) => {
-          for (const job of jobs) worker.cancelJob(job, "lock_lost");
-        });
-        worker.on("failed", (job, error) => {
-          const code = error instanceof EtlError ? error.code : "failed";
-          log.warn(
-            { job: job?.id, name: job?.name, attempt: job?.attemptsMade, code, reason: error.message },
-            "job failed",
-          );
-          metrics.jobFailed({ job: job?.name ?? "", source: source.slug, code });
-        });
-        // Waits for what is under way, which the aborted signal hands back at once.
-        closers.push(() => worker.close());
-      }
+        }),
+      );
     }
   }
   working = true;
@@ -249,20 +215,7 @@ async function openTelemetry(): Promise<Telemetry> {
   return new BullMQOtel({ tracerName: "usage-etl" });
 }
 
-type Warn = (about: { code: string; at: string; reason: string }) => void;
-
-/** Says the same thing once in 30 s: a Redis that is away or demoted raises thousands of errors a second. */
-function sparingly(log: Logger): Warn {
-  const saidAt = new Map<string, number>();
-  return (about) => {
-    const now = systemClock.now();
-    if (now - (saidAt.get(about.code) ?? 0) < SAY_AGAIN_AFTER_MS) return;
-    saidAt.set(about.code, now);
-    log.warn(about, "connection");
-  };
-}
-
-function watched(queue: Queue, warn: Warn): Queue {
+function watched(queue: Queue, warn: WarnSparingly): Queue {
   queue.on("error", (error) => warn({ code: "redis_unreachable", at: queue.name, reason: error.message }));
   return queue;
 }
@@ -291,19 +244,4 @@ function probeOf(config: Config, source: SourceConfig, closers: (() => Promise<u
   const deployment = deploymentClientsOf(source);
   closers.push(() => deployment.close());
   return { deployment, project, assistantId: config.probeAssistant, withinMs: config.probeWithinMs };
-}
-
-/** Looks at the schedules now and then: a Redis that lost everything gets them back. */
-async function keepSchedules(control: Queue, when: When, log: Logger): Promise<() => Promise<void>> {
-  const restore = async () => {
-    try {
-      const { restored, removed } = await restoreSchedules(control, schedulesOf(when));
-      if (restored + removed > 0) log.info({ restored, removed }, "schedules");
-    } catch (error) {
-      log.warn({ code: "schedules_unrestored", reason: (error as Error).message }, "schedules");
-    }
-  };
-  await restore();
-  const timer = setInterval(() => void restore(), RESTORE_EVERY_MS);
-  return async () => clearInterval(timer);
 }
