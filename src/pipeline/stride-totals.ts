@@ -40,7 +40,7 @@ export async function checkStrides(
   const again = await holdAll(source, onlyWith(requests, doubtful), () => {});
   const standing = again.differences.filter((one) => knownPartsOf(context.known, one) === undefined);
   const search = await findGuiltyDays(source, { states, settled, standing, dirty: first.differences });
-  const findings = [...known, ...search.findings];
+  const findings = eachOnce([...known, ...search.findings]);
   const compared = [...first.held, ...again.held];
   const { fetchNumber } = await drawStamp(source.store.db);
   // What the second pass could not hold is still in doubt: its earlier findings stay as they are.
@@ -150,6 +150,16 @@ async function holdAll(
 
 const errorOf = (one: Pick<TotalDifference, "storedTraces" | "controlTraces">) =>
   (one.controlTraces ?? 0) - (one.storedTraces ?? 0);
+
+/** Windows may overlap, and then each finds the same error: it is shown once, and as exactly as it was found. */
+function eachOnce(findings: readonly Finding[]): Finding[] {
+  const keyOf = ({ scopeId, externalId, start, end }: Finding) => `${scopeId} ${externalId} ${start} ${end}`;
+  const distinct = [...new Map(findings.map((one) => [keyOf(one), one])).values()];
+  return distinct.filter((one) => {
+    const others = distinct.filter((other) => other !== one);
+    return knownPartsOf(others, one) === undefined;
+  });
+}
 
 /** The known findings that make up a difference to the trace; undefined where they do not. */
 function knownPartsOf(known: readonly Finding[], difference: TotalDifference): Finding[] | undefined {

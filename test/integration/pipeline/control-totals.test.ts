@@ -1,8 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { controlWindows } from "../../../src/domain/control.ts";
+import { intersect } from "../../../src/domain/intervals.ts";
 import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS } from "../../../src/domain/stride.ts";
+import type { Interval } from "../../../src/domain/window.ts";
 import { checkTotals } from "../../../src/pipeline/control-totals.ts";
-import { type Bench, senderOn, setup } from "../../support/source.ts";
+import { type Bench, farFromTheNextHour, senderOn, setup } from "../../support/source.ts";
 import { differences, inLedger, inStore } from "../../support/tables.ts";
 
 /** Totals prove the days: what was restated is loaded anew, what the platform contradicts is shown on its day. */
@@ -140,6 +143,32 @@ describe("groupings", () => {
     await storeIsLedger(bench);
   });
 });
+
+test("a day in two windows that overlap is shown once", async () => {
+  const { days, shared } = overlapFor(floorToGrid(await farFromTheNextHour(), DAY_MS));
+  const bench = await loaded(days);
+  const cell = senderOn(bench.standin, WORKSPACE, shared.start);
+  bench.standin.discrepancies.push({ stride: "day", groupBy: "workspace", cell, delta: 4 });
+  const wanted = [{ stride: "day", range: shared }] as const;
+  await bench.fetch({ wanted, reprocess: "all", groupings: ["workspace"] });
+  for (const reach of ["all", "quarter", "all"] as const) {
+    const found = (await check(bench, reach)).findings.filter((one) => one.kind === "stride_total");
+    if (reach === "quarter" && found.length === 0) continue;
+    expect(found).toMatchObject([{ groupBy: "workspace" }]);
+    expect((found[0]?.controlTraces ?? 0) - (found[0]?.storedTraces ?? 0)).toBe(-4);
+  }
+});
+
+/** How many days before today have windows that overlap: too few for weeks before the first month. */
+function overlapFor(today: number): { days: number; shared: Interval } {
+  for (let days = 130; days < 230; days++) {
+    const settled = { start: today - days * DAY_MS, end: today - 3 * DAY_MS };
+    const windows = controlWindows(settled, settled);
+    const [shared] = windows.flatMap((one, i) => intersect([one], windows.slice(i + 1)));
+    if (shared !== undefined) return { days, shared: { ...shared, end: shared.start + DAY_MS } };
+  }
+  throw new Error("no windows overlap");
+}
 
 test("whatever was restated or contradicts itself, the days end as the platform gives them and errors add up", {
   timeout: 180_000,
