@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { DateTime } from "luxon";
 import type { Config } from "../config.ts";
 import { UsageError } from "../errors.ts";
+import type { Database } from "../store/database.ts";
 import { storeNow } from "../store/fetches.ts";
 import { type CloseResult, closeMonth, OPEN_REASONS, type OpenDay } from "../store/month-close.ts";
 import { type ListedSource, listSources } from "../store/overview.ts";
@@ -29,8 +30,7 @@ async function run(session: Session, options: CloseOptions, text: string): Promi
   await requireSchema(store);
   const month = parseMonth(text, await storeNow(store.db));
   const results: Record<string, CloseResult> = {};
-  for (const source of await listSources(store.db)) {
-    const range = daysOf(month, source, text);
+  for (const { source, range } of sourcesWithin(month, await sourcesOf(session, store.db), text)) {
     results[source.source] = await closeMonth(
       store,
       {
@@ -49,6 +49,13 @@ async function run(session: Session, options: CloseOptions, text: string): Promi
   );
   const exits = Object.values(results).map(({ state }) => (state === "open" ? EXIT.mismatch : EXIT.done));
   return firstExit(exits);
+}
+
+/** The configured sources, so that none that was only tried stands in the way; all where none is configured. */
+async function sourcesOf({ config }: Session, db: Database): Promise<ListedSource[]> {
+  const listed = await listSources(db);
+  const named = config.sources.map(({ slug }) => slug);
+  return named.length === 0 ? listed : listed.filter(({ source }) => named.includes(source));
 }
 
 function parseMonth(text: string, now: number): DateTime<true> {
@@ -70,14 +77,18 @@ function parseMonth(text: string, now: number): DateTime<true> {
   return month;
 }
 
-/** The days of a month from the source's data start on. */
-function daysOf(month: DateTime<true>, { source, dataStart }: ListedSource, text: string) {
-  const start = Math.max(month.toMillis(), Date.parse(`${dataStart}T00:00:00Z`));
+/** The days of a month from each source's data start on; a source whose data starts later has nothing to close. */
+function sourcesWithin(month: DateTime<true>, sources: readonly ListedSource[], text: string) {
   const end = month.plus({ months: 1 }).toMillis();
-  if (start < end) return { start, end };
+  const within = sources.flatMap((source) => {
+    const start = Math.max(month.toMillis(), Date.parse(`${source.dataStart}T00:00:00Z`));
+    return start < end ? [{ source, range: { start, end } }] : [];
+  });
+  const [first] = sources;
+  if (within.length > 0 || first === undefined) return within;
   throw new UsageError({
     code: "month_before_data",
-    message: `${text} ends before the data of source ${source} starts (${dataStart}).`,
+    message: `${text} ends before the data of source ${first.source} starts (${first.dataStart}).`,
     next: "Nothing is to be closed there.",
   });
 }

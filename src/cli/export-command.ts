@@ -76,7 +76,12 @@ async function run({ output, signal, ...session }: Session, options: ExportOptio
   const said = { view: view.name, rows, bytes: counted.bytes(), seconds };
   output.note(`${rows.toLocaleString("en-US")} rows of ${view.name} in ${seconds} s.`);
   if (rows === 0) {
-    output.note("Nothing is there in that range; `usage-etl coverage` says what is loaded.");
+    const isWhole = options.from === undefined && options.to === undefined;
+    output.note(
+      isWhole
+        ? `${view.name} is empty.`
+        : "Nothing is there in that range; `usage-etl coverage` says what is loaded.",
+    );
   }
   if (options.out !== undefined && output.json) output.data({ ...said, file: options.out }, () => "");
 }
@@ -102,8 +107,16 @@ function viewOf(views: readonly View[], asked: string): View {
 
 function columnsOf(view: View, asked: string | undefined): readonly ViewColumn[] {
   if (asked === undefined) return view.columns;
-  return asked.split(",").map((text) => {
-    const name = text.trim();
+  const names = asked.split(",").map((text) => text.trim());
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined) {
+    throw new UsageError({
+      code: "column_twice",
+      message: `${JSON.stringify(twice)} is named twice.`,
+      next: "Name each column once in --columns.",
+    });
+  }
+  return names.map((name) => {
     const found = view.columns.find((column) => column.name === name);
     if (found !== undefined) return found;
     const known = view.columns.map((column) => column.name);

@@ -104,7 +104,7 @@ function describeStatus(statuses: readonly ShownStatus[], settleAfterMs: number)
         ...source.unlistedWorkspaces.map(
           (id) => `Workspace ${id} is gone from the listing without being deleted.`,
         ),
-        `${source.openDifferences} open differences, ${source.restatements} restatements of settled counts`,
+        `${source.openDifferences} open differences, ${source.platformDisagrees} where the platform contradicts itself, ${source.restatements} restatements of settled counts`,
         ...describeFinality(source.finality, settleAfterMs),
       ].join("\n"),
     )

@@ -50,6 +50,7 @@ async function readText(file: string): Promise<string> {
 
 function fromCsv(file: string, text: string): RawPrice[] {
   const rows = csvRows(file, text);
+  if (rows.length === 0) refuse(file, ["line 1: the file is empty"]);
   const header = (rows[0]?.cells ?? []).map((name) => name.toLowerCase().replaceAll(/[ -]/g, "_"));
   const twice = header.find((name, at) => header.indexOf(name) !== at);
   refuse(file, [
@@ -60,7 +61,7 @@ function fromCsv(file: string, text: string): RawPrice[] {
     ...(twice === undefined ? [] : [`line 1: there are two columns "${twice}"`]),
   ]);
   return rows.slice(1).map(({ line, cells }) => {
-    if (cells.length > header.length) {
+    if (cells.length !== header.length) {
       refuse(file, [
         `line ${line}: there are ${cells.length} cells, and ${header.length} columns in the header`,
       ]);

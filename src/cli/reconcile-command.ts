@@ -56,6 +56,7 @@ export function describeReconcile(result: ReconcileResult): string {
     `${result.compared.toLocaleString("en-US")} records held against the export in ${result.windows} windows: ` +
       `${differences(open + platformDisagrees)}${result.repaired === undefined ? "" : " left"}`,
   ];
+  if (result.windows === 0) lines.push("Nothing in that range is settled and loaded, so nothing is proved.");
   if (result.repaired !== undefined) {
     const { differences: asked, mended, run } = result.repaired;
     lines.push(

@@ -16,7 +16,7 @@ type Errors = ReadonlyMap<string, number>;
 
 /**
  * Finds the days that make a total differ, by halving: a window that ends within the part tells whether the error lies
- * before its end. Takes 1 + log2(days) requests for one guilty day. Where the server's answers do not bear it (the
+ * before its end. Takes 2 + log2(days) requests for one guilty day. Where the server's answers do not bear it (the
  * window beside the part is not free of errors, or they do not add up) the part is kept as a whole.
  */
 export async function findGuiltyDays(
@@ -77,6 +77,9 @@ class PartSearch {
     const isBackward = this.#search.direction === "backward";
     const beside = await this.#errorAt(isBackward ? start : end);
     if (beside === undefined || beside.size > 0) return undefined;
+    // The windows of the search may be of another stride than the total that differs: they must see the error as well.
+    const whole = await this.#errorAt(isBackward ? end : start);
+    if (whole === undefined || !isSame(whole, this.#total)) return undefined;
     const days = await this.#between(start, end, new Map(), this.#total);
     if (days === undefined) return undefined;
     const stored = await storedOnDays(this.#source.store.db, this.#state.scopeId, days);
@@ -151,6 +154,10 @@ function errorsOf(differences: readonly TotalDifference[]): Errors {
   return new Map(
     differences.map((one) => [one.externalId, (one.controlTraces ?? 0) - (one.storedTraces ?? 0)]),
   );
+}
+
+function isSame(a: Errors, b: Errors): boolean {
+  return a.size === b.size && [...a].every(([id, error]) => b.get(id) === error);
 }
 
 function minus(a: Errors, b: Errors): Errors {

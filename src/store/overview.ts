@@ -54,6 +54,8 @@ export interface SourceStatus {
   }[];
   readonly failures: readonly { state: string; code: string; parts: number; nextRetry: string }[];
   readonly openDifferences: number;
+  /** Figures that the platform itself gives in two ways. */
+  readonly platformDisagrees: number;
   readonly restatements: number;
   readonly unlistedWorkspaces: readonly string[];
 }
@@ -81,6 +83,11 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
            ), '[]') as failures,
            (select count(*)::integer from usage.reconciliation_difference d join usage.scope c using (scope_id)
             where c.source_id = s.source_id and d.state = 'open') as "openDifferences",
+           (select count(*)::integer from (
+              select scope_id from usage.reconciliation_difference where state = 'platform_disagrees'
+              union all
+              select scope_id from usage.control_difference where state = 'platform_disagrees'
+            ) d join usage.scope c using (scope_id) where c.source_id = s.source_id) as "platformDisagrees",
            (select count(*)::integer from usage.restatement r join usage.series x using (series_id)
             join usage.scope c using (scope_id) where c.source_id = s.source_id) as restatements,
            array(select e.external_id from usage.workspace w join usage.entity e using (entity_id)

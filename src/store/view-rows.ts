@@ -86,13 +86,15 @@ function queryOf(view: View, columns: readonly string[], { from, to }: OpenRange
     const column = pg.escapeIdentifier(time.name);
     const instant = (epochMs: number) => `'${new Date(epochMs).toISOString()}'::timestamptz`;
     const start = (epochMs: number, unit: string) =>
-      time.type === "date" ? `date_trunc('${unit}', ${instant(epochMs)}, 'UTC')::date` : instant(epochMs);
+      time.type === "date"
+        ? `date_trunc('${unit}', ${instant(epochMs)}, 'UTC')::date`
+        : `date_trunc('hour', ${instant(epochMs)}, 'UTC')`;
     const unit = time.name === "month_start" ? "month" : "day";
     if (from !== undefined) conditions.push(`${column} >= ${start(from, unit)}`);
     // The last instant before the end lies in the last day wanted.
     if (to !== undefined)
       conditions.push(
-        time.type === "date" ? `${column} <= ${start(to - 1, "day")}` : `${column} < ${start(to, "day")}`,
+        time.type === "date" ? `${column} <= ${start(to - 1, "day")}` : `${column} < ${instant(to)}`,
       );
   }
   const order = [...(time === undefined ? [] : [time.name]), ...keyOf(view)];

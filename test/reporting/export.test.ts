@@ -254,6 +254,7 @@ describe("what is asked for", () => {
       ["--view", "dim_user", "--columns", "user_id,user_mail"],
       '"user_mail" is no column of dim_user. Did you mean user_email?',
     ],
+    [["--view", "dim_user", "--columns", "user_id,user_id"], '"user_id" is named twice'],
     [["--view", "dim_user", "--from", "2026-03-01"], "dim_user has no column of time"],
     [["--view", "dim_date", "--from", "2026-03-02", "--to", "2026-03-01"], "is not before --to"],
     [["--view", "dim_date", "--from", "yesterday"], "It is not a day or instant"],

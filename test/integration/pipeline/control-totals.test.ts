@@ -159,6 +159,19 @@ test("a day in two windows that overlap is shown once", async () => {
   }
 });
 
+test("an error that only the total's own stride has is shown on the part, and on no day", async () => {
+  const bench = await loaded(200);
+  const settled = { start: bench.dataStart, end: bench.today - 3 * DAY_MS };
+  const month = controlWindows(settled, settled).find(({ stride }) => stride === "month");
+  if (month === undefined) throw new Error("no month");
+  const cell = senderOn(bench.standin, WORKSPACE, month.start + 40 * DAY_MS);
+  bench.standin.discrepancies.push({ stride: "month", groupBy: "user", cell, delta: 7 });
+  const found = (await check(bench)).findings.filter((one) => one.kind === "stride_total");
+  expect(found).toMatchObject([{ groupBy: "user", state: "platform_disagrees" }]);
+  expect((found[0]?.end ?? 0) - (found[0]?.start ?? 0)).toBe(STRIDE_MS.month);
+  expect((found[0]?.controlTraces ?? 0) - (found[0]?.storedTraces ?? 0)).toBe(7);
+});
+
 /** How many days before today have windows that overlap: too few for weeks before the first month. */
 function overlapFor(today: number): { days: number; shared: Interval } {
   for (let days = 130; days < 230; days++) {
