@@ -49,7 +49,8 @@ async function coverage(session: Session, options: RangeOptions & { failOnGaps?:
 }
 
 function describeCoverage(lines: readonly CoverageLine[]): string {
-  if (lines.length === 0) return "Nothing is known yet: run `usage-etl sync --inline`.";
+  if (lines.length === 0)
+    return "Nothing is expected in that range, or nothing is known yet: `usage-etl status` shows what is loaded.";
   return table(
     ["source", "group_by", "stride", "status", "days x workspaces", "first", "last"],
     lines.map((l) => [l.source, l.groupBy, l.stride, l.status, l.days, l.firstDay, l.lastDay]),

@@ -41,10 +41,18 @@ async function importFile(
 /** Two SKUs that are valid on one day: right for a charge on top of another, wrong for two tiers of one. */
 function sharedDays(prices: readonly Price[]): string | undefined {
   for (const one of prices) {
-    const other = prices.find((price) => price.sku > one.sku && overlaps(one, price));
+    const other = prices.find(
+      (price) => price.sku > one.sku && overlaps(one, price) && isForSame(one, price),
+    );
     if (other !== undefined) return `The SKUs ${one.sku} and ${other.sku}`;
   }
   return undefined;
+}
+
+/** Whether some usage may be charged by both; a price for all stands for each. */
+function isForSame(one: Price, other: Price): boolean {
+  const meets = (a: string | null, b: string | null) => a === null || b === null || a === b;
+  return meets(one.source, other.source) && meets(one.workspace, other.workspace);
 }
 
 async function list({ output, ...session }: Session): Promise<undefined> {

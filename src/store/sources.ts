@@ -13,7 +13,7 @@ interface SourceSettings {
   readonly configurationDigest: string;
 }
 
-/** Enters the source, or brings its row up to date; returns its id. */
+/** Enters the source, or brings its row up to date; returns its id. Its data start stays no later than what is loaded. */
 export async function registerSource(store: Store, settings: SourceSettings): Promise<number> {
   return store.transaction(async ({ db }) => {
     const { slug, baseUrl, dataStart, hourlyHours, configurationDigest } = settings;
@@ -41,7 +41,18 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
         .executeTakeFirstOrThrow();
       return inserted.source_id;
     }
-    await db.updateTable("source").set(values).where("source_id", "=", before.source_id).execute();
+    // A start that is moved later leaves what is loaded before it in view: else daily figures would lack what months have.
+    const firstLoaded = db
+      .selectFrom("coverage")
+      .innerJoin("scope", "scope.scope_id", "coverage.scope_id")
+      .where("scope.source_id", "=", before.source_id)
+      .where("scope.stride", "=", "day")
+      .select(sql<string>`(min(period_start) at time zone 'UTC')::date`.as("day"));
+    await db
+      .updateTable("source")
+      .set({ ...values, data_start: sql<string>`least(${dataStart}::date, (${firstLoaded}))` })
+      .where("source_id", "=", before.source_id)
+      .execute();
     if (before.configuration_digest !== configurationDigest) await clearRefusals(db, before.source_id);
     return before.source_id;
   });

@@ -68,6 +68,26 @@ describe("binding", () => {
     ]);
   });
 
+  test("a data start that is moved later leaves every figure that is loaded; before any, it moves", async () => {
+    const bench = await setup({ workspaces: [0] });
+    const later = new Date(bench.dataStart + 3 * DAY_MS).toISOString().slice(0, 10);
+    const start = () => bench.sql("SELECT data_start::text FROM usage.source");
+    const figures = () =>
+      bench.sql(
+        `SELECT (SELECT sum(traces) FROM reporting.fct_usage_workspace_daily) AS by_workspace,
+                (SELECT sum(traces) FROM reporting.fct_usage_project_daily) AS by_project,
+                (SELECT sum(traces) FROM reporting.fct_usage_workspace_monthly WHERE is_complete) AS by_month,
+                (SELECT count(*) FROM reporting.dim_date) AS dates`,
+      );
+    await bench.open({ config: { dataStart: later } });
+    expect(await start()).toEqual([{ data_start: later }]);
+    await bench.sync();
+    const before = await figures();
+    await bench.sync({ config: { dataStart: later } });
+    expect(await figures()).toEqual(before);
+    expect(await start()).toEqual([{ data_start: new Date(bench.dataStart).toISOString().slice(0, 10) }]);
+  });
+
   test("a rotated key changes nothing; kept failures are asked again at once", async () => {
     const bench = await setup({ workspaces: [0] });
     await bench.sync();
