@@ -55,7 +55,13 @@ async function run(session: Session, options: CloseOptions, text: string): Promi
 async function sourcesOf({ config }: Session, db: Database): Promise<ListedSource[]> {
   const listed = await listSources(db);
   const named = config.sources.map(({ slug }) => slug);
-  return named.length === 0 ? listed : listed.filter(({ source }) => named.includes(source));
+  const meant = named.length === 0 ? listed : listed.filter(({ source }) => named.includes(source));
+  if (meant.length > 0) return meant;
+  throw new UsageError({
+    code: "source_unloaded",
+    message: `Nothing was ever loaded of ${named.length === 0 ? "any source" : `source ${named.join(", ")}`}.`,
+    next: `Run \`usage-etl sync\` first${listed.length === 0 ? "" : `; loaded are ${listed.map(({ source }) => source).join(", ")}`}.`,
+  });
 }
 
 function parseMonth(text: string, now: number): DateTime<true> {
@@ -84,8 +90,8 @@ function sourcesWithin(month: DateTime<true>, sources: readonly ListedSource[], 
     const start = Math.max(month.toMillis(), Date.parse(`${source.dataStart}T00:00:00Z`));
     return start < end ? [{ source, range: { start, end } }] : [];
   });
-  const [first] = sources;
-  if (within.length > 0 || first === undefined) return within;
+  const [first] = sources as readonly [ListedSource, ...ListedSource[]];
+  if (within.length > 0) return within;
   throw new UsageError({
     code: "month_before_data",
     message: `${text} ends before the data of source ${first.source} starts (${first.dataStart}).`,

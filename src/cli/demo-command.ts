@@ -16,14 +16,14 @@ import { deploymentClientsOf } from "../platform/source-client.ts";
 import { resolvePostgres, resolveRedis } from "../services/resolve.ts";
 import { startStandin } from "../standin/server.ts";
 import { storeNow } from "../store/fetches.ts";
-import { migrate } from "../store/migrate.ts";
 import {
   dailyTotals,
   type FetchTotals,
   fetchTotals,
   newestFetch,
   type WorkspaceTotal,
-} from "../store/overview.ts";
+} from "../store/load-totals.ts";
+import { migrate } from "../store/migrate.ts";
 import { dueSlices } from "../store/slices.ts";
 import { serve } from "../worker.ts";
 import { EXIT } from "./exit.ts";

@@ -28,7 +28,12 @@ test("close says what is open, then closes, then stays as it is", { timeout: 120
   };
   const name = month.toFormat("yyyy-MM");
   const close = (...args: string[]) => usageEtl(["close", ...args], env);
+  expect(await close(name)).toMatchObject({ code: 2, stderr: expect.stringContaining("[source_unloaded]") });
   await bench.sync();
+  // Only tried, and of another organisation, it stands in nobody's way.
+  await bench.sql(
+    "INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest) VALUES ('tried', 'http://localhost', '2026-01-05', 1, '')",
+  );
 
   const open = await close(name);
   expect(open).toMatchObject({ code: 4 });
