@@ -9,7 +9,7 @@ import { systemClock } from "./clock.ts";
 import { type Config, requireSources, type SourceConfig } from "./config.ts";
 import { createMetrics } from "./dashboard/metrics.ts";
 import { startDashboard } from "./dashboard/server.ts";
-import { DAY_MS, HOUR_MS } from "./domain/stride.ts";
+import { DAY_MS, HOUR_MS } from "./domain/time/stride.ts";
 import { EtlError } from "./errors.ts";
 import { type Logger, sparingly, type WarnSparingly } from "./log.ts";
 import { knownRoundBudget } from "./pipeline/budget.ts";

@@ -1,5 +1,5 @@
 import { type Finality, judgeFinality } from "../domain/finality.ts";
-import { DAY_MS } from "../domain/stride.ts";
+import { DAY_MS } from "../domain/time/stride.ts";
 import type { Database } from "../store/database.ts";
 import { latenessOf } from "../store/finality.ts";
 

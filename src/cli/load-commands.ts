@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { planRoundJob } from "../../jobs/plan-round.ts";
 import { requireSources } from "../config.ts";
-import { alignRange, planWindows } from "../domain/plan.ts";
-import { WORKSPACES_PER_REQUEST } from "../domain/slice.ts";
+import { WORKSPACES_PER_REQUEST } from "../domain/planning/slice.ts";
+import { alignRange, planWindows } from "../domain/planning/windows.ts";
 import { type RunResult, runInline } from "../pipeline/inline.ts";
 import { type PlanRequest, planSource, routineDemand } from "../pipeline/plan.ts";
 import type { OpenSource } from "../pipeline/source.ts";

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { DateTime } from "luxon";
-import { GROUPINGS, type GroupBy } from "../domain/record.ts";
-import { STRIDES, type Stride } from "../domain/stride.ts";
-import type { Interval } from "../domain/window.ts";
+import { STRIDES, type Stride } from "../domain/time/stride.ts";
+import type { Interval } from "../domain/time/window.ts";
+import { GROUPINGS, type GroupBy } from "../domain/usage/record.ts";
 import { UsageError } from "../errors.ts";
 
 export interface RangeOptions {

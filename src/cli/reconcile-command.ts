@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
-import type { GroupBy } from "../domain/record.ts";
-import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../domain/stride.ts";
+import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../domain/time/stride.ts";
+import type { GroupBy } from "../domain/usage/record.ts";
 import { type ReconcileResult, reconcile } from "../pipeline/reconcile.ts";
 import { storeNow } from "../store/fetches.ts";
 import { EXIT } from "./exit.ts";

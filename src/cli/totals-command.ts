@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { REACHES, type Reach } from "../domain/control.ts";
+import { REACHES, type Reach } from "../domain/planning/control.ts";
 import { checkTotals, type TotalsResult } from "../pipeline/control-totals.ts";
 import { EXIT } from "./exit.ts";
 import { instant, table } from "./output.ts";

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from "./stride.ts";
+import { DAY_MS, HOUR_MS } from "./time/stride.ts";
 
 /** Late changes of one class of ages: what changed although the answer before came after the bucket's end. */
 export interface LatenessClass {

@@ -1,4 +1,4 @@
-import { GROUPINGS, type GroupBy } from "./record.ts";
+import { GROUPINGS, type GroupBy } from "./usage/record.ts";
 
 /** Traces of one workspace over one window, as the four groupings show them. */
 export interface WorkspaceReading {

@@ -1,7 +1,7 @@
 import type { SourceConfig } from "../config.ts";
-import { GROUPINGS } from "../domain/record.ts";
-import { planSlices } from "../domain/slice.ts";
-import { DAY_MS, floorToGrid } from "../domain/stride.ts";
+import { planSlices } from "../domain/planning/slice.ts";
+import { DAY_MS, floorToGrid } from "../domain/time/stride.ts";
+import { GROUPINGS } from "../domain/usage/record.ts";
 import type { Database } from "../store/database.ts";
 import { factsOf } from "../store/facts.ts";
 import { storeNow } from "../store/fetches.ts";

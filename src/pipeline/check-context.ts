@@ -1,4 +1,4 @@
-import type { Interval } from "../domain/window.ts";
+import type { Interval } from "../domain/time/window.ts";
 import type { Finding } from "../store/control-findings.ts";
 import type { ScopeState } from "../store/scopes.ts";
 import type { OpenSource } from "./source.ts";

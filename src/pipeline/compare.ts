@@ -1,4 +1,4 @@
-import type { Slice } from "../domain/slice.ts";
+import type { Slice } from "../domain/planning/slice.ts";
 import { PlatformError } from "../errors.ts";
 import { beginFetch, finishFetch } from "../store/fetches.ts";
 import { type Comparison, compareExport } from "../store/reconcile.ts";

@@ -1,7 +1,7 @@
-import { type Reach, rangeOfReach } from "../domain/control.ts";
-import { GROUPINGS } from "../domain/record.ts";
-import { DAY_MS, floorToGrid } from "../domain/stride.ts";
-import type { Interval } from "../domain/window.ts";
+import { type Reach, rangeOfReach } from "../domain/planning/control.ts";
+import { DAY_MS, floorToGrid } from "../domain/time/stride.ts";
+import type { Interval } from "../domain/time/window.ts";
+import { GROUPINGS } from "../domain/usage/record.ts";
 import { type CheckCounts, type Finding, knownFindings, noteCheck } from "../store/control-findings.ts";
 import { storeNow } from "../store/fetches.ts";
 import { ensureScopes, type ScopeState, scopeStates } from "../store/scopes.ts";
@@ -10,7 +10,7 @@ import { checkGroupings } from "./grouping-totals.ts";
 import type { OpenSource } from "./source.ts";
 import { checkStrides } from "./stride-totals.ts";
 
-export { REACHES } from "../domain/control.ts";
+export { REACHES } from "../domain/planning/control.ts";
 
 export interface TotalsResult extends CheckCounts {
   /** The settled days that were to be proved. */

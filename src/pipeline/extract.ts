@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { AnswerCollector, type AnswerFlaw } from "../domain/answer.ts";
-import type { FetchStamp } from "../domain/coverage.ts";
-import type { UsageRecord } from "../domain/record.ts";
-import type { Slice } from "../domain/slice.ts";
+import type { FetchStamp } from "../domain/planning/coverage.ts";
+import type { Slice } from "../domain/planning/slice.ts";
+import { AnswerCollector, type AnswerFlaw } from "../domain/usage/answer.ts";
+import type { UsageRecord } from "../domain/usage/record.ts";
 import { EtlError, PlatformError } from "../errors.ts";
 import { type Fact, forgetFact, learnFact } from "../store/facts.ts";
 import { failScopes } from "../store/failures.ts";

@@ -1,6 +1,6 @@
-import { type Search, searchOf } from "../domain/control.ts";
-import { DAY_MS, floorToGrid } from "../domain/stride.ts";
-import type { Interval } from "../domain/window.ts";
+import { type Search, searchOf } from "../domain/planning/control.ts";
+import { DAY_MS, floorToGrid } from "../domain/time/stride.ts";
+import type { Interval } from "../domain/time/window.ts";
 import { PlatformError } from "../errors.ts";
 import type { Finding } from "../store/control-findings.ts";
 import { compareTotals, storedOnDays, type TotalDifference } from "../store/control-totals.ts";

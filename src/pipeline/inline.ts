@@ -1,7 +1,7 @@
 import PQueue from "p-queue";
-import { GROUPINGS, type GroupBy } from "../domain/record.ts";
-import type { Slice } from "../domain/slice.ts";
-import { STRIDES, type Stride } from "../domain/stride.ts";
+import type { Slice } from "../domain/planning/slice.ts";
+import { STRIDES, type Stride } from "../domain/time/stride.ts";
+import { GROUPINGS, type GroupBy } from "../domain/usage/record.ts";
 import { type PlatformError, UnreachableError } from "../errors.ts";
 import { extractSlice, NO_ROWS, type RowCounts, type SliceResult } from "./extract.ts";
 import type { OpenSource } from "./source.ts";

@@ -1,6 +1,5 @@
-import { intersect, normalize } from "../domain/intervals.ts";
-import { GROUPINGS, type GroupBy } from "../domain/record.ts";
-import { type KnownScope, planSlices, type Slice } from "../domain/slice.ts";
+import { type KnownScope, planSlices, type Slice } from "../domain/planning/slice.ts";
+import { intersect, normalize } from "../domain/time/intervals.ts";
 import {
   ceilToGrid,
   DAY_MS,
@@ -9,8 +8,9 @@ import {
   STRIDE_MS,
   STRIDES,
   type Stride,
-} from "../domain/stride.ts";
-import type { Interval } from "../domain/window.ts";
+} from "../domain/time/stride.ts";
+import type { Interval } from "../domain/time/window.ts";
+import { GROUPINGS, type GroupBy } from "../domain/usage/record.ts";
 import { ensureScopes, type ScopeState, scopeStates } from "../store/scopes.ts";
 import type { OpenSource } from "./source.ts";
 

@@ -1,9 +1,9 @@
-import { AnswerCollector } from "../domain/answer.ts";
+import { WORKSPACES_PER_REQUEST } from "../domain/planning/slice.ts";
 import type { WorkspaceReading } from "../domain/probe.ts";
-import type { GroupBy } from "../domain/record.ts";
-import { WORKSPACES_PER_REQUEST } from "../domain/slice.ts";
-import { ceilToGrid, DAY_MS, strideOfRange } from "../domain/stride.ts";
-import type { Window } from "../domain/window.ts";
+import { ceilToGrid, DAY_MS, strideOfRange } from "../domain/time/stride.ts";
+import type { Window } from "../domain/time/window.ts";
+import { AnswerCollector } from "../domain/usage/answer.ts";
+import type { GroupBy } from "../domain/usage/record.ts";
 import { PlatformError, UsageError } from "../errors.ts";
 import { beginFetch, finishFetch, storeNow } from "../store/fetches.ts";
 import { withRetries } from "./retry.ts";

@@ -1,4 +1,4 @@
-import { DAY_MS } from "../domain/stride.ts";
+import { DAY_MS } from "../domain/time/stride.ts";
 import { EtlError, UsageError } from "../errors.ts";
 import type { DeploymentClients } from "../platform/source-client.ts";
 import { storeNow } from "../store/fetches.ts";

@@ -1,6 +1,6 @@
-import { GROUPINGS } from "../domain/record.ts";
-import { DAY_MS, floorToGrid, type Stride } from "../domain/stride.ts";
-import type { Interval } from "../domain/window.ts";
+import { DAY_MS, floorToGrid, type Stride } from "../domain/time/stride.ts";
+import type { Interval } from "../domain/time/window.ts";
+import { GROUPINGS } from "../domain/usage/record.ts";
 import { storeNow } from "../store/fetches.ts";
 import { daysDue, hoursDue } from "../store/reconciled-days.ts";
 import { type ReconcileResult, reconcileParts, statesOf } from "./reconcile.ts";

@@ -1,10 +1,10 @@
-import { type CoveredScope, coverSlices } from "../domain/cover.ts";
-import { intersect, normalize, subtract } from "../domain/intervals.ts";
-import { alignRange } from "../domain/plan.ts";
-import { GROUPINGS, type GroupBy } from "../domain/record.ts";
-import { type KnownScope, planSlices, type Slice } from "../domain/slice.ts";
-import type { Stride } from "../domain/stride.ts";
-import type { Interval } from "../domain/window.ts";
+import { type CoveredScope, coverSlices } from "../domain/planning/cover.ts";
+import { type KnownScope, planSlices, type Slice } from "../domain/planning/slice.ts";
+import { alignRange } from "../domain/planning/windows.ts";
+import { intersect, normalize, subtract } from "../domain/time/intervals.ts";
+import type { Stride } from "../domain/time/stride.ts";
+import type { Interval } from "../domain/time/window.ts";
+import { GROUPINGS, type GroupBy } from "../domain/usage/record.ts";
 import { type Difference, openBuckets, unresolvedDifferences } from "../store/differences.ts";
 import { ensureScopes, type ScopeState, scopeStates } from "../store/scopes.ts";
 import { compareSlices, type HeldSlices } from "./compare.ts";

@@ -1,6 +1,6 @@
-import { subtract } from "../domain/intervals.ts";
-import { planSlices } from "../domain/slice.ts";
-import type { Interval } from "../domain/window.ts";
+import { planSlices } from "../domain/planning/slice.ts";
+import { subtract } from "../domain/time/intervals.ts";
+import type { Interval } from "../domain/time/window.ts";
 import type { ScopeState } from "../store/scopes.ts";
 import { runInline } from "./inline.ts";
 import type { OpenSource } from "./source.ts";

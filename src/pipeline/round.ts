@@ -1,4 +1,4 @@
-import type { Slice } from "../domain/slice.ts";
+import type { Slice } from "../domain/planning/slice.ts";
 import { storeNow } from "../store/fetches.ts";
 import { askAgainAfterOutage } from "../store/outage.ts";
 import { enterSlices, slicesInFlight } from "../store/slices.ts";

@@ -1,8 +1,8 @@
 import { configurationDigest, type EmailPolicy, type SourceConfig } from "../config.ts";
-import type { FetchStamp } from "../domain/coverage.ts";
-import type { UsageRecord } from "../domain/record.ts";
-import { WORKSPACES_PER_REQUEST } from "../domain/slice.ts";
-import { floorToGrid, HOUR_MS } from "../domain/stride.ts";
+import type { FetchStamp } from "../domain/planning/coverage.ts";
+import { WORKSPACES_PER_REQUEST } from "../domain/planning/slice.ts";
+import { floorToGrid, HOUR_MS } from "../domain/time/stride.ts";
+import type { UsageRecord } from "../domain/usage/record.ts";
 import { PlatformError, UsageError } from "../errors.ts";
 import type { BillingClient } from "../platform/billing.ts";
 import type { Store } from "../store/database.ts";

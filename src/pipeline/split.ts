@@ -1,8 +1,8 @@
-import type { AnswerFlaw } from "../domain/answer.ts";
-import { planWindows } from "../domain/plan.ts";
-import type { Slice } from "../domain/slice.ts";
-import { DAY_MS, finerStride, floorToGrid, HOUR_MS, STRIDE_MS } from "../domain/stride.ts";
-import type { Interval, Window } from "../domain/window.ts";
+import type { Slice } from "../domain/planning/slice.ts";
+import { planWindows } from "../domain/planning/windows.ts";
+import { DAY_MS, finerStride, floorToGrid, HOUR_MS, STRIDE_MS } from "../domain/time/stride.ts";
+import type { Interval, Window } from "../domain/time/window.ts";
+import type { AnswerFlaw } from "../domain/usage/answer.ts";
 import type { PlatformError } from "../errors.ts";
 import type { Fact } from "../store/facts.ts";
 

@@ -1,8 +1,8 @@
-import { controlWindows } from "../domain/control.ts";
-import { intersect, subtract, totalMs, union } from "../domain/intervals.ts";
-import { WORKSPACES_PER_REQUEST } from "../domain/slice.ts";
-import { DAY_MS } from "../domain/stride.ts";
-import type { Interval } from "../domain/window.ts";
+import { controlWindows } from "../domain/planning/control.ts";
+import { WORKSPACES_PER_REQUEST } from "../domain/planning/slice.ts";
+import { intersect, subtract, totalMs, union } from "../domain/time/intervals.ts";
+import { DAY_MS } from "../domain/time/stride.ts";
+import type { Interval } from "../domain/time/window.ts";
 import { type Finding, keepFindings } from "../store/control-findings.ts";
 import { compareTotals, type TotalDifference } from "../store/control-totals.ts";
 import { drawStamp } from "../store/fetches.ts";

@@ -1,8 +1,8 @@
-import { AnswerCollector } from "../domain/answer.ts";
-import type { FetchStamp } from "../domain/coverage.ts";
-import type { GroupBy } from "../domain/record.ts";
-import { HOUR_MS, STRIDE_MS, type Stride, strideOfRange } from "../domain/stride.ts";
-import type { Interval } from "../domain/window.ts";
+import type { FetchStamp } from "../domain/planning/coverage.ts";
+import { HOUR_MS, STRIDE_MS, type Stride, strideOfRange } from "../domain/time/stride.ts";
+import type { Interval } from "../domain/time/window.ts";
+import { AnswerCollector } from "../domain/usage/answer.ts";
+import type { GroupBy } from "../domain/usage/record.ts";
 import { PlatformError } from "../errors.ts";
 import type { ControlTotal } from "../store/control-totals.ts";
 import { beginFetch, finishFetch } from "../store/fetches.ts";

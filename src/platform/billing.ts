@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { GroupBy, UsageRecord } from "../domain/record.ts";
-import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../domain/stride.ts";
+import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../domain/time/stride.ts";
+import type { GroupBy, UsageRecord } from "../domain/usage/record.ts";
 import { UsageError } from "../errors.ts";
 import { AnswerFault, foreignFault } from "./answer-fault.ts";
 import type { Framing } from "./body.ts";

@@ -1,5 +1,5 @@
-import { ExportFlaw, type ExportRow } from "../domain/export.ts";
-import type { GroupBy } from "../domain/record.ts";
+import { ExportFlaw, type ExportRow } from "../domain/usage/export.ts";
+import type { GroupBy } from "../domain/usage/record.ts";
 import { PlatformError } from "../errors.ts";
 import { AnswerFault } from "./answer-fault.ts";
 import { CsvExportReader } from "./csv-export.ts";

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import type { GroupBy } from "../domain/record.ts";
-import type { Slice } from "../domain/slice.ts";
-import type { Stride } from "../domain/stride.ts";
-import type { Interval } from "../domain/window.ts";
+import type { Slice } from "../domain/planning/slice.ts";
+import type { Stride } from "../domain/time/stride.ts";
+import type { Interval } from "../domain/time/window.ts";
+import type { GroupBy } from "../domain/usage/record.ts";
 import { UsageError } from "../errors.ts";
 import type { Database, Store } from "./database.ts";
 import { enterSlices } from "./slices.ts";

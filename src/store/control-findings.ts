@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Interval } from "../domain/window.ts";
+import type { Interval } from "../domain/time/window.ts";
 import type { TotalDifference } from "./control-totals.ts";
 import type { Database, Store } from "./database.ts";
 

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../domain/coverage.ts";
-import type { GroupBy } from "../domain/record.ts";
-import type { Stride } from "../domain/stride.ts";
-import type { Interval, Window } from "../domain/window.ts";
+import type { FetchStamp } from "../domain/planning/coverage.ts";
+import type { Stride } from "../domain/time/stride.ts";
+import type { Interval, Window } from "../domain/time/window.ts";
+import type { GroupBy } from "../domain/usage/record.ts";
 import type { Database, Transaction } from "./database.ts";
 import { stageOf } from "./export-stage.ts";
 

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
-import type { AnswerKey } from "../domain/answer.ts";
-import type { GroupBy } from "../domain/record.ts";
-import { HOUR_MS } from "../domain/stride.ts";
+import { HOUR_MS } from "../domain/time/stride.ts";
+import type { AnswerKey } from "../domain/usage/answer.ts";
+import type { GroupBy } from "../domain/usage/record.ts";
 import type { Database, Store } from "./database.ts";
 
 /** Entity ids in the order of the external ids; undefined where there is none. */

@@ -1,4 +1,4 @@
-import type { Window } from "../domain/window.ts";
+import type { Window } from "../domain/time/window.ts";
 import type { Transaction } from "./database.ts";
 import { type Stage, stageOf } from "./export-stage.ts";
 

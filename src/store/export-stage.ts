@@ -1,8 +1,8 @@
-import type { ExportRow } from "../domain/export.ts";
-import { ExportKeys, type ExportNotes } from "../domain/export-keys.ts";
-import type { GroupBy } from "../domain/record.ts";
-import { HOUR_MS } from "../domain/stride.ts";
-import type { Window } from "../domain/window.ts";
+import { HOUR_MS } from "../domain/time/stride.ts";
+import type { Window } from "../domain/time/window.ts";
+import type { ExportRow } from "../domain/usage/export.ts";
+import { ExportKeys, type ExportNotes } from "../domain/usage/export-keys.ts";
+import type { GroupBy } from "../domain/usage/record.ts";
 import { copyBatches, copyText } from "./copy.ts";
 import type { Transaction } from "./database.ts";
 

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Stride } from "../domain/stride.ts";
+import type { Stride } from "../domain/time/stride.ts";
 import type { Database } from "./database.ts";
 
 /** What a source taught us about its server. `no_hour` and its like: it does not answer in that stride. */

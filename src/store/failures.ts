@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import { cutOut, type FetchStamp } from "../domain/coverage.ts";
-import type { Interval } from "../domain/window.ts";
+import { cutOut, type FetchStamp } from "../domain/planning/coverage.ts";
+import type { Interval } from "../domain/time/window.ts";
 import type { Database, Store } from "./database.ts";
 import { lockScopes } from "./scopes.ts";
 

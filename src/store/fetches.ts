@@ -1,7 +1,7 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../domain/coverage.ts";
-import type { GroupBy } from "../domain/record.ts";
-import type { Window } from "../domain/window.ts";
+import type { FetchStamp } from "../domain/planning/coverage.ts";
+import type { Window } from "../domain/time/window.ts";
+import type { GroupBy } from "../domain/usage/record.ts";
 import type { Database, Store } from "./database.ts";
 
 /** What one request asks for, as the ledger keeps it. */

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import type { GroupBy } from "../domain/record.ts";
-import type { Stride } from "../domain/stride.ts";
+import type { Stride } from "../domain/time/stride.ts";
+import type { GroupBy } from "../domain/usage/record.ts";
 import type { Database, Store } from "./database.ts";
 import { inBatches } from "./prune.ts";
 

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import type { AnswerCollector } from "../domain/answer.ts";
-import { cutOut, type FetchStamp, type Fragment, fragmentsOf } from "../domain/coverage.ts";
-import type { GroupBy } from "../domain/record.ts";
-import type { Window } from "../domain/window.ts";
+import { cutOut, type FetchStamp, type Fragment, fragmentsOf } from "../domain/planning/coverage.ts";
+import type { Window } from "../domain/time/window.ts";
+import type { AnswerCollector } from "../domain/usage/answer.ts";
+import type { GroupBy } from "../domain/usage/record.ts";
 import { EtlError } from "../errors.ts";
 import { copyRows } from "./copy.ts";
 import type { Database, Store, Transaction } from "./database.ts";

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
-import { GROUPINGS, type GroupBy } from "../domain/record.ts";
-import { DAY_MS } from "../domain/stride.ts";
-import type { Interval } from "../domain/window.ts";
+import { DAY_MS } from "../domain/time/stride.ts";
+import type { Interval } from "../domain/time/window.ts";
+import { GROUPINGS, type GroupBy } from "../domain/usage/record.ts";
 import { UsageError } from "../errors.ts";
 import type { Database, Store } from "./database.ts";
 import { unreconciledDays } from "./reconciled-days.ts";

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Interval } from "../domain/window.ts";
+import type { Interval } from "../domain/time/window.ts";
 import type { Database } from "./database.ts";
 import { pendingMigrations } from "./migrate.ts";
 

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { ProbeFigure, WorkspaceReading } from "../domain/probe.ts";
-import type { GroupBy } from "../domain/record.ts";
+import type { GroupBy } from "../domain/usage/record.ts";
 import type { Database, Store } from "./database.ts";
 
 /** Traces by workspace id, before the first trace of a probe was sent. */

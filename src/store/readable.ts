@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import type { AnswerCollector } from "../domain/answer.ts";
-import type { FetchStamp } from "../domain/coverage.ts";
+import type { FetchStamp } from "../domain/planning/coverage.ts";
+import type { AnswerCollector } from "../domain/usage/answer.ts";
 import type { Database } from "./database.ts";
 
 /** How long evidence that a workspace can be read stands: within it, an absent record is a zero (rule 4). */

@@ -1,4 +1,4 @@
-import type { FetchStamp } from "../domain/coverage.ts";
+import type { FetchStamp } from "../domain/planning/coverage.ts";
 import type { Store, Transaction } from "./database.ts";
 import { type KeptDifferences, keepDifferences } from "./differences.ts";
 import { findDifferences } from "./export-differences.ts";

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
-import type { GroupBy } from "../domain/record.ts";
-import { STRIDE_MS } from "../domain/stride.ts";
-import type { Interval } from "../domain/window.ts";
+import { STRIDE_MS } from "../domain/time/stride.ts";
+import type { Interval } from "../domain/time/window.ts";
+import type { GroupBy } from "../domain/usage/record.ts";
 import type { Database } from "./database.ts";
 
 /** Days of four days after the end of its calendar month are final as far as the platform's own books go. */

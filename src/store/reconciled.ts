@@ -1,7 +1,7 @@
 import { sql } from "kysely";
-import { cutOut, type FetchStamp } from "../domain/coverage.ts";
-import { STRIDE_MS } from "../domain/stride.ts";
-import type { Interval, Window } from "../domain/window.ts";
+import { cutOut, type FetchStamp } from "../domain/planning/coverage.ts";
+import { STRIDE_MS } from "../domain/time/stride.ts";
+import type { Interval, Window } from "../domain/time/window.ts";
 import type { Database, Transaction } from "./database.ts";
 
 interface Fragment extends Interval {

@@ -1,4 +1,4 @@
-import type { Stride } from "../domain/stride.ts";
+import type { Stride } from "../domain/time/stride.ts";
 import { keepMonthsOf } from "./months.ts";
 
 /** The statements of a load, for one of the two record tables. `$1` scopes, `$2` and `$3` the window's ends. */

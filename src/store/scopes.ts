@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import type { Fragment } from "../domain/coverage.ts";
-import type { GroupBy } from "../domain/record.ts";
-import type { Stride } from "../domain/stride.ts";
-import type { Interval } from "../domain/window.ts";
+import type { Fragment } from "../domain/planning/coverage.ts";
+import type { Stride } from "../domain/time/stride.ts";
+import type { Interval } from "../domain/time/window.ts";
+import type { GroupBy } from "../domain/usage/record.ts";
 import type { Database } from "./database.ts";
 
 interface Scope {

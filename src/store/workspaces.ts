@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../domain/coverage.ts";
-import { floorToGrid, HOUR_MS } from "../domain/stride.ts";
+import type { FetchStamp } from "../domain/planning/coverage.ts";
+import { floorToGrid, HOUR_MS } from "../domain/time/stride.ts";
 import type { Database, Store } from "./database.ts";
 import { entityIds, learnNames } from "./entities.ts";
 

@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { table } from "../../src/cli/output.ts";
 import { systemClock } from "../../src/clock.ts";
 import { Secret } from "../../src/config.ts";
-import { DAY_MS, floorToGrid } from "../../src/domain/stride.ts";
+import { DAY_MS, floorToGrid } from "../../src/domain/time/stride.ts";
 import { checkTotals } from "../../src/pipeline/control-totals.ts";
 import { runInline } from "../../src/pipeline/inline.ts";
 import { planSource } from "../../src/pipeline/plan.ts";

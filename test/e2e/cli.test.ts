@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { DAY_MS } from "../../src/domain/stride.ts";
+import { DAY_MS } from "../../src/domain/time/stride.ts";
 import { startStandin } from "../../src/standin/server.ts";
 import { type Ended, start, usageEtl } from "../support/cli.ts";
 import { createTestDatabase } from "../support/database.ts";

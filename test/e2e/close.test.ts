@@ -1,6 +1,6 @@
 import { DateTime } from "luxon";
 import { expect, test } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../src/domain/stride.ts";
+import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { usageEtl } from "../support/cli.ts";
 import { setup } from "../support/source.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../src/domain/stride.ts";
+import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { resolvePostgres } from "../../src/services/resolve.ts";
 import { type Ended, start, usageEtl } from "../support/cli.ts";
 import { poll } from "../support/poll.ts";

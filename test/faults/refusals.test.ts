@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DAY_MS } from "../../src/domain/stride.ts";
+import { DAY_MS } from "../../src/domain/time/stride.ts";
 import { eachRecord, startProxy } from "../support/proxy.ts";
 import { type Bench, setup } from "../support/source.ts";
 import { differences, dump, inLedger, inStore, together } from "../support/tables.ts";

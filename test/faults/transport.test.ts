@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { HOUR_MS } from "../../src/domain/stride.ts";
+import { HOUR_MS } from "../../src/domain/time/stride.ts";
 import type { FaultStep } from "../../src/standin/faults.ts";
 import type { StandinOptions } from "../../src/standin/server.ts";
 import { type Bench, setup } from "../support/source.ts";

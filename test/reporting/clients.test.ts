@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type pg from "pg";
 import { beforeAll, describe, expect, test } from "vitest";
-import { GROUPINGS } from "../../src/domain/record.ts";
+import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { importPrices } from "../../src/pipeline/import-prices.ts";
 import { openStore } from "../../src/store/database.ts";
 import { migrate } from "../../src/store/migrate.ts";

@@ -3,7 +3,7 @@ import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import { createMetrics } from "../../src/dashboard/metrics.ts";
-import { GROUPINGS } from "../../src/domain/record.ts";
+import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { importPrices } from "../../src/pipeline/import-prices.ts";
 import { createBackfill } from "../../src/store/backfills.ts";
 import type { Store } from "../../src/store/database.ts";

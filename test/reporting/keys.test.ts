@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { GROUPINGS } from "../../src/domain/record.ts";
+import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import type { Store } from "../../src/store/database.ts";
 import { failScopes } from "../../src/store/failures.ts";
 import { drawStamp } from "../../src/store/fetches.ts";

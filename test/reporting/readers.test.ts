@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { beforeEach, describe, expect, test } from "vitest";
-import { GROUPINGS } from "../../src/domain/record.ts";
+import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { GROUPINGS } from "../../src/domain/record.ts";
+import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import type { Store } from "../../src/store/database.ts";
 import { learnFact } from "../../src/store/facts.ts";
 import { failScopes } from "../../src/store/failures.ts";

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { onTestFinished } from "vitest";
-import { GROUPINGS } from "../../src/domain/record.ts";
+import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import type { Store } from "../../src/store/database.ts";
 import { noteReadable } from "../../src/store/readable.ts";
 import { ensureScopes } from "../../src/store/scopes.ts";

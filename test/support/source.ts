@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { type EmailPolicy, Secret, type SourceConfig } from "../../src/config.ts";
-import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/stride.ts";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { type RunResult, runInline } from "../../src/pipeline/inline.ts";
 import { type PlanRequest, planSource, routineDemand } from "../../src/pipeline/plan.ts";
 import { type ReconcileRequest, type ReconcileResult, reconcile } from "../../src/pipeline/reconcile.ts";

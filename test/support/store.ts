@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
-import { AnswerCollector } from "../../src/domain/answer.ts";
-import type { GroupBy } from "../../src/domain/record.ts";
-import type { Window } from "../../src/domain/window.ts";
+import type { Window } from "../../src/domain/time/window.ts";
+import { AnswerCollector } from "../../src/domain/usage/answer.ts";
+import type { GroupBy } from "../../src/domain/usage/record.ts";
 import { openStore, type Store } from "../../src/store/database.ts";
 import { drawStamp } from "../../src/store/fetches.ts";
 import { type LoadResult, loadAnswer } from "../../src/store/load.ts";

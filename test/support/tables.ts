@@ -1,7 +1,7 @@
-import type { GroupBy } from "../../src/domain/record.ts";
-import { GROUPINGS } from "../../src/domain/record.ts";
-import { STRIDE_MS, type Stride } from "../../src/domain/stride.ts";
-import type { Interval } from "../../src/domain/window.ts";
+import { STRIDE_MS, type Stride } from "../../src/domain/time/stride.ts";
+import type { Interval } from "../../src/domain/time/window.ts";
+import type { GroupBy } from "../../src/domain/usage/record.ts";
+import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import type { Standin } from "../../src/standin/server.ts";
 import type { Bench } from "./source.ts";
 

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { HOUR_MS } from "../../../src/domain/stride.ts";
+import { HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { type AlertSettings, raiseAlerts } from "../../../src/pipeline/alerts.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 

@@ -1,6 +1,6 @@
 import { DateTime } from "luxon";
 import { beforeEach, expect, test } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/stride.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { type CloseResult, closeMonth } from "../../../src/store/month-close.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 

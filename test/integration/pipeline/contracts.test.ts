@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/stride.ts";
+import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/time/stride.ts";
 import { clipToFuture } from "../../../src/pipeline/plan.ts";
 import { storeNow } from "../../../src/store/fetches.ts";
 import { type Bench, setup } from "../../support/source.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { controlWindows } from "../../../src/domain/control.ts";
-import { intersect } from "../../../src/domain/intervals.ts";
-import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS } from "../../../src/domain/stride.ts";
-import type { Interval } from "../../../src/domain/window.ts";
+import { controlWindows } from "../../../src/domain/planning/control.ts";
+import { intersect } from "../../../src/domain/time/intervals.ts";
+import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS } from "../../../src/domain/time/stride.ts";
+import type { Interval } from "../../../src/domain/time/window.ts";
 import { checkTotals } from "../../../src/pipeline/control-totals.ts";
 import { type Bench, farFromTheNextHour, senderOn, setup } from "../../support/source.ts";
 import { differences, inLedger, inStore } from "../../support/tables.ts";

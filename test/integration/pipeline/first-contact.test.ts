@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config.ts";
-import { DAY_MS } from "../../../src/domain/stride.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { startStandin } from "../../../src/standin/server.ts";
 import { type Bench, setup } from "../../support/source.ts";
 import { differences, dump, inLedger, inStore } from "../../support/tables.ts";

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { HOUR_MS } from "../../../src/domain/stride.ts";
+import { HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { PlatformError, UsageError } from "../../../src/errors.ts";
 import {
   PROBE_TRACES,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { GROUPINGS } from "../../../src/domain/record.ts";
-import { DAY_MS } from "../../../src/domain/stride.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { reconcileScheduled } from "../../../src/pipeline/reconcile-schedule.ts";
 import { hoursDue, unreconciledDays } from "../../../src/store/reconciled-days.ts";
 import { startProxy } from "../../support/proxy.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { GROUPINGS } from "../../../src/domain/record.ts";
-import { DAY_MS, STRIDE_MS } from "../../../src/domain/stride.ts";
+import { DAY_MS, STRIDE_MS } from "../../../src/domain/time/stride.ts";
+import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { startProxy } from "../../support/proxy.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 import { differences, dump, inLedger, inStore } from "../../support/tables.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/stride.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import type { ReconcileRequest } from "../../../src/pipeline/reconcile.ts";
 import { startProxy } from "../../support/proxy.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { fewestRequests } from "../../../src/domain/slice.ts";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/stride.ts";
+import { fewestRequests } from "../../../src/domain/planning/slice.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { planSource, routineDemand } from "../../../src/pipeline/plan.ts";
 import { openStore } from "../../../src/store/database.ts";
 import { storeNow } from "../../../src/store/fetches.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/stride.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { extractSlice } from "../../../src/pipeline/extract.ts";
 import { planSource } from "../../../src/pipeline/plan.ts";
 import { workTicket } from "../../../src/pipeline/work.ts";

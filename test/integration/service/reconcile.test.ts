@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { openQueue, producerConnection } from "../../../jobs/queues.ts";
 import { reconcileRangeJob } from "../../../jobs/reconcile-range.ts";
-import { DAY_MS } from "../../../src/domain/stride.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { poll } from "../../support/poll.ts";
 import { setupService } from "../../support/service.ts";
 import { senderOn } from "../../support/source.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { GROUPINGS } from "../../../src/domain/record.ts";
+import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import type { Command } from "./commands.ts";
 import { history } from "./histories.ts";
 import { History } from "./history.ts";

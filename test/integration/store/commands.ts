@@ -1,8 +1,8 @@
 import { expect } from "vitest";
-import { AnswerCollector } from "../../../src/domain/answer.ts";
-import type { GroupBy } from "../../../src/domain/record.ts";
-import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/stride.ts";
-import type { Window } from "../../../src/domain/window.ts";
+import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/time/stride.ts";
+import type { Window } from "../../../src/domain/time/window.ts";
+import { AnswerCollector } from "../../../src/domain/usage/answer.ts";
+import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import type { ModelAnswer, ModelRecord } from "./model.ts";
 import { FIRST_DAY } from "./setup.ts";
 import type { Fault } from "./statements.ts";

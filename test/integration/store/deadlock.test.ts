@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { AnswerCollector } from "../../../src/domain/answer.ts";
-import type { GroupBy } from "../../../src/domain/record.ts";
-import { WORKSPACES_PER_REQUEST } from "../../../src/domain/slice.ts";
-import { DAY_MS, HOUR_MS, type Stride } from "../../../src/domain/stride.ts";
+import { WORKSPACES_PER_REQUEST } from "../../../src/domain/planning/slice.ts";
+import { DAY_MS, HOUR_MS, type Stride } from "../../../src/domain/time/stride.ts";
+import { AnswerCollector } from "../../../src/domain/usage/answer.ts";
+import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { drawStamp } from "../../../src/store/fetches.ts";
 import { loadAnswer } from "../../../src/store/load.ts";
 import { noteReadable } from "../../../src/store/readable.ts";

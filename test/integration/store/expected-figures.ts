@@ -1,5 +1,5 @@
-import type { GroupBy } from "../../../src/domain/record.ts";
-import { HOUR_MS } from "../../../src/domain/stride.ts";
+import { HOUR_MS } from "../../../src/domain/time/stride.ts";
+import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import type { Model } from "./model.ts";
 
 export function label(id: string): string {

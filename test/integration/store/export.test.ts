@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { ExportRow } from "../../../src/domain/export.ts";
-import { DAY_MS } from "../../../src/domain/stride.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import type { ExportRow } from "../../../src/domain/usage/export.ts";
 import { drawStamp } from "../../../src/store/fetches.ts";
 import { compareExport } from "../../../src/store/reconcile.ts";
 import { scopesOf } from "../../../src/store/scopes.ts";

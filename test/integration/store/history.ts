@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { GROUPINGS } from "../../../src/domain/record.ts";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/stride.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
+import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { forgetFact, learnFact } from "../../../src/store/facts.ts";
 import { failScopes } from "../../../src/store/failures.ts";
 import { beginFetch, drawStamp } from "../../../src/store/fetches.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { GROUPINGS } from "../../../src/domain/record.ts";
-import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/stride.ts";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts";
+import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { planSource, routineDemand } from "../../../src/pipeline/plan.ts";
 import type { OpenSource } from "../../../src/pipeline/source.ts";
 import { dropOldHours } from "../../../src/store/hourly-keep.ts";

@@ -1,4 +1,4 @@
-import { DAY_MS } from "../../../src/domain/stride.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
 
 /**
  * Tables and views as sorted lines of text, of the database (snapshot.ts) and of the model (expected.ts) alike: a

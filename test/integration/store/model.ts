@@ -1,5 +1,5 @@
-import type { GroupBy } from "../../../src/domain/record.ts";
-import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/stride.ts";
+import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/time/stride.ts";
+import type { GroupBy } from "../../../src/domain/usage/record.ts";
 
 /**
  * What the store must come to, in memory and bucket by bucket. It shares no code with src/store: no intervals, no

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { GroupBy } from "../../../src/domain/record.ts";
-import { planSlices } from "../../../src/domain/slice.ts";
-import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/stride.ts";
+import { planSlices } from "../../../src/domain/planning/slice.ts";
+import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/time/stride.ts";
+import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { scopeStates } from "../../../src/store/scopes.ts";
 import { type Question, recordsOf, windowOf, workspacesOf } from "./commands.ts";
 import { History, SETTLE_AFTER_MS } from "./history.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { GroupBy } from "../../../src/domain/record.ts";
-import type { Stride } from "../../../src/domain/stride.ts";
+import type { Stride } from "../../../src/domain/time/stride.ts";
+import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import type { LoadResult } from "../../../src/store/load.ts";
 import { bindOrganization, registerSource } from "../../../src/store/sources.ts";
 import { poll } from "../../support/poll.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { GROUPINGS } from "../../../src/domain/record.ts";
-import { DAY_MS } from "../../../src/domain/stride.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { pruneLedgers } from "../../../src/pipeline/prune.ts";
 import type { Store } from "../../../src/store/database.ts";
 import { beginFetch } from "../../../src/store/fetches.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { GROUPINGS } from "../../../src/domain/record.ts";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/stride.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
+import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import type { Store } from "../../../src/store/database.ts";
 import { pruneHistory } from "../../../src/store/history.ts";
 import { noteReadable } from "../../../src/store/readable.ts";

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { onTestFinished } from "vitest";
-import { GROUPINGS } from "../../../src/domain/record.ts";
-import { DAY_MS, floorToGrid } from "../../../src/domain/stride.ts";
+import { DAY_MS, floorToGrid } from "../../../src/domain/time/stride.ts";
+import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { openStore, type Store } from "../../../src/store/database.ts";
 import { migrate } from "../../../src/store/migrate.ts";
 import { ensureScopes } from "../../../src/store/scopes.ts";

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { STRIDE_MS, type Stride } from "../../../src/domain/stride.ts";
+import { STRIDE_MS, type Stride } from "../../../src/domain/time/stride.ts";
 import { type Lines, line, type Value } from "./lines.ts";
 
 /** What the snapshot counts hours for: those of these days, all of them past. */

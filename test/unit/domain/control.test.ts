@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { controlWindows, REACHES, rangeOfReach, searchOf } from "../../../src/domain/control.ts";
-import { intersect, subtract, totalMs } from "../../../src/domain/intervals.ts";
-import { DAY_MS, STRIDE_MS, strideOfRange, TIER_BUCKETS } from "../../../src/domain/stride.ts";
+import { controlWindows, REACHES, rangeOfReach, searchOf } from "../../../src/domain/planning/control.ts";
+import { intersect, subtract, totalMs } from "../../../src/domain/time/intervals.ts";
+import { DAY_MS, STRIDE_MS, strideOfRange, TIER_BUCKETS } from "../../../src/domain/time/stride.ts";
 
 const day = (text: string) => Date.parse(text);
 const settledTime = fc

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { coverBuckets, coverSlices } from "../../../src/domain/cover.ts";
-import { DAY_MS, STRIDE_MS, STRIDES, type Stride, TIER_BUCKETS } from "../../../src/domain/stride.ts";
-import type { Interval } from "../../../src/domain/window.ts";
+import { coverBuckets, coverSlices } from "../../../src/domain/planning/cover.ts";
+import { DAY_MS, STRIDE_MS, STRIDES, type Stride, TIER_BUCKETS } from "../../../src/domain/time/stride.ts";
+import type { Interval } from "../../../src/domain/time/window.ts";
 
 const seed = 20_260_105;
 const DAY0 = Date.UTC(2026, 0, 5);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { judgeFinality, type LatenessClass } from "../../../src/domain/finality.ts";
-import { DAY_MS } from "../../../src/domain/stride.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
 
 const late = (ageHours: number, tracesMoved: number, wasSettled = false): LatenessClass => ({
   ageHours,

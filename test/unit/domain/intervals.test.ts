@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { intersect, normalize, subtract, totalMs, union } from "../../../src/domain/intervals.ts";
-import type { Interval } from "../../../src/domain/window.ts";
+import { intersect, normalize, subtract, totalMs, union } from "../../../src/domain/time/intervals.ts";
+import type { Interval } from "../../../src/domain/time/window.ts";
 
 /** The naive model: one bit for each of a few instants. */
 const INSTANTS = 24;

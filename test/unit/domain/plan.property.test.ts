@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { alignRange, planWindows } from "../../../src/domain/plan.ts";
+import { alignRange, planWindows } from "../../../src/domain/planning/windows.ts";
 import {
   DAY_MS,
   HOUR_MS,
@@ -9,8 +9,8 @@ import {
   type Stride,
   strideOfRange,
   TIER_BUCKETS,
-} from "../../../src/domain/stride.ts";
-import type { Interval, Window } from "../../../src/domain/window.ts";
+} from "../../../src/domain/time/stride.ts";
+import type { Interval, Window } from "../../../src/domain/time/window.ts";
 import { enumerateBest, type Row, searchBest } from "./exhaustive.ts";
 
 const seed = 20_260_105;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { alignRange, planWindows } from "../../../src/domain/plan.ts";
-import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../../src/domain/stride.ts";
-import type { Interval } from "../../../src/domain/window.ts";
+import { alignRange, planWindows } from "../../../src/domain/planning/windows.ts";
+import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../../src/domain/time/stride.ts";
+import type { Interval } from "../../../src/domain/time/window.ts";
 
 /** An instant from `2026-01-05`, `2026-01-05T22:00` or longer, always UTC. */
 const utc = (text: string) => Date.parse(text.includes("T") ? `${text}Z` : `${text}T00:00Z`);

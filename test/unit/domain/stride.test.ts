@@ -10,7 +10,7 @@ import {
   type Stride,
   strideOfRange,
   TIER_BUCKETS,
-} from "../../../src/domain/stride.ts";
+} from "../../../src/domain/time/stride.ts";
 
 describe("strideOfRange, on both sides of every edge of the platform's table", () => {
   test.each<[string, number, Stride]>([

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { AnswerFlaw } from "../../../src/domain/answer.ts";
-import type { Slice } from "../../../src/domain/slice.ts";
-import { DAY_MS, HOUR_MS, type Stride } from "../../../src/domain/stride.ts";
+import type { Slice } from "../../../src/domain/planning/slice.ts";
+import { DAY_MS, HOUR_MS, type Stride } from "../../../src/domain/time/stride.ts";
+import type { AnswerFlaw } from "../../../src/domain/usage/answer.ts";
 import { PlatformError } from "../../../src/errors.ts";
 import { afterFlaw, afterRefusal } from "../../../src/pipeline/split.ts";
 

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import type { ExportRow } from "../../../src/domain/export.ts";
-import type { UsageRecord } from "../../../src/domain/record.ts";
+import type { ExportRow } from "../../../src/domain/usage/export.ts";
+import type { UsageRecord } from "../../../src/domain/usage/record.ts";
 import type { BillingClient } from "../../../src/platform/billing.ts";
 import { clientOf, framed, KEY, QUERY, rawServer, rejection, status } from "./raw-server.ts";
 

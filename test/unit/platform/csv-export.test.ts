@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ExportRow } from "../../../src/domain/export.ts";
-import type { GroupBy } from "../../../src/domain/record.ts";
+import type { ExportRow } from "../../../src/domain/usage/export.ts";
+import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { AnswerFault } from "../../../src/platform/answer-fault.ts";
 import { CsvExportReader } from "../../../src/platform/csv-export.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ExportRow } from "../../../src/domain/export.ts";
+import type { ExportRow } from "../../../src/domain/usage/export.ts";
 import { AnswerFault } from "../../../src/platform/answer-fault.ts";
 import { CsvExportReader } from "../../../src/platform/csv-export.ts";
 import { NotPlain } from "../../../src/platform/plain-csv.ts";

@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import type { UsageRecord } from "../../../src/domain/record.ts";
+import type { UsageRecord } from "../../../src/domain/usage/record.ts";
 import { clientOf, framed, QUERY, rawServer, rejection } from "./raw-server.ts";
 
 const BODY = JSON.stringify({

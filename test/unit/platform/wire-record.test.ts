@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { GroupBy } from "../../../src/domain/record.ts";
+import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { GroupingWitness } from "../../../src/platform/grouping.ts";
 import { wireRecordReader } from "../../../src/platform/wire-record.ts";
 

@@ -1,6 +1,6 @@
-import { intersect, subtract, union } from "./intervals.ts";
-import { DAY_MS, floorToGrid, STRIDE_MS } from "./stride.ts";
-import type { Interval, Window } from "./window.ts";
+import { intersect, subtract, union } from "../time/intervals.ts";
+import { DAY_MS, floorToGrid, STRIDE_MS } from "../time/stride.ts";
+import type { Interval, Window } from "../time/window.ts";
 
 /** A part of time that one fetch loaded for a scope. Fragments of a scope never overlap. */
 export interface Fragment extends Interval {

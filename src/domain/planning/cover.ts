@@ -1,8 +1,8 @@
-import { intersect, normalize } from "./intervals.ts";
-import type { GroupBy } from "./record.ts";
+import { intersect, normalize } from "../time/intervals.ts";
+import { ceilToGrid, floorToGrid, STRIDE_MS, type Stride, TIER_BUCKETS } from "../time/stride.ts";
+import type { Interval, Window } from "../time/window.ts";
+import type { GroupBy } from "../usage/record.ts";
 import { type Slice, WORKSPACES_PER_REQUEST } from "./slice.ts";
-import { ceilToGrid, floorToGrid, STRIDE_MS, type Stride, TIER_BUCKETS } from "./stride.ts";
-import type { Interval, Window } from "./window.ts";
 
 /**
  * The fewest windows of a stride's tier, inside `within`, that hold all of these buckets (their starts, epoch milliseconds). They

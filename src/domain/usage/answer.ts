@@ -1,6 +1,6 @@
+import { HOUR_MS, STRIDE_MS, type Stride } from "../time/stride.ts";
+import type { Window } from "../time/window.ts";
 import { type GroupBy, NO_ID, type UsageRecord } from "./record.ts";
-import { HOUR_MS, STRIDE_MS, type Stride } from "./stride.ts";
-import type { Window } from "./window.ts";
 
 /** Why an answer cannot be used as it is. `grid`: ask one stride finer. `record`: ask for less, down to one bucket. */
 export interface AnswerFlaw {

@@ -1,7 +1,7 @@
-import { intersect, subtract } from "./intervals.ts";
-import { planWindows } from "./plan.ts";
-import { ceilToGrid, DAY_MS, floorToGrid, STRIDE_MS, type Stride, TIER_BUCKETS } from "./stride.ts";
-import type { Interval, Window } from "./window.ts";
+import { intersect, subtract } from "../time/intervals.ts";
+import { ceilToGrid, DAY_MS, floorToGrid, STRIDE_MS, type Stride, TIER_BUCKETS } from "../time/stride.ts";
+import type { Interval, Window } from "../time/window.ts";
+import { planWindows } from "./windows.ts";
 
 /** The strides whose windows prove the days: their totals must be the days' sums. Coarsest first. */
 const CONTROL_STRIDES: readonly Stride[] = ["year", "month", "week"];

@@ -1,7 +1,7 @@
+import { HOUR_MS, STRIDE_MS } from "../time/stride.ts";
+import type { Window } from "../time/window.ts";
 import { BUCKET_COLUMNS, ExportFlaw, type ExportRow } from "./export.ts";
 import { type GroupBy, NO_ID } from "./record.ts";
-import { HOUR_MS, STRIDE_MS } from "./stride.ts";
-import type { Window } from "./window.ts";
 
 /** A row by the number of its key, under the name that the store's COPY knows. */
 interface KeyedRow {

@@ -1,4 +1,4 @@
-import { subtract } from "./intervals.ts";
+import { subtract } from "../time/intervals.ts";
 import {
   ceilToGrid,
   DAY_MS,
@@ -8,8 +8,8 @@ import {
   STRIDE_MS,
   type Stride,
   TIER_BUCKETS,
-} from "./stride.ts";
-import type { Interval, Window } from "./window.ts";
+} from "../time/stride.ts";
+import type { Interval, Window } from "../time/window.ts";
 
 /**
  * Widens a range outwards to the grid on which a plan for `stride` can be cut: the hour for `hour`, the UTC day for

@@ -1,8 +1,8 @@
-import { normalize, subtract } from "./intervals.ts";
-import { alignRange, planWindows } from "./plan.ts";
-import { GROUPINGS, type GroupBy } from "./record.ts";
-import { STRIDE_MS, type Stride, TIER_BUCKETS } from "./stride.ts";
-import type { Interval, Window } from "./window.ts";
+import { normalize, subtract } from "../time/intervals.ts";
+import { STRIDE_MS, type Stride, TIER_BUCKETS } from "../time/stride.ts";
+import type { Interval, Window } from "../time/window.ts";
+import { GROUPINGS, type GroupBy } from "../usage/record.ts";
+import { alignRange, planWindows } from "./windows.ts";
 
 /** Very many ids in one URL fail (platform-facts.md): 50 UUIDs are about 2.6 KB of it. */
 export const WORKSPACES_PER_REQUEST = 50;
