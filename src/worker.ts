@@ -15,7 +15,7 @@ import { type Logger, sparingly, type WarnSparingly } from "./log.ts";
 import { knownRoundBudget } from "./pipeline/budget.ts";
 import { sharesOf } from "./pipeline/rate-shares.ts";
 import { createSourceHandle, withinQueue } from "./pipeline/source-handle.ts";
-import { billingClientOf, deploymentClientsOf } from "./platform/source-client.ts";
+import { billingClientOf, deploymentClientsOf } from "./platform/clients.ts";
 import type { Store } from "./store/database.ts";
 
 export type Role = "all" | "scheduler" | "worker" | "http";

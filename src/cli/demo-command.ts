@@ -12,7 +12,7 @@ import { abandonProbe, type ProbeResult, probeMeter } from "../pipeline/probe.ts
 import { type ReconcileResult, reconcile } from "../pipeline/reconcile.ts";
 import { planRound } from "../pipeline/round.ts";
 import type { OpenSource } from "../pipeline/source.ts";
-import { deploymentClientsOf } from "../platform/source-client.ts";
+import { deploymentClientsOf } from "../platform/clients.ts";
 import { resolvePostgres, resolveRedis } from "../services/resolve.ts";
 import { startStandin } from "../standin/server.ts";
 import { storeNow } from "../store/fetches.ts";

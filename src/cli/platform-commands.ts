@@ -6,7 +6,7 @@ import {
   type Deployment,
   hasFailed,
   type SandboxTemplate,
-} from "../platform/control-plane.ts";
+} from "../platform/agents/control-plane.ts";
 import { EXIT } from "./exit.ts";
 import { table } from "./output.ts";
 import { openControlPlane, parseDuration, type SourceOption, withSource } from "./platform-access.ts";

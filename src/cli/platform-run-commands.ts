@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
-import type { AgentCard, Task } from "../platform/a2a.ts";
-import { STRATEGIES, type Strategy } from "../platform/threads.ts";
+import type { AgentCard, Task } from "../platform/agents/a2a.ts";
+import { STRATEGIES, type Strategy } from "../platform/agents/threads.ts";
 import { EXIT } from "./exit.ts";
 import { table } from "./output.ts";
 import { openDeployment, parseDuration, type SourceOption, withSource } from "./platform-access.ts";

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { UsageError } from "../errors.ts";
 import { PROBE_TRACES, type ProbeRequest, type ProbeResult, probeMeter } from "../pipeline/probe.ts";
 import type { OpenSource } from "../pipeline/source.ts";
-import { deploymentClientsOf } from "../platform/source-client.ts";
+import { deploymentClientsOf } from "../platform/clients.ts";
 import { EXIT, exitCodeOf, firstExit } from "./exit.ts";
 import { type Output, table } from "./output.ts";
 import { parseDuration } from "./platform-access.ts";

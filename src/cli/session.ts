@@ -5,7 +5,7 @@ import { type Config, readConfig, requireDatabaseUrl, requireSources, type Sourc
 import { EtlError, UsageError } from "../errors.ts";
 import { createLogger } from "../log.ts";
 import { type OpenSource, openSource } from "../pipeline/source.ts";
-import { billingClientOf } from "../platform/source-client.ts";
+import { billingClientOf } from "../platform/clients.ts";
 import { checkReachable, openStore, type Store } from "../store/database.ts";
 import { pendingMigrations } from "../store/migrate.ts";
 import { describeError, exitCodeOf, firstExit } from "./exit.ts";

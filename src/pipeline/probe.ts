@@ -1,6 +1,6 @@
 import { DAY_MS } from "../domain/time/stride.ts";
 import { EtlError, UsageError } from "../errors.ts";
-import type { DeploymentClients } from "../platform/source-client.ts";
+import type { DeploymentClients } from "../platform/clients.ts";
 import { storeNow } from "../store/fetches.ts";
 import {
   enterProbe,

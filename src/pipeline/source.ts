@@ -4,7 +4,7 @@ import { WORKSPACES_PER_REQUEST } from "../domain/planning/slice.ts";
 import { floorToGrid, HOUR_MS } from "../domain/time/stride.ts";
 import type { UsageRecord } from "../domain/usage/record.ts";
 import { PlatformError, UsageError } from "../errors.ts";
-import type { BillingClient } from "../platform/billing.ts";
+import type { BillingClient } from "../platform/billing/billing.ts";
 import type { Store } from "../store/database.ts";
 import { type Fact, factsOf, forgetFact, learnFact } from "../store/facts.ts";
 import { drawStamp, liftFetchNumbers } from "../store/fetches.ts";

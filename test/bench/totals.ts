@@ -8,7 +8,7 @@ import { checkTotals } from "../../src/pipeline/control-totals.ts";
 import { runInline } from "../../src/pipeline/inline.ts";
 import { planSource } from "../../src/pipeline/plan.ts";
 import { openSource } from "../../src/pipeline/source.ts";
-import { billingClientOf } from "../../src/platform/source-client.ts";
+import { billingClientOf } from "../../src/platform/clients.ts";
 import { type Standin, startStandin } from "../../src/standin/server.ts";
 import { openStore } from "../../src/store/database.ts";
 import type { Databases } from "./databases.ts";

@@ -8,7 +8,7 @@ import {
   probeMeter,
 } from "../../../src/pipeline/probe.ts";
 import type { OpenSource } from "../../../src/pipeline/source.ts";
-import { type DeploymentClients, deploymentClientsOf } from "../../../src/platform/source-client.ts";
+import { type DeploymentClients, deploymentClientsOf } from "../../../src/platform/clients.ts";
 import type { Standin } from "../../../src/standin/server.ts";
 import { type Bench, setup as setupBench } from "../../support/source.ts";
 

@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { ExportRow } from "../../../src/domain/usage/export.ts";
 import type { UsageRecord } from "../../../src/domain/usage/record.ts";
-import type { BillingClient } from "../../../src/platform/billing.ts";
+import type { BillingClient } from "../../../src/platform/billing/billing.ts";
 import { clientOf, framed, KEY, QUERY, rawServer, rejection, status } from "./raw-server.ts";
 
 const ANSWER = '{"stride":{"days":1,"hours":0},"usage":[{"dimensions":{"project_id":"p"},"traces":1}]}';

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ExportRow } from "../../../src/domain/usage/export.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
-import { AnswerFault } from "../../../src/platform/answer-fault.ts";
-import { CsvExportReader } from "../../../src/platform/csv-export.ts";
+import { AnswerFault } from "../../../src/platform/parse/answer-fault.ts";
+import { CsvExportReader } from "../../../src/platform/parse/csv-export.ts";
 
 const COLUMNS =
   "Time Bucket Start,Time Bucket End,Workspace ID,Workspace Name,Project ID,Project Name,User ID,User Email,API Key Short Key,Traces";

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { createPlatformHttp, type PlatformHttpOptions } from "../../../src/platform/http.ts";
+import { createPlatformHttp, type PlatformHttpOptions } from "../../../src/platform/http/http.ts";
 import { clientOf, framed, KEY, QUERY, rawServer, rejection, status } from "./raw-server.ts";
 
 const ANSWER = '{"stride":{"days":1},"usage":[]}';

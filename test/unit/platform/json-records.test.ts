@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { AnswerFault } from "../../../src/platform/answer-fault.ts";
-import { JsonRecordCutter } from "../../../src/platform/json-records.ts";
+import { AnswerFault } from "../../../src/platform/parse/answer-fault.ts";
+import { JsonRecordCutter } from "../../../src/platform/parse/json-records.ts";
 
 function cut(pieces: readonly (Buffer | string)[]) {
   const records: unknown[] = [];

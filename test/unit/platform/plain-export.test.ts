@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ExportRow } from "../../../src/domain/usage/export.ts";
-import { AnswerFault } from "../../../src/platform/answer-fault.ts";
-import { CsvExportReader } from "../../../src/platform/csv-export.ts";
-import { NotPlain } from "../../../src/platform/plain-csv.ts";
-import { PlainExportReader } from "../../../src/platform/plain-export.ts";
+import { AnswerFault } from "../../../src/platform/parse/answer-fault.ts";
+import { CsvExportReader } from "../../../src/platform/parse/csv-export.ts";
+import { NotPlain } from "../../../src/platform/parse/plain-csv.ts";
+import { PlainExportReader } from "../../../src/platform/parse/plain-export.ts";
 
 /** The fast reader gives what csv-parse gives, row for row and line for line, or nothing at all. */
 

@@ -1,8 +1,12 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
-import { type BillingClient, createBillingClient, type UsageQuery } from "../../../src/platform/billing.ts";
-import { createPlatformHttp, type PlatformHttpOptions } from "../../../src/platform/http.ts";
+import {
+  type BillingClient,
+  createBillingClient,
+  type UsageQuery,
+} from "../../../src/platform/billing/billing.ts";
+import { createPlatformHttp, type PlatformHttpOptions } from "../../../src/platform/http/http.ts";
 
 export const KEY = "lsv2_sk_9F8e7D6c5B4a";
 

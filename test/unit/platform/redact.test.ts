@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createRedactor, withoutSecret } from "../../../src/platform/redact.ts";
+import { createRedactor, withoutSecret } from "../../../src/platform/http/redact.ts";
 
 const SECRET = "lsv2_sk_9F8e7D6c5B4a";
 const redact = createRedactor(SECRET);

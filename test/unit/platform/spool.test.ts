@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { Spool } from "../../../src/platform/spool.ts";
+import { Spool } from "../../../src/platform/billing/spool.ts";
 
 /** A folder for temporary files of this test's own. */
 function ownFolder(): string {

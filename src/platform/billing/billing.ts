@@ -1,9 +1,15 @@
 import { z } from "zod";
-import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../domain/time/stride.ts";
-import type { GroupBy, UsageRecord } from "../domain/usage/record.ts";
-import { UsageError } from "../errors.ts";
-import { AnswerFault, foreignFault } from "./answer-fault.ts";
-import type { Framing } from "./body.ts";
+import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../domain/time/stride.ts";
+import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
+import { UsageError } from "../../errors.ts";
+import type { Framing } from "../http/body.ts";
+import { faultError } from "../http/errors.ts";
+import type { PlatformAnswer, PlatformHttp } from "../http/http.ts";
+import { AnswerFault, foreignFault } from "../parse/answer-fault.ts";
+import { GroupingWitness } from "../parse/grouping.ts";
+import { JsonRecordCutter } from "../parse/json-records.ts";
+import { wireRecordReader } from "../parse/wire-record.ts";
+import { describeValue } from "../parse/wire-values.ts";
 import {
   currentOrganization,
   listWorkspaces,
@@ -11,14 +17,8 @@ import {
   serverInfo,
   type WorkspaceListing,
 } from "./directory.ts";
-import { GroupingWitness } from "./grouping.ts";
-import type { PlatformAnswer, PlatformHttp } from "./http.ts";
-import { faultError } from "./http-errors.ts";
-import { JsonRecordCutter } from "./json-records.ts";
 import { Spool } from "./spool.ts";
 import { SpooledExport } from "./spooled-export.ts";
-import { wireRecordReader } from "./wire-record.ts";
-import { describeValue } from "./wire-values.ts";
 
 export interface UsageQuery {
   /** Epoch milliseconds, half-open: `[start, end)`. */

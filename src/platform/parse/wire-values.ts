@@ -1,5 +1,5 @@
 import { DateTime } from "luxon";
-import { NO_ID } from "../domain/usage/record.ts";
+import { NO_ID } from "../../domain/usage/record.ts";
 
 /** Ids are UUIDs or short keys; what is longer than this fits no index and is no id. */
 const MAX_ID_LENGTH = 512;

@@ -1,5 +1,5 @@
-import { BUCKET_COLUMNS, type ExportRow } from "../domain/usage/export.ts";
-import { type GroupBy, NO_ID } from "../domain/usage/record.ts";
+import { BUCKET_COLUMNS, type ExportRow } from "../../domain/usage/export.ts";
+import { type GroupBy, NO_ID } from "../../domain/usage/record.ts";
 import { type AnswerFault, foreignFault, recordFault } from "./answer-fault.ts";
 import { DIMENSION, type GroupingWitness } from "./grouping.ts";
 import { describeValue, fromWireId, fromWireName, fromWireTime } from "./wire-values.ts";

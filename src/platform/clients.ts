@@ -1,10 +1,10 @@
 import type { PlatformAccess, Secret, SourceConfig } from "../config.ts";
 import { UsageError } from "../errors.ts";
-import { type A2aClient, createA2aClient } from "./a2a.ts";
-import { type BillingClient, createBillingClient } from "./billing.ts";
-import { type ControlPlaneClient, createControlPlaneClient } from "./control-plane.ts";
-import { createPlatformHttp, type PlatformHttp, type PlatformHttpOptions } from "./http.ts";
-import { createThreadsClient, type ThreadsClient } from "./threads.ts";
+import { type A2aClient, createA2aClient } from "./agents/a2a.ts";
+import { type ControlPlaneClient, createControlPlaneClient } from "./agents/control-plane.ts";
+import { createThreadsClient, type ThreadsClient } from "./agents/threads.ts";
+import { type BillingClient, createBillingClient } from "./billing/billing.ts";
+import { createPlatformHttp, type PlatformHttp, type PlatformHttpOptions } from "./http/http.ts";
 
 /** The billing client of a configured source; whoever asks for it closes it. */
 export function billingClientOf(

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { EtlError } from "../errors.ts";
+import { EtlError } from "../../errors.ts";
 
 /** Most exports fit: only what is larger goes to a file. */
 const IN_MEMORY_BYTES = 1_048_576;

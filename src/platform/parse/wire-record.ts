@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { GroupBy, UsageRecord } from "../domain/usage/record.ts";
+import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { recordFault } from "./answer-fault.ts";
 import { DIMENSION, type GroupingWitness } from "./grouping.ts";
 import { describeValue, fromWireId, fromWireName, fromWireTime } from "./wire-values.ts";

@@ -2,8 +2,8 @@ import { isUtf8 } from "node:buffer";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, type Gunzip } from "node:zlib";
-import { AnswerFault, cutFault, foreignFault } from "./answer-fault.ts";
-import { faultError, type RequestContext, transportError } from "./http-errors.ts";
+import { AnswerFault, cutFault, foreignFault } from "../parse/answer-fault.ts";
+import { faultError, type RequestContext, transportError } from "./errors.ts";
 
 /** How the end of a body is announced (RFC 9112, 6.3). `close`: not at all, a lost connection looks like the end. */
 export type Framing = "length" | "chunked" | "close";

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { PlatformError } from "../errors.ts";
-import type { PlatformHttp } from "./http.ts";
-import { readJson } from "./json-document.ts";
-import { fromWireId, fromWireName } from "./wire-values.ts";
+import { PlatformError } from "../../errors.ts";
+import type { PlatformHttp } from "../http/http.ts";
+import { readJson } from "../http/json-document.ts";
+import { fromWireId, fromWireName } from "../parse/wire-values.ts";
 
 export interface WorkspaceListing {
   readonly id: string;

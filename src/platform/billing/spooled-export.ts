@@ -1,12 +1,12 @@
-import { ExportFlaw, type ExportRow } from "../domain/usage/export.ts";
-import type { GroupBy } from "../domain/usage/record.ts";
-import { PlatformError } from "../errors.ts";
-import { AnswerFault } from "./answer-fault.ts";
-import { CsvExportReader } from "./csv-export.ts";
-import type { PlatformAnswer } from "./http.ts";
-import { faultError, type RequestContext } from "./http-errors.ts";
-import { NotPlain } from "./plain-csv.ts";
-import { PlainExportReader } from "./plain-export.ts";
+import { ExportFlaw, type ExportRow } from "../../domain/usage/export.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import { PlatformError } from "../../errors.ts";
+import { faultError, type RequestContext } from "../http/errors.ts";
+import type { PlatformAnswer } from "../http/http.ts";
+import { AnswerFault } from "../parse/answer-fault.ts";
+import { CsvExportReader } from "../parse/csv-export.ts";
+import { NotPlain } from "../parse/plain-csv.ts";
+import { PlainExportReader } from "../parse/plain-export.ts";
 import type { Spool } from "./spool.ts";
 
 type Reader = typeof PlainExportReader | typeof CsvExportReader;

@@ -1,4 +1,4 @@
-import type { GroupBy } from "../domain/usage/record.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
 
 interface Dimension {
   /** Field of `dimensions` in JSON, and column of the CSV export, that hold the id (platform-api.md, Resources). */

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { PlatformError } from "../errors.ts";
-import { cutError, eventData } from "./events.ts";
-import type { PlatformAnswer, PlatformHttp } from "./http.ts";
-import { faultError } from "./http-errors.ts";
-import { checkedJson, readJson } from "./json-document.ts";
+import { PlatformError } from "../../errors.ts";
+import { faultError } from "../http/errors.ts";
+import { cutError, eventData } from "../http/events.ts";
+import type { PlatformAnswer, PlatformHttp } from "../http/http.ts";
+import { checkedJson, readJson } from "../http/json-document.ts";
 
 interface Asking {
   readonly signal?: AbortSignal | undefined;

@@ -1,5 +1,5 @@
-import type { ExportRow } from "../domain/usage/export.ts";
-import type { GroupBy } from "../domain/usage/record.ts";
+import type { ExportRow } from "../../domain/usage/export.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
 import { csvRowReader } from "./csv-rows.ts";
 import { GroupingWitness } from "./grouping.ts";
 import { NotPlain, PlainCsv } from "./plain-csv.ts";

@@ -1,5 +1,5 @@
-import type { Clock } from "../clock.ts";
-import { DeadlineError, PlatformError } from "../errors.ts";
+import type { Clock } from "../../clock.ts";
+import { DeadlineError, PlatformError } from "../../errors.ts";
 
 /** Pauses between looks, milliseconds: the first, and the longest that doubling comes to. */
 const FIRST_MS = 250;

@@ -1,9 +1,9 @@
 import type { z } from "zod";
-import { cutFault, foreignFault } from "./answer-fault.ts";
+import { cutFault, foreignFault } from "../parse/answer-fault.ts";
+import { ValueScanner } from "../parse/json-scan.ts";
+import { describeValue } from "../parse/wire-values.ts";
+import { faultError } from "./errors.ts";
 import type { PlatformAnswer } from "./http.ts";
-import { faultError } from "./http-errors.ts";
-import { ValueScanner } from "./json-scan.ts";
-import { describeValue } from "./wire-values.ts";
 
 /** An organisation of ten thousand workspaces lists some 5 MB. */
 const MAX_BYTES = 33_554_432;

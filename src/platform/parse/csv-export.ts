@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { CsvError, type Parser, parse } from "csv-parse";
-import type { ExportRow } from "../domain/usage/export.ts";
-import type { GroupBy } from "../domain/usage/record.ts";
+import type { ExportRow } from "../../domain/usage/export.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
 import { cutFault, foreignFault, recordFault } from "./answer-fault.ts";
 import { csvRowReader } from "./csv-rows.ts";
 import { GroupingWitness } from "./grouping.ts";

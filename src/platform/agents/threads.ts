@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { type Clock, systemClock } from "../clock.ts";
-import { PlatformError } from "../errors.ts";
-import type { PlatformHttp } from "./http.ts";
-import { readJson } from "./json-document.ts";
-import { pollUntil } from "./poll.ts";
+import { type Clock, systemClock } from "../../clock.ts";
+import { PlatformError } from "../../errors.ts";
+import type { PlatformHttp } from "../http/http.ts";
+import { readJson } from "../http/json-document.ts";
+import { pollUntil } from "../http/poll.ts";
 
 interface Asking {
   readonly signal?: AbortSignal | undefined;

@@ -1,5 +1,5 @@
-import { PlatformError } from "../errors.ts";
-import type { AnswerFault } from "./answer-fault.ts";
+import { PlatformError } from "../../errors.ts";
+import type { AnswerFault } from "../parse/answer-fault.ts";
 import { type Redact, withoutSecret } from "./redact.ts";
 import { fromRetryAfter } from "./retry-after.ts";
 

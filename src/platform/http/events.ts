@@ -1,7 +1,7 @@
 import { createParser } from "eventsource-parser";
-import { cutFault, foreignFault } from "./answer-fault.ts";
+import { cutFault, foreignFault } from "../parse/answer-fault.ts";
+import { faultError } from "./errors.ts";
 import type { PlatformAnswer } from "./http.ts";
-import { faultError } from "./http-errors.ts";
 
 /** Characters of one event: a task with its history is some kilobytes. */
 const MAX_EVENT = 16_777_216;

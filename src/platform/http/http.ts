@@ -1,8 +1,8 @@
 import { Pool } from "undici";
-import { type Clock, systemClock } from "../clock.ts";
-import { PlatformError, UsageError } from "../errors.ts";
+import { type Clock, systemClock } from "../../clock.ts";
+import { PlatformError, UsageError } from "../../errors.ts";
 import { AnswerBody } from "./body.ts";
-import { type RequestContext, statusError, transportError } from "./http-errors.ts";
+import { type RequestContext, statusError, transportError } from "./errors.ts";
 import { createRedactor, type Redact } from "./redact.ts";
 
 export interface PlatformHttpOptions {
