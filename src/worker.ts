@@ -16,7 +16,7 @@ import { knownRoundBudget } from "./pipeline/budget.ts";
 import { sharesOf } from "./pipeline/rate-shares.ts";
 import { createSourceHandle, withinQueue } from "./pipeline/source-handle.ts";
 import { billingClientOf, deploymentClientsOf } from "./platform/clients.ts";
-import type { Store } from "./store/database.ts";
+import type { Store } from "./store/db/database.ts";
 
 export type Role = "all" | "scheduler" | "worker" | "http";
 

@@ -4,6 +4,7 @@ import { systemClock } from "../clock.ts";
 import { UsageError } from "../errors.ts";
 import { clipToFuture, type PlanRequest, planSource } from "../pipeline/plan.ts";
 import type { OpenSource } from "../pipeline/source.ts";
+import { storeNow } from "../store/load/fetch-ledger.ts";
 import {
   type Backfill,
   backfillOf,
@@ -12,9 +13,8 @@ import {
   failedSlices,
   listBackfills,
   steerBackfill,
-} from "../store/backfills.ts";
-import { storeNow } from "../store/fetches.ts";
-import { slicesInFlight } from "../store/slices.ts";
+} from "../store/work/backfills.ts";
+import { slicesInFlight } from "../store/work/slices.ts";
 import { EXIT } from "./exit.ts";
 import { runAll, showDryRun } from "./load-commands.ts";
 import {

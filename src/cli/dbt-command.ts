@@ -1,5 +1,5 @@
 import { Argument, type Command } from "commander";
-import { listViews } from "../store/views.ts";
+import { listViews } from "../store/report/views.ts";
 import { dbtKeyTest, dbtSources } from "./dbt-files.ts";
 import { inSession, requireSchema, type Session } from "./session.ts";
 

@@ -15,16 +15,16 @@ import type { OpenSource } from "../pipeline/source.ts";
 import { deploymentClientsOf } from "../platform/clients.ts";
 import { resolvePostgres, resolveRedis } from "../services/resolve.ts";
 import { startStandin } from "../standin/server.ts";
-import { storeNow } from "../store/fetches.ts";
+import { migrate } from "../store/db/migrate.ts";
+import { storeNow } from "../store/load/fetch-ledger.ts";
 import {
   dailyTotals,
   type FetchTotals,
   fetchTotals,
   newestFetch,
   type WorkspaceTotal,
-} from "../store/load-totals.ts";
-import { migrate } from "../store/migrate.ts";
-import { dueSlices } from "../store/slices.ts";
+} from "../store/report/load-totals.ts";
+import { dueSlices } from "../store/work/slices.ts";
 import { serve } from "../worker.ts";
 import { EXIT } from "./exit.ts";
 import { type Output, table } from "./output.ts";

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { EtlError } from "../errors.ts";
 import { roundBudget } from "../pipeline/budget.ts";
-import { factsOf, type LearnedFact } from "../store/facts.ts";
-import { storeNow } from "../store/fetches.ts";
-import { serverFacts } from "../store/overview.ts";
+import { factsOf, type LearnedFact } from "../store/catalog/server-capabilities.ts";
+import { storeNow } from "../store/load/fetch-ledger.ts";
+import { serverFacts } from "../store/report/overview.ts";
 import { EXIT } from "./exit.ts";
 import { describeFinality, finalityOf } from "./finality-report.ts";
 import { inSession, requireSchema, type Session } from "./session.ts";

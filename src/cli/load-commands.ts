@@ -6,8 +6,8 @@ import { alignRange, planWindows } from "../domain/planning/windows.ts";
 import { type RunResult, runInline } from "../pipeline/inline.ts";
 import { type PlanRequest, planSource, routineDemand } from "../pipeline/plan.ts";
 import type { OpenSource } from "../pipeline/source.ts";
-import { storeNow } from "../store/fetches.ts";
-import { askAgainAfterOutage } from "../store/outage.ts";
+import { storeNow } from "../store/load/fetch-ledger.ts";
+import { askAgainAfterOutage } from "../store/load/outage.ts";
 import { EXIT } from "./exit.ts";
 import {
   groupingsOf,

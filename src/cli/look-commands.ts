@@ -2,14 +2,14 @@ import type { Command } from "commander";
 import type { Finality } from "../domain/finality.ts";
 import { knownRoundBudget, type RoundBudget } from "../pipeline/budget.ts";
 import { describeSettings } from "../settings.ts";
-import type { Database } from "../store/database.ts";
+import type { Database } from "../store/db/database.ts";
 import {
   type CoverageLine,
   coverageLines,
   listSources,
   type SourceStatus,
   sourceStatuses,
-} from "../store/overview.ts";
+} from "../store/report/overview.ts";
 import { EXIT } from "./exit.ts";
 import { describeFinality, finalityOf } from "./finality-report.ts";
 import { type RangeOptions, rangeOf, withRange } from "./options.ts";

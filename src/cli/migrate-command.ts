@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { migrate } from "../store/migrate.ts";
+import { migrate } from "../store/db/migrate.ts";
 import { inSession, type Session } from "./session.ts";
 
 export function addMigrateCommand(program: Command): void {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { overlaps, type Price } from "../domain/price.ts";
 import { importPrices } from "../pipeline/import-prices.ts";
-import { listPrices } from "../store/prices.ts";
+import { listPrices } from "../store/report/prices.ts";
 import { table } from "./output.ts";
 import { readPriceFile } from "./price-file.ts";
 import { inSession, requireSchema, type Session } from "./session.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { pruneLedgers } from "../pipeline/prune.ts";
-import { listSources } from "../store/overview.ts";
+import { listSources } from "../store/report/overview.ts";
 import { table } from "./output.ts";
 import { inSession, requireSchema, type Session } from "./session.ts";
 

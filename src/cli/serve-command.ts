@@ -4,7 +4,7 @@ import { systemClock } from "../clock.ts";
 import { requireDatabaseUrl, requireSources } from "../config.ts";
 import { UnreachableError } from "../errors.ts";
 import { createLogger } from "../log.ts";
-import { checkReachable, openStore } from "../store/database.ts";
+import { checkReachable, openStore } from "../store/db/database.ts";
 import { type Role, serve } from "../worker.ts";
 import type { Output } from "./output.ts";
 import { requireRedis } from "./queue.ts";

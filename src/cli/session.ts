@@ -6,8 +6,8 @@ import { EtlError, UsageError } from "../errors.ts";
 import { createLogger } from "../log.ts";
 import { type OpenSource, openSource } from "../pipeline/source.ts";
 import { billingClientOf } from "../platform/clients.ts";
-import { checkReachable, openStore, type Store } from "../store/database.ts";
-import { pendingMigrations } from "../store/migrate.ts";
+import { checkReachable, openStore, type Store } from "../store/db/database.ts";
+import { pendingMigrations } from "../store/db/migrate.ts";
 import { describeError, exitCodeOf, firstExit } from "./exit.ts";
 import { createOutput, type Output } from "./output.ts";
 

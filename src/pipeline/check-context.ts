@@ -1,6 +1,6 @@
 import type { Interval } from "../domain/time/window.ts";
-import type { Finding } from "../store/control-findings.ts";
-import type { ScopeState } from "../store/scopes.ts";
+import type { ScopeState } from "../store/catalog/scopes.ts";
+import type { Finding } from "../store/reconcile/control-findings.ts";
 import type { OpenSource } from "./source.ts";
 import type { TotalsRequest } from "./window-totals.ts";
 

@@ -1,7 +1,7 @@
 import type { Slice } from "../domain/planning/slice.ts";
 import { PlatformError } from "../errors.ts";
-import { beginFetch, finishFetch } from "../store/fetches.ts";
-import { type Comparison, compareExport } from "../store/reconcile.ts";
+import { beginFetch, finishFetch } from "../store/load/fetch-ledger.ts";
+import { type Comparison, compareExport } from "../store/reconcile/compare-export.ts";
 import { oneByOne } from "./one-by-one.ts";
 import { withRetries } from "./retry.ts";
 import type { OpenSource } from "./source.ts";

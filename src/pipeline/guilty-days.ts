@@ -2,9 +2,9 @@ import { type Search, searchOf } from "../domain/planning/control.ts";
 import { DAY_MS, floorToGrid } from "../domain/time/stride.ts";
 import type { Interval } from "../domain/time/window.ts";
 import { PlatformError } from "../errors.ts";
-import type { Finding } from "../store/control-findings.ts";
-import { compareTotals, storedOnDays, type TotalDifference } from "../store/control-totals.ts";
-import type { ScopeState } from "../store/scopes.ts";
+import type { ScopeState } from "../store/catalog/scopes.ts";
+import type { Finding } from "../store/reconcile/control-findings.ts";
+import { compareTotals, storedOnDays, type TotalDifference } from "../store/reconcile/control-totals.ts";
 import { isKeyRefused, type OpenSource } from "./source.ts";
 import { fetchTotals } from "./window-totals.ts";
 

@@ -1,8 +1,8 @@
 import { describePrice, overlaps, type Price, scopeOf, textOf } from "../domain/price.ts";
 import { UsageError } from "../errors.ts";
 import { nearest } from "../spelling.ts";
-import type { Database, Store } from "../store/database.ts";
-import { addPrices, knownWorkspaces, listPrices, lockPrices, removePrices } from "../store/prices.ts";
+import type { Database, Store } from "../store/db/database.ts";
+import { addPrices, knownWorkspaces, listPrices, lockPrices, removePrices } from "../store/report/prices.ts";
 
 /** A price, and where in its file it stands: `line 3`. */
 export interface PriceLine {

@@ -11,7 +11,7 @@ import {
 } from "../domain/time/stride.ts";
 import type { Interval } from "../domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../domain/usage/record.ts";
-import { ensureScopes, type ScopeState, scopeStates } from "../store/scopes.ts";
+import { ensureScopes, type ScopeState, scopeStates } from "../store/catalog/scopes.ts";
 import type { OpenSource } from "./source.ts";
 
 export interface PlanRequest {

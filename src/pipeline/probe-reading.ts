@@ -5,7 +5,7 @@ import type { Window } from "../domain/time/window.ts";
 import { AnswerCollector } from "../domain/usage/answer.ts";
 import type { GroupBy } from "../domain/usage/record.ts";
 import { PlatformError, UsageError } from "../errors.ts";
-import { beginFetch, finishFetch, storeNow } from "../store/fetches.ts";
+import { beginFetch, finishFetch, storeNow } from "../store/load/fetch-ledger.ts";
 import { withRetries } from "./retry.ts";
 import { keepRefusal, type OpenSource } from "./source.ts";
 

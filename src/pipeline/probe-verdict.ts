@@ -1,6 +1,6 @@
 import { compareProbe, type ProbeFigure } from "../domain/probe.ts";
 import { PlatformError, UsageError } from "../errors.ts";
-import { storeNow } from "../store/fetches.ts";
+import { storeNow } from "../store/load/fetch-ledger.ts";
 import {
   type Conclusion,
   concludeProbe,
@@ -8,7 +8,7 @@ import {
   hasUnsettledProbe,
   type OpenProbe,
   type ProbeVerdict,
-} from "../store/probes.ts";
+} from "../store/report/probes.ts";
 import { readForProbe, theProject } from "./probe-reading.ts";
 import type { OpenSource } from "./source.ts";
 

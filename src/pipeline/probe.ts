@@ -1,7 +1,7 @@
 import { DAY_MS } from "../domain/time/stride.ts";
 import { EtlError, UsageError } from "../errors.ts";
 import type { DeploymentClients } from "../platform/clients.ts";
-import { storeNow } from "../store/fetches.ts";
+import { storeNow } from "../store/load/fetch-ledger.ts";
 import {
   enterProbe,
   expectTraces,
@@ -9,7 +9,7 @@ import {
   type OpenProbe,
   openProbeOf,
   startWaiting,
-} from "../store/probes.ts";
+} from "../store/report/probes.ts";
 import { readForProbe, theProject } from "./probe-reading.ts";
 import { PROBE_TRACES, sendProbeTraffic } from "./probe-traffic.ts";
 import { conclude, type ProbeProgress, type ProbeResult, waitUntilBilled } from "./probe-verdict.ts";

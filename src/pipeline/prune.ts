@@ -1,9 +1,9 @@
 import type { EmailPolicy } from "../config.ts";
-import { compactCoverage } from "../store/compact.ts";
-import type { Store } from "../store/database.ts";
-import { healSettlement, pruneHistory } from "../store/history.ts";
-import { dropOldHours } from "../store/hourly-keep.ts";
-import { forgetUserNames, pruneFetches, pruneSlices } from "../store/prune.ts";
+import type { Store } from "../store/db/database.ts";
+import { healSettlement, pruneHistory } from "../store/load/restatements.ts";
+import { compactCoverage } from "../store/retention/compact.ts";
+import { dropOldHours } from "../store/retention/hourly-keep.ts";
+import { forgetUserNames, pruneFetches, pruneSlices } from "../store/retention/prune.ts";
 
 /** No answer is on its way for so long: settled coverage older than this is joined into few fragments. */
 const COMPACT_AFTER_DAYS = 7;

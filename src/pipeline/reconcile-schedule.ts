@@ -1,8 +1,8 @@
 import { DAY_MS, floorToGrid, type Stride } from "../domain/time/stride.ts";
 import type { Interval } from "../domain/time/window.ts";
 import { GROUPINGS } from "../domain/usage/record.ts";
-import { storeNow } from "../store/fetches.ts";
-import { daysDue, hoursDue } from "../store/reconciled-days.ts";
+import { storeNow } from "../store/load/fetch-ledger.ts";
+import { daysDue, hoursDue } from "../store/reconcile/reconciled-days.ts";
 import { type ReconcileResult, reconcileParts, statesOf } from "./reconcile.ts";
 import type { OpenSource } from "./source.ts";
 

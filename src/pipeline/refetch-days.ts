@@ -1,7 +1,7 @@
 import { planSlices } from "../domain/planning/slice.ts";
 import { subtract } from "../domain/time/intervals.ts";
 import type { Interval } from "../domain/time/window.ts";
-import type { ScopeState } from "../store/scopes.ts";
+import type { ScopeState } from "../store/catalog/scopes.ts";
 import { runInline } from "./inline.ts";
 import type { OpenSource } from "./source.ts";
 

@@ -1,7 +1,7 @@
 import type { Slice } from "../domain/planning/slice.ts";
-import { storeNow } from "../store/fetches.ts";
-import { askAgainAfterOutage } from "../store/outage.ts";
-import { enterSlices, slicesInFlight } from "../store/slices.ts";
+import { storeNow } from "../store/load/fetch-ledger.ts";
+import { askAgainAfterOutage } from "../store/load/outage.ts";
+import { enterSlices, slicesInFlight } from "../store/work/slices.ts";
 import { roundBudget } from "./budget.ts";
 import { type PlanRequest, planSource, routineDemand } from "./plan.ts";
 import type { OpenSource } from "./source.ts";

@@ -5,12 +5,17 @@ import { floorToGrid, HOUR_MS } from "../domain/time/stride.ts";
 import type { UsageRecord } from "../domain/usage/record.ts";
 import { PlatformError, UsageError } from "../errors.ts";
 import type { BillingClient } from "../platform/billing/billing.ts";
-import type { Store } from "../store/database.ts";
-import { type Fact, factsOf, forgetFact, learnFact } from "../store/facts.ts";
-import { drawStamp, liftFetchNumbers } from "../store/fetches.ts";
-import { noteReadable, READABLE_FOR_MS } from "../store/readable.ts";
-import { bindOrganization, noteRefusal, registerSource, wasRefusedWithin } from "../store/sources.ts";
-import { knowWorkspaces, type StoredWorkspace, takeListing, workspacesOf } from "../store/workspaces.ts";
+import { type Fact, factsOf, forgetFact, learnFact } from "../store/catalog/server-capabilities.ts";
+import { bindOrganization, noteRefusal, registerSource, wasRefusedWithin } from "../store/catalog/sources.ts";
+import { noteReadable, READABLE_FOR_MS } from "../store/catalog/workspace-access.ts";
+import {
+  knowWorkspaces,
+  type StoredWorkspace,
+  takeListing,
+  workspacesOf,
+} from "../store/catalog/workspaces.ts";
+import type { Store } from "../store/db/database.ts";
+import { drawStamp, liftFetchNumbers } from "../store/load/fetch-ledger.ts";
 import { type RetryDeps, withRetries } from "./retry.ts";
 import { createSplitBudget, type SplitBudget } from "./split.ts";
 

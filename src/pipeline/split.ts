@@ -4,7 +4,7 @@ import { DAY_MS, finerStride, floorToGrid, HOUR_MS, STRIDE_MS } from "../domain/
 import type { Interval, Window } from "../domain/time/window.ts";
 import type { AnswerFlaw } from "../domain/usage/answer.ts";
 import type { PlatformError } from "../errors.ts";
-import type { Fact } from "../store/facts.ts";
+import type { Fact } from "../store/catalog/server-capabilities.ts";
 
 /** A part of a slice that takes its place. */
 interface SlicePart {

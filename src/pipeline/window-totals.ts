@@ -4,8 +4,8 @@ import type { Interval } from "../domain/time/window.ts";
 import { AnswerCollector } from "../domain/usage/answer.ts";
 import type { GroupBy } from "../domain/usage/record.ts";
 import { PlatformError } from "../errors.ts";
-import type { ControlTotal } from "../store/control-totals.ts";
-import { beginFetch, finishFetch } from "../store/fetches.ts";
+import { beginFetch, finishFetch } from "../store/load/fetch-ledger.ts";
+import type { ControlTotal } from "../store/reconcile/control-totals.ts";
 import { withRetries } from "./retry.ts";
 import type { OpenSource } from "./source.ts";
 

@@ -1,6 +1,6 @@
-import type { Store } from "../store/database.ts";
-import { failScopes } from "../store/failures.ts";
-import { drawStamp } from "../store/fetches.ts";
+import type { Store } from "../store/db/database.ts";
+import { failScopes } from "../store/load/failures.ts";
+import { drawStamp } from "../store/load/fetch-ledger.ts";
 import {
   claimSlice,
   endSlice,
@@ -8,7 +8,7 @@ import {
   isLoadedAlready,
   releaseSlices,
   type StoredSlice,
-} from "../store/slices.ts";
+} from "../store/work/slices.ts";
 import { extractSlice, type SliceResult } from "./extract.ts";
 import type { OpenSource } from "./source.ts";
 

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { resolvePostgres } from "../../src/services/resolve.ts";
-import { openStore } from "../../src/store/database.ts";
-import { migrate } from "../../src/store/migrate.ts";
+import { openStore } from "../../src/store/db/database.ts";
+import { migrate } from "../../src/store/db/migrate.ts";
 
 /** Databases that hold the schema and nothing else, on one server. */
 export interface Databases {

@@ -6,8 +6,8 @@ import { Redis } from "ioredis";
 import { table } from "../../src/cli/output.ts";
 import { resolvePostgres, resolveRedis } from "../../src/services/resolve.ts";
 import { startStandin } from "../../src/standin/server.ts";
-import { openStore } from "../../src/store/database.ts";
-import { migrate } from "../../src/store/migrate.ts";
+import { openStore } from "../../src/store/db/database.ts";
+import { migrate } from "../../src/store/db/migrate.ts";
 
 /**
  * `npm run bench:queue`: what the queue costs beside `--inline`, for the same slices against the same stand-in, and what

@@ -10,7 +10,7 @@ import { planSource } from "../../src/pipeline/plan.ts";
 import { openSource } from "../../src/pipeline/source.ts";
 import { billingClientOf } from "../../src/platform/clients.ts";
 import { type Standin, startStandin } from "../../src/standin/server.ts";
-import { openStore } from "../../src/store/database.ts";
+import { openStore } from "../../src/store/db/database.ts";
 import type { Databases } from "./databases.ts";
 
 /** A year of days of so many workspaces, loaded, proved, and proved again after one day of one project was restated. */

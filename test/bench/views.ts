@@ -5,8 +5,8 @@ import pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
 import { createOutput, table } from "../../src/cli/output.ts";
 import { resolvePostgres } from "../../src/services/resolve.ts";
-import { openStore } from "../../src/store/database.ts";
-import { migrate } from "../../src/store/migrate.ts";
+import { openStore } from "../../src/store/db/database.ts";
+import { migrate } from "../../src/store/db/migrate.ts";
 import { seedUsage } from "./views-data.ts";
 import { QUESTIONS, type Question } from "./views-questions.ts";
 

@@ -1,9 +1,9 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { createBackfill, steerBackfill } from "../../src/store/backfills.ts";
-import { ensureScopes, scopesOf } from "../../src/store/scopes.ts";
-import { registerSource } from "../../src/store/sources.ts";
-import { knowWorkspaces } from "../../src/store/workspaces.ts";
+import { ensureScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
+import { registerSource } from "../../src/store/catalog/sources.ts";
+import { knowWorkspaces } from "../../src/store/catalog/workspaces.ts";
+import { createBackfill, steerBackfill } from "../../src/store/work/backfills.ts";
 import { setupMigrated, windowOf } from "../support/store.ts";
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";

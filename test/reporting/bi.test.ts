@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { importPrices } from "../../src/pipeline/import-prices.ts";
-import { listViews } from "../../src/store/views.ts";
+import { listViews } from "../../src/store/report/views.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 

@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { dbtKeyTest, dbtSources } from "../../src/cli/dbt-files.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { importPrices } from "../../src/pipeline/import-prices.ts";
-import { keyOf, listViews } from "../../src/store/views.ts";
+import { keyOf, listViews } from "../../src/store/report/views.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 

@@ -7,7 +7,7 @@ import { parse } from "csv-parse/sync";
 import { type FileMetaData, parquetMetadata, parquetReadObjects } from "hyparquet";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { importPrices } from "../../src/pipeline/import-prices.ts";
-import { listViews } from "../../src/store/views.ts";
+import { listViews } from "../../src/store/report/views.ts";
 import { start, usageEtl } from "../support/cli.ts";
 import { poll } from "../support/poll.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";

@@ -1,13 +1,13 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import type { Store } from "../../src/store/database.ts";
-import { failScopes } from "../../src/store/failures.ts";
-import { drawStamp } from "../../src/store/fetches.ts";
-import { noteReadable } from "../../src/store/readable.ts";
-import { ensureScopes, scopesOf } from "../../src/store/scopes.ts";
-import { registerSource } from "../../src/store/sources.ts";
-import { knowWorkspaces } from "../../src/store/workspaces.ts";
+import { ensureScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
+import { registerSource } from "../../src/store/catalog/sources.ts";
+import { noteReadable } from "../../src/store/catalog/workspace-access.ts";
+import { knowWorkspaces } from "../../src/store/catalog/workspaces.ts";
+import type { Store } from "../../src/store/db/database.ts";
+import { failScopes } from "../../src/store/load/failures.ts";
+import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { type AnswerRow, loadRows, setupMigrated, windowOf } from "../support/store.ts";
 
 const WORKSPACES = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"] as const;

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { readPriceFile } from "../../src/cli/price-file.ts";
 import { importPrices } from "../../src/pipeline/import-prices.ts";
-import type { Store } from "../../src/store/database.ts";
-import { listPrices } from "../../src/store/prices.ts";
+import type { Store } from "../../src/store/db/database.ts";
+import { listPrices } from "../../src/store/report/prices.ts";
 import { usageEtl } from "../support/cli.ts";
 import { addSource, setupSource, WORKSPACES } from "../support/reporting.ts";
 

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import pg from "pg";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { openStore, type Store } from "../../src/store/database.ts";
-import { migrate } from "../../src/store/migrate.ts";
+import { openStore, type Store } from "../../src/store/db/database.ts";
+import { migrate } from "../../src/store/db/migrate.ts";
 import { createTestDatabase } from "../support/database.ts";
 
 /** From the schema of an earlier release, with what a customer built on it, to today's. */

@@ -5,8 +5,8 @@ import { onTestFinished } from "vitest";
 import { startLocalPostgres } from "../../src/services/local-postgres.ts";
 import { startLocalRedis } from "../../src/services/local-redis.ts";
 import type { Service } from "../../src/services/service.ts";
-import { openStore } from "../../src/store/database.ts";
-import { migrate } from "../../src/store/migrate.ts";
+import { openStore } from "../../src/store/db/database.ts";
+import { migrate } from "../../src/store/db/migrate.ts";
 
 /**
  * Hosts beside this one, as network namespaces: sessions between them and this one's servers are TCP from end to end,

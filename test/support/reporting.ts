@@ -1,11 +1,11 @@
 import pg from "pg";
 import { onTestFinished } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import type { Store } from "../../src/store/database.ts";
-import { noteReadable } from "../../src/store/readable.ts";
-import { ensureScopes } from "../../src/store/scopes.ts";
-import { registerSource } from "../../src/store/sources.ts";
-import { knowWorkspaces } from "../../src/store/workspaces.ts";
+import { ensureScopes } from "../../src/store/catalog/scopes.ts";
+import { registerSource } from "../../src/store/catalog/sources.ts";
+import { noteReadable } from "../../src/store/catalog/workspace-access.ts";
+import { knowWorkspaces } from "../../src/store/catalog/workspaces.ts";
+import type { Store } from "../../src/store/db/database.ts";
 import { setupMigrated } from "./store.ts";
 
 /** Workspaces of every test's source. */

@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import { onTestFinished } from "vitest";
 import { resolveRedis } from "../../src/services/resolve.ts";
 import { type Standin, type StandinOptions, startStandin } from "../../src/standin/server.ts";
-import type { Store } from "../../src/store/database.ts";
+import type { Store } from "../../src/store/db/database.ts";
 import { type Running, start, type Where } from "./cli.ts";
 import { poll } from "./poll.ts";
 import { setupMigrated } from "./store.ts";

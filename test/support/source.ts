@@ -9,8 +9,8 @@ import { type OpenSource, openSource } from "../../src/pipeline/source.ts";
 import { createBillingClient } from "../../src/platform/billing/billing.ts";
 import { createPlatformHttp } from "../../src/platform/http/http.ts";
 import { type Standin, type StandinOptions, startStandin } from "../../src/standin/server.ts";
-import type { Store } from "../../src/store/database.ts";
-import { storeNow } from "../../src/store/fetches.ts";
+import type { Store } from "../../src/store/db/database.ts";
+import { storeNow } from "../../src/store/load/fetch-ledger.ts";
 import { poll } from "./poll.ts";
 import { setupMigrated } from "./store.ts";
 

@@ -2,11 +2,11 @@ import { onTestFinished } from "vitest";
 import type { Window } from "../../src/domain/time/window.ts";
 import { AnswerCollector } from "../../src/domain/usage/answer.ts";
 import type { GroupBy } from "../../src/domain/usage/record.ts";
-import { openStore, type Store } from "../../src/store/database.ts";
-import { drawStamp } from "../../src/store/fetches.ts";
-import { type LoadResult, loadAnswer } from "../../src/store/load.ts";
-import { migrate } from "../../src/store/migrate.ts";
-import { scopesOf } from "../../src/store/scopes.ts";
+import { scopesOf } from "../../src/store/catalog/scopes.ts";
+import { openStore, type Store } from "../../src/store/db/database.ts";
+import { migrate } from "../../src/store/db/migrate.ts";
+import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
+import { type LoadResult, loadAnswer } from "../../src/store/load/load.ts";
 import { createTestDatabase, ensureTemplate } from "./database.ts";
 
 /** A store over a migrated database of one's own, gone when the test is; a connection left open fails the test. */

@@ -1,5 +1,5 @@
 import { type CastingContext, stringify } from "csv-stringify/sync";
-import type { ViewColumn } from "../../store/views.ts";
+import type { ViewColumn } from "../../store/report/views.ts";
 import { type Format, isoInstant } from "./format.ts";
 
 /**

@@ -1,5 +1,5 @@
-import type { TextRow } from "../../store/view-rows.ts";
-import type { ViewColumn } from "../../store/views.ts";
+import type { TextRow } from "../../store/report/view-rows.ts";
+import type { ViewColumn } from "../../store/report/views.ts";
 import type { Target } from "./target.ts";
 
 /** Turns rows into the bytes of a file, batch by batch: nothing but the batch at hand is kept. */

@@ -1,4 +1,4 @@
-import type { ViewColumn } from "../../store/views.ts";
+import type { ViewColumn } from "../../store/report/views.ts";
 import { type Format, isoInstant } from "./format.ts";
 
 /**

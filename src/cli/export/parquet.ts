@@ -1,8 +1,8 @@
 import type { SchemaElement } from "hyparquet-writer";
 import { ByteWriter } from "hyparquet-writer";
 import { ParquetWriter } from "hyparquet-writer/src/parquet-writer.js";
-import type { TextRow } from "../../store/view-rows.ts";
-import type { ViewColumn } from "../../store/views.ts";
+import type { TextRow } from "../../store/report/view-rows.ts";
+import type { ViewColumn } from "../../store/report/views.ts";
 import type { Format } from "./format.ts";
 
 /** Cells of a row group: what is held in memory, however many columns a view has. */

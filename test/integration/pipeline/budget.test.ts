@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { roundBudget } from "../../../src/pipeline/budget.ts";
 import { planRound } from "../../../src/pipeline/round.ts";
-import { feedSlices } from "../../../src/store/slices.ts";
+import { feedSlices } from "../../../src/store/work/slices.ts";
 import { type Bench, setup } from "../../support/source.ts";
 
 /** What becomes of rounds that need more than the rate budget. */

@@ -1,7 +1,7 @@
 import { DateTime } from "luxon";
 import { beforeEach, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { type CloseResult, closeMonth } from "../../../src/store/month-close.ts";
+import { type CloseResult, closeMonth } from "../../../src/store/report/month-close.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 
 /** A month is closed when every day of it is final and proved, and what comes later stands beside it. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/time/stride.ts";
 import { clipToFuture } from "../../../src/pipeline/plan.ts";
-import { storeNow } from "../../../src/store/fetches.ts";
+import { storeNow } from "../../../src/store/load/fetch-ledger.ts";
 import { type Bench, setup } from "../../support/source.ts";
 import { differences, dump, inLedger, inStore, together } from "../../support/tables.ts";
 

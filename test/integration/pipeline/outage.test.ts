@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { runInline } from "../../../src/pipeline/inline.ts";
 import { planSource, routineDemand } from "../../../src/pipeline/plan.ts";
 import { planRound } from "../../../src/pipeline/round.ts";
-import { storeNow } from "../../../src/store/fetches.ts";
+import { storeNow } from "../../../src/store/load/fetch-ledger.ts";
 import { type Bench, setup } from "../../support/source.ts";
 
 /** A platform that answers at its contact while its usage is out of order, and then comes back. */

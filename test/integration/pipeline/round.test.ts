@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { fewestRequests } from "../../../src/domain/planning/slice.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { planSource, routineDemand } from "../../../src/pipeline/plan.ts";
-import { openStore } from "../../../src/store/database.ts";
-import { storeNow } from "../../../src/store/fetches.ts";
+import { openStore } from "../../../src/store/db/database.ts";
+import { storeNow } from "../../../src/store/load/fetch-ledger.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 import { differences, dump, inLedger, inStore, together, totals } from "../../support/tables.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { newestFetch } from "../../../src/store/load-totals.ts";
+import { newestFetch } from "../../../src/store/report/load-totals.ts";
 import { type Bench, setup } from "../../support/source.ts";
 import { differences, dump, inLedger, inStore, together } from "../../support/tables.ts";
 

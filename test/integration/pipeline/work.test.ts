@@ -3,7 +3,7 @@ import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { extractSlice } from "../../../src/pipeline/extract.ts";
 import { planSource } from "../../../src/pipeline/plan.ts";
 import { workTicket } from "../../../src/pipeline/work.ts";
-import { claimSlice, enterSlices, feedSlices, releaseSlices } from "../../../src/store/slices.ts";
+import { claimSlice, enterSlices, feedSlices, releaseSlices } from "../../../src/store/work/slices.ts";
 import { setup } from "../../support/source.ts";
 
 /** What becomes of a slice whose worker ended between its load and saying so. */

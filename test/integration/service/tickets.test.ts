@@ -9,8 +9,8 @@ import {
   workerConnection,
 } from "../../../jobs/queues.ts";
 import { feedQueue, sweepQueue } from "../../../src/pipeline/feed.ts";
-import { steerBackfill } from "../../../src/store/backfills.ts";
-import { enterSlices } from "../../../src/store/slices.ts";
+import { steerBackfill } from "../../../src/store/work/backfills.ts";
+import { enterSlices } from "../../../src/store/work/slices.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { setupService } from "../../support/service.ts";
 

@@ -3,11 +3,11 @@ import { WORKSPACES_PER_REQUEST } from "../../../src/domain/planning/slice.ts";
 import { DAY_MS, HOUR_MS, type Stride } from "../../../src/domain/time/stride.ts";
 import { AnswerCollector } from "../../../src/domain/usage/answer.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
-import { drawStamp } from "../../../src/store/fetches.ts";
-import { loadAnswer } from "../../../src/store/load.ts";
-import { noteReadable } from "../../../src/store/readable.ts";
-import { scopesOf } from "../../../src/store/scopes.ts";
-import { takeListing } from "../../../src/store/workspaces.ts";
+import { scopesOf } from "../../../src/store/catalog/scopes.ts";
+import { noteReadable } from "../../../src/store/catalog/workspace-access.ts";
+import { takeListing } from "../../../src/store/catalog/workspaces.ts";
+import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
+import { loadAnswer } from "../../../src/store/load/load.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 import { intercepted } from "./statements.ts";
 

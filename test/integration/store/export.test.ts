@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import type { ExportRow } from "../../../src/domain/usage/export.ts";
-import { drawStamp } from "../../../src/store/fetches.ts";
-import { compareExport } from "../../../src/store/reconcile.ts";
-import { scopesOf } from "../../../src/store/scopes.ts";
+import { scopesOf } from "../../../src/store/catalog/scopes.ts";
+import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
+import { compareExport } from "../../../src/store/reconcile/compare-export.ts";
 import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
 import { enterSource, type StoreBundle, setupStore } from "./setup.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { drawStamp, liftFetchNumbers } from "../../../src/store/fetches.ts";
+import { drawStamp, liftFetchNumbers } from "../../../src/store/load/fetch-ledger.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 
 test("numbers are lifted above restored data, however many processes start at once", async () => {

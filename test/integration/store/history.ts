@@ -1,12 +1,12 @@
 import { expect } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
-import { forgetFact, learnFact } from "../../../src/store/facts.ts";
-import { failScopes } from "../../../src/store/failures.ts";
-import { beginFetch, drawStamp } from "../../../src/store/fetches.ts";
-import { type LoadResult, loadAnswer } from "../../../src/store/load.ts";
-import { scopeStates } from "../../../src/store/scopes.ts";
-import { takeListing } from "../../../src/store/workspaces.ts";
+import { scopeStates } from "../../../src/store/catalog/scopes.ts";
+import { forgetFact, learnFact } from "../../../src/store/catalog/server-capabilities.ts";
+import { takeListing } from "../../../src/store/catalog/workspaces.ts";
+import { failScopes } from "../../../src/store/load/failures.ts";
+import { beginFetch, drawStamp } from "../../../src/store/load/fetch-ledger.ts";
+import { type LoadResult, loadAnswer } from "../../../src/store/load/load.ts";
 import {
   type Command,
   collect,

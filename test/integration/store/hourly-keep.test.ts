@@ -5,8 +5,8 @@ import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { planSource, routineDemand } from "../../../src/pipeline/plan.ts";
 import type { OpenSource } from "../../../src/pipeline/source.ts";
-import { dropOldHours } from "../../../src/store/hourly-keep.ts";
-import { noteReadable } from "../../../src/store/readable.ts";
+import { noteReadable } from "../../../src/store/catalog/workspace-access.ts";
+import { dropOldHours } from "../../../src/store/retention/hourly-keep.ts";
 import { type AnswerRow, loadRows } from "../../support/store.ts";
 import { enterSource, setupStore } from "./setup.ts";
 

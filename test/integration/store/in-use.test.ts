@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { migrate } from "../../../src/store/migrate.ts";
+import { migrate } from "../../../src/store/db/migrate.ts";
 import { setupStore } from "./setup.ts";
 
 /** A report that runs for long while the schema is brought up to date. */

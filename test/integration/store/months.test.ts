@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MonthCounter } from "../../../src/store/months.ts";
+import { MonthCounter } from "../../../src/store/load/month-totals.ts";
 import { setupStore } from "./setup.ts";
 
 /** What is counted on the way to COPY, as `series month traces records` of the table it is added to. */

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { planSlices } from "../../../src/domain/planning/slice.ts";
 import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/time/stride.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
-import { scopeStates } from "../../../src/store/scopes.ts";
+import { scopeStates } from "../../../src/store/catalog/scopes.ts";
 import { type Question, recordsOf, windowOf, workspacesOf } from "./commands.ts";
 import { History, SETTLE_AFTER_MS } from "./history.ts";
 import type { Lines } from "./lines.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { askAgainAfterOutage } from "../../../src/store/outage.ts";
+import { askAgainAfterOutage } from "../../../src/store/load/outage.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 
 /** Which failures are asked again before their time, by a ledger written out by hand. Minutes are of before now. */

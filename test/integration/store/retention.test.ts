@@ -2,12 +2,12 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { pruneLedgers } from "../../../src/pipeline/prune.ts";
-import type { Store } from "../../../src/store/database.ts";
-import { beginFetch } from "../../../src/store/fetches.ts";
-import { noteReadable } from "../../../src/store/readable.ts";
-import { ensureScopes } from "../../../src/store/scopes.ts";
-import { registerSource } from "../../../src/store/sources.ts";
-import { knowWorkspaces } from "../../../src/store/workspaces.ts";
+import { ensureScopes } from "../../../src/store/catalog/scopes.ts";
+import { registerSource } from "../../../src/store/catalog/sources.ts";
+import { noteReadable } from "../../../src/store/catalog/workspace-access.ts";
+import { knowWorkspaces } from "../../../src/store/catalog/workspaces.ts";
+import type { Store } from "../../../src/store/db/database.ts";
+import { beginFetch } from "../../../src/store/load/fetch-ledger.ts";
 import { loadRows, setupMigrated, windowOf } from "../../support/store.ts";
 
 /** What retention may take away, and that it never changes a figure. */

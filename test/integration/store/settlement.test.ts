@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
-import type { Store } from "../../../src/store/database.ts";
-import { pruneHistory } from "../../../src/store/history.ts";
-import { noteReadable } from "../../../src/store/readable.ts";
-import { ensureScopes } from "../../../src/store/scopes.ts";
-import { registerSource } from "../../../src/store/sources.ts";
-import { knowWorkspaces } from "../../../src/store/workspaces.ts";
+import { ensureScopes } from "../../../src/store/catalog/scopes.ts";
+import { registerSource } from "../../../src/store/catalog/sources.ts";
+import { noteReadable } from "../../../src/store/catalog/workspace-access.ts";
+import { knowWorkspaces } from "../../../src/store/catalog/workspaces.ts";
+import type { Store } from "../../../src/store/db/database.ts";
+import { pruneHistory } from "../../../src/store/load/restatements.ts";
 import { type AnswerRow, loadRows, setupMigrated, windowOf } from "../../support/store.ts";
 
 /** What is kept of the past: when days settled, how late counts changed, and who may ask as of when. */

@@ -2,11 +2,11 @@ import pg from "pg";
 import { onTestFinished } from "vitest";
 import { DAY_MS, floorToGrid } from "../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
-import { openStore, type Store } from "../../../src/store/database.ts";
-import { migrate } from "../../../src/store/migrate.ts";
-import { ensureScopes } from "../../../src/store/scopes.ts";
-import { registerSource } from "../../../src/store/sources.ts";
-import { knowWorkspaces } from "../../../src/store/workspaces.ts";
+import { ensureScopes } from "../../../src/store/catalog/scopes.ts";
+import { registerSource } from "../../../src/store/catalog/sources.ts";
+import { knowWorkspaces } from "../../../src/store/catalog/workspaces.ts";
+import { openStore, type Store } from "../../../src/store/db/database.ts";
+import { migrate } from "../../../src/store/db/migrate.ts";
 import { createTestDatabase, ensureTemplate } from "../../support/database.ts";
 
 /** The strides that the store's tests load. */

@@ -1,0 +1,62 @@
+import { sql } from "kysely";
+import type { Stride } from "../../domain/time/stride.ts";
+import type { Database } from "../db/database.ts";
+
+/** What a source taught us about its server. `no_hour` and its like: it does not answer in that stride. */
+export type Fact = "no_listing" | "no_future_end" | `no_${Stride}`;
+
+export interface LearnedFact {
+  readonly fact: Fact;
+  readonly evidence: string;
+  readonly learnedAt: Date;
+  /** Whether the daily probe is due. */
+  readonly probeDue: boolean;
+}
+
+/** Keeps a fact, or renews its evidence; a stride is probed again a day later. */
+export async function learnFact(
+  db: Database,
+  learned: { sourceId: number; fact: Fact; evidence: string },
+): Promise<void> {
+  const probeAfter =
+    learned.fact === "no_listing" || learned.fact === "no_future_end"
+      ? null
+      : sql<Date>`now() + interval '1 day'`;
+  await db
+    .insertInto("source_fact")
+    .values({
+      source_id: learned.sourceId,
+      fact: learned.fact,
+      evidence: learned.evidence,
+      probe_after: probeAfter,
+    })
+    .onConflict((conflict) =>
+      conflict
+        .columns(["source_id", "fact"])
+        .doUpdateSet({ evidence: learned.evidence, probe_after: probeAfter }),
+    )
+    .execute();
+}
+
+export async function forgetFact(db: Database, forgotten: { sourceId: number; fact: Fact }): Promise<void> {
+  await db
+    .deleteFrom("source_fact")
+    .where("source_id", "=", forgotten.sourceId)
+    .where("fact", "=", forgotten.fact)
+    .execute();
+}
+
+export async function factsOf(db: Database, sourceId: number): Promise<LearnedFact[]> {
+  const rows = await db
+    .selectFrom("source_fact")
+    .select(["fact", "evidence", "learned_at", sql<boolean>`coalesce(probe_after <= now(), false)`.as("due")])
+    .where("source_id", "=", sourceId)
+    .orderBy("fact")
+    .execute();
+  return rows.map((row) => ({
+    fact: row.fact as Fact,
+    evidence: row.evidence,
+    learnedAt: row.learned_at,
+    probeDue: row.due,
+  }));
+}

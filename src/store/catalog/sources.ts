@@ -1,0 +1,164 @@
+import { sql } from "kysely";
+import { UsageError } from "../../errors.ts";
+import type { Database, Store, Transaction } from "../db/database.ts";
+
+/** Identity and settings of a source, as the process that opens it knows them. */
+interface SourceSettings {
+  readonly slug: string;
+  readonly baseUrl: string;
+  /** UTC day, `YYYY-MM-DD`. */
+  readonly dataStart: string;
+  readonly hourlyHours: number;
+  /** Digest of key and configuration: a change clears kept failures and a refused key. */
+  readonly configurationDigest: string;
+}
+
+/** Enters the source, or brings its row up to date; returns its id. Its data start stays no later than what is loaded. */
+export async function registerSource(store: Store, settings: SourceSettings): Promise<number> {
+  return store.transaction(async ({ db }) => {
+    const { slug, baseUrl, dataStart, hourlyHours, configurationDigest } = settings;
+    const values = {
+      slug,
+      base_url: baseUrl,
+      data_start: dataStart,
+      hourly_hours: hourlyHours,
+      configuration_digest: configurationDigest,
+    };
+    // As an update does, before the row: another process that binds the source locks the table first, then the row.
+    await sql`lock table usage.source in row exclusive mode`.execute(db);
+    const before = await db
+      .selectFrom("source")
+      .select(["source_id", "configuration_digest"])
+      .where("slug", "=", slug)
+      .forUpdate()
+      .executeTakeFirst();
+    if (before === undefined) {
+      const inserted = await db
+        .insertInto("source")
+        .values(values)
+        .onConflict((conflict) => conflict.column("slug").doUpdateSet(values))
+        .returning("source_id")
+        .executeTakeFirstOrThrow();
+      return inserted.source_id;
+    }
+    // A start that is moved later leaves what is loaded before it in view: else daily figures would lack what months have.
+    const firstLoaded = db
+      .selectFrom("coverage")
+      .innerJoin("scope", "scope.scope_id", "coverage.scope_id")
+      .where("scope.source_id", "=", before.source_id)
+      .where("scope.stride", "=", "day")
+      .select(sql<string>`(min(period_start) at time zone 'UTC')::date`.as("day"));
+    await db
+      .updateTable("source")
+      .set({ ...values, data_start: sql<string>`least(${dataStart}::date, (${firstLoaded}))` })
+      .where("source_id", "=", before.source_id)
+      .execute();
+    if (before.configuration_digest !== configurationDigest) await clearRefusals(db, before.source_id);
+    return before.source_id;
+  });
+}
+
+async function clearRefusals(db: Database, sourceId: number): Promise<void> {
+  await db
+    .updateTable("source")
+    .set({ refused_at: null, refused_code: null, refused_message: null })
+    .where("source_id", "=", sourceId)
+    .execute();
+  await db
+    .deleteFrom("failure")
+    .where("scope_id", "in", (q) =>
+      q.selectFrom("scope").select("scope_id").where("source_id", "=", sourceId),
+    )
+    .execute();
+}
+
+/** Whether the platform refused the key of this source within the last milliseconds. */
+export async function wasRefusedWithin(db: Database, sourceId: number, ms: number): Promise<boolean> {
+  const row = await db
+    .selectFrom("source")
+    .select("source_id")
+    .where("source_id", "=", sourceId)
+    .where("refused_at", ">", sql<Date>`now() - make_interval(secs => ${ms / 1000})`)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Keeps that the platform refused the key (401, 403); undefined clears it after an answer. */
+export async function noteRefusal(
+  db: Database,
+  sourceId: number,
+  refusal: { code: string; message: string } | undefined,
+): Promise<void> {
+  await db
+    .updateTable("source")
+    .set({
+      refused_at: refusal === undefined ? null : sql<Date>`now()`,
+      refused_code: refusal?.code ?? null,
+      refused_message: refusal?.message ?? null,
+    })
+    .where("source_id", "=", sourceId)
+    .execute();
+}
+
+/**
+ * Binds the source to the organisation it was first seen to speak for (rule 11).
+ *
+ * Errors: `organization_changed` where it was another one before; `workspace_shared` where another source of the same
+ * organisation already reads one of the workspaces.
+ */
+export async function bindOrganization(
+  store: Store,
+  binding: {
+    sourceId: number;
+    organizationId: string;
+    organizationName: string | null;
+    workspaceIds: readonly string[];
+  },
+): Promise<void> {
+  await store.transaction(async (transaction) => {
+    const { db } = transaction;
+    // Two sources that bind at once must see each other.
+    await sql`lock table usage.source in share row exclusive mode`.execute(db);
+    const source = await db
+      .selectFrom("source")
+      .select(["slug", "organization_id"])
+      .where("source_id", "=", binding.sourceId)
+      .executeTakeFirstOrThrow();
+    if (source.organization_id !== null && source.organization_id !== binding.organizationId) {
+      throw new UsageError({
+        code: "organization_changed",
+        message: `Source ${source.slug} was bound to organization ${source.organization_id}; its key now speaks for ${binding.organizationId}.`,
+        next: "Use a key of the first organization, or configure the other one as a source of its own (USAGE_SOURCES_FILE).",
+      });
+    }
+    await refuseSharedWorkspace(transaction, source.slug, binding);
+    await db
+      .updateTable("source")
+      .set({ organization_id: binding.organizationId, organization_name: binding.organizationName })
+      .where("source_id", "=", binding.sourceId)
+      .execute();
+  });
+}
+
+async function refuseSharedWorkspace(
+  { db }: Transaction,
+  slug: string,
+  binding: { sourceId: number; organizationId: string; workspaceIds: readonly string[] },
+): Promise<void> {
+  if (binding.workspaceIds.length === 0) return;
+  const shared = await db
+    .selectFrom("source")
+    .innerJoin("entity", "entity.source_id", "source.source_id")
+    .select(["source.slug", "entity.external_id"])
+    .where("source.organization_id", "=", binding.organizationId)
+    .where("source.source_id", "!=", binding.sourceId)
+    .where("entity.dimension", "=", "workspace")
+    .where("entity.external_id", "in", [...binding.workspaceIds])
+    .executeTakeFirst();
+  if (shared === undefined) return;
+  throw new UsageError({
+    code: "workspace_shared",
+    message: `Sources ${shared.slug} and ${slug} both read workspace ${shared.external_id} of organization ${binding.organizationId}: it would be counted twice.`,
+    next: "Give each source its own workspaces (USAGE_WORKSPACE_IDS, or workspaceIds in USAGE_SOURCES_FILE).",
+  });
+}

@@ -1,0 +1,139 @@
+import { sql } from "kysely";
+import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import { floorToGrid, HOUR_MS } from "../../domain/time/stride.ts";
+import type { Database, Store } from "../db/database.ts";
+import { entityIds, learnNames } from "./entities.ts";
+
+export interface StoredWorkspace {
+  readonly entityId: number;
+  /** The platform's id. */
+  readonly workspaceId: string;
+  readonly isDeleted: boolean;
+}
+
+interface ListedWorkspace {
+  readonly workspaceId: string;
+  readonly name: string | null;
+  readonly isDeleted: boolean;
+}
+
+/** Enters workspaces that are configured, without any evidence that the key reads them. Returns all that are known. */
+export async function knowWorkspaces(
+  db: Database,
+  known: { sourceId: number; workspaceIds: readonly string[] },
+): Promise<StoredWorkspace[]> {
+  await enter(db, known.sourceId, known.workspaceIds);
+  return workspacesOf(db, known.sourceId);
+}
+
+/**
+ * Takes in a listing of the platform: names and deletion, and that each is readable at its time. A known workspace that
+ * it does not name is readable no longer; returned are those gone without being deleted (rule 11: an alarm, the known
+ * set only grows).
+ */
+export async function takeListing(
+  store: Store,
+  listing: { sourceId: number; workspaces: readonly ListedWorkspace[]; stamp: FetchStamp },
+): Promise<{ unlisted: string[] }> {
+  const { sourceId, workspaces, stamp } = listing;
+  const ids = workspaces.map((w) => w.workspaceId);
+  await store.transaction(async ({ db }) => {
+    await enter(db, sourceId, ids);
+    // A listing names the present: its names count for the hour under way.
+    const entities = await entityIds(db, { sourceId, dimension: "workspace", externalIds: ids });
+    const hour = floorToGrid(stamp.fetchedAt, HOUR_MS);
+    await learnNames(
+      db,
+      stamp.fetchNumber,
+      workspaces.flatMap(({ name }, i) =>
+        name === null ? [] : [{ entityId: entities[i] as number, name, first: hour, last: hour }],
+      ),
+    );
+  });
+  await store.statement((db) => noteListing(db, listing));
+  const gone = await store.db
+    .selectFrom("workspace")
+    .innerJoin("entity", "entity.entity_id", "workspace.entity_id")
+    .select("external_id")
+    .where("source_id", "=", sourceId)
+    .where("unlisted_since", "is not", null)
+    .where("is_deleted", "=", false)
+    .orderBy("external_id")
+    .execute();
+  return { unlisted: gone.map((row) => row.external_id) };
+}
+
+/**
+ * What a listing says of every known workspace, at once: all loads note there what they saw, so no transaction holds
+ * these rows from one statement to the next.
+ */
+async function noteListing(
+  db: Database,
+  {
+    sourceId,
+    workspaces,
+    stamp,
+  }: { sourceId: number; workspaces: readonly ListedWorkspace[]; stamp: FetchStamp },
+): Promise<void> {
+  const at = new Date(stamp.fetchedAt);
+  const ids = workspaces.map((w) => w.workspaceId);
+  // In key order, as loads take these rows. What newer evidence said of a workspace stays.
+  await sql`
+    with locked as (
+      select w.entity_id, e.external_id
+      from usage.workspace w join usage.entity e on e.entity_id = w.entity_id
+      where e.source_id = ${sourceId}
+      order by w.entity_id
+      for no key update of w
+    )
+    update usage.workspace w
+    set readable_at = case
+          when w.unlisted_since > ${at} then w.readable_at
+          when l.id is not null then greatest(w.readable_at, ${at})
+          when w.readable_at > ${at} then w.readable_at
+        end,
+        unlisted_since = case
+          when w.unlisted_since > ${at} then w.unlisted_since
+          when l.id is not null then null
+          when w.readable_at > ${at} then w.unlisted_since
+          else coalesce(w.unlisted_since, ${at})
+        end,
+        is_deleted = coalesce(l.deleted, w.is_deleted)
+    from locked
+    left join unnest(${ids}::text[], ${workspaces.map((w) => w.isDeleted)}::boolean[]) l (id, deleted)
+      on l.id = locked.external_id
+    where locked.entity_id = w.entity_id
+  `.execute(db);
+}
+
+async function enter(db: Database, sourceId: number, workspaceIds: readonly string[]): Promise<void> {
+  const sorted = [...new Set(workspaceIds)].sort();
+  await sql`
+    insert into usage.entity (source_id, dimension, external_id)
+    select ${sourceId}, 'workspace', id from unnest(${sorted}::text[]) id
+    on conflict do nothing
+  `.execute(db);
+  await sql`
+    insert into usage.workspace (entity_id)
+    select entity_id from usage.entity
+    where source_id = ${sourceId} and dimension = 'workspace' and external_id = any (${sorted}::text[])
+    order by entity_id
+    on conflict do nothing
+  `.execute(db);
+}
+
+/** All workspaces that are known of a source, deleted ones too: they can still hold past usage. */
+export async function workspacesOf(db: Database, sourceId: number): Promise<StoredWorkspace[]> {
+  const rows = await db
+    .selectFrom("workspace")
+    .innerJoin("entity", "entity.entity_id", "workspace.entity_id")
+    .select(["entity.entity_id", "entity.external_id", "workspace.is_deleted"])
+    .where("entity.source_id", "=", sourceId)
+    .orderBy("entity.external_id")
+    .execute();
+  return rows.map((row) => ({
+    entityId: row.entity_id,
+    workspaceId: row.external_id,
+    isDeleted: row.is_deleted,
+  }));
+}

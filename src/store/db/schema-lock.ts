@@ -1,0 +1,68 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { sql } from "kysely";
+import { EtlError } from "../../errors.ts";
+import type { Database } from "./database.ts";
+
+/** How long a change of the schema tries for its locks. */
+export interface Patience {
+  /** Longest wait for a lock: for so long, whoever comes after waits behind it. */
+  readonly lockMs: number;
+  readonly attempts: number;
+  readonly pause: (ms: number) => Promise<unknown>;
+}
+
+/** Some two minutes, in which reports that begin meanwhile are held up for two seconds at a time. */
+export const PATIENCE: Patience = { lockMs: 2_000, attempts: 30, pause: wait };
+
+/** lock_not_available and deadlock_detected: somebody else is at it. */
+const HELD_UP = new Set(["55P03", "40P01"]);
+
+/**
+ * Runs `work`, which changes tables or views in one transaction, again where a lock was not to be had. Errors:
+ * `schema_in_use` with who holds it, after the last attempt.
+ */
+export async function patiently<T>(
+  db: Database,
+  { lockMs, attempts, pause }: Patience,
+  work: (lockTimeout: string) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work(`${lockMs}ms`);
+    } catch (error) {
+      if (!HELD_UP.has((error as { code?: string }).code ?? "")) throw error;
+      if (attempt >= attempts) throw await inUse(db, error);
+      // Longer than the wait itself, and not in step with another one's.
+      await pause(lockMs * (1 + Math.random()));
+    }
+  }
+}
+
+async function inUse(db: Database, cause: unknown): Promise<EtlError> {
+  const { rows } = await sql<{ pid: number; who: string; seconds: number; held: string; query: string }>`
+    select a.pid, concat_ws(', ', a.usename, nullif(a.application_name, '')) as who,
+           extract(epoch from now() - a.xact_start)::integer as seconds,
+           min(c.relnamespace::regnamespace || '.' || c.relname) as held, left(a.query, 100) as query
+    from pg_locks l
+    join pg_class c on c.oid = l.relation and c.relnamespace in ('usage'::regnamespace, 'reporting'::regnamespace)
+    join pg_stat_activity a on a.pid = l.pid
+    where l.granted and l.locktype = 'relation' and l.pid <> pg_backend_pid()
+      and l.database = (select oid from pg_database where datname = current_database())
+    group by a.pid, a.usename, a.application_name, a.xact_start, a.query
+    order by a.xact_start
+    limit 1
+  `.execute(db);
+  const holder = rows[0];
+  const about =
+    holder === undefined
+      ? "It has ended meanwhile."
+      : `Process ${holder.pid} (${holder.who}) has held ${holder.held} for ${holder.seconds} s: ${holder.query}`;
+  const end = holder === undefined ? "" : `, or end it with SELECT pg_terminate_backend(${holder.pid}),`;
+  return new EtlError({
+    code: "schema_in_use",
+    message: `Tables or views are in use by a long transaction, so they were not changed. ${about}`,
+    next: `Wait until it is over${end} and run \`usage-etl migrate\` again. Nothing is half done.`,
+    retryable: true,
+    cause,
+  });
+}

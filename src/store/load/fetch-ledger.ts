@@ -1,0 +1,104 @@
+import { sql } from "kysely";
+import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import type { Window } from "../../domain/time/window.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import type { Database, Store } from "../db/database.ts";
+
+/** What one request asks for, as the ledger keeps it. */
+interface FetchStart {
+  readonly sourceId: number;
+  readonly purpose: "load" | "reconcile" | "probe";
+  readonly groupBy: GroupBy;
+  readonly window: Window;
+  readonly workspaces: number;
+}
+
+export type FetchOutcome =
+  | "loaded"
+  | "discarded"
+  | "unconfirmed"
+  | "unverified"
+  | "refused"
+  | "failed"
+  | "compared";
+
+/** Draws a fetch's number and time in one statement, before its request is sent (rule 5). */
+export async function beginFetch(db: Database, fetch: FetchStart): Promise<FetchStamp> {
+  const row = await db
+    .insertInto("fetch")
+    .values({
+      source_id: fetch.sourceId,
+      purpose: fetch.purpose,
+      group_by: fetch.groupBy,
+      stride: fetch.window.stride,
+      period_start: new Date(fetch.window.start),
+      period_end: new Date(fetch.window.end),
+      workspaces: fetch.workspaces,
+    })
+    .returning(["fetch_number", "fetched_at"])
+    .executeTakeFirstOrThrow();
+  return { fetchNumber: row.fetch_number, fetchedAt: row.fetched_at.getTime() };
+}
+
+/** Number and time for a request that no slice stands behind, such as a listing. */
+export async function drawStamp(db: Database): Promise<FetchStamp> {
+  const { rows } = await sql<{ number: number; at: Date }>`
+    select nextval('usage.fetch_number') as number, clock_timestamp() as at
+  `.execute(db);
+  const { number, at } = rows[0] as { number: number; at: Date };
+  return { fetchNumber: number, fetchedAt: at.getTime() };
+}
+
+export async function finishFetch(
+  db: Database,
+  end: {
+    fetchNumber: number;
+    outcome: FetchOutcome;
+    code?: string | undefined;
+    status?: number | undefined;
+    records?: number;
+    traces?: number;
+  },
+): Promise<void> {
+  await db
+    .updateTable("fetch")
+    .set({
+      outcome: end.outcome,
+      code: end.code ?? null,
+      status: end.status ?? null,
+      records: end.records ?? null,
+      traces: end.traces ?? null,
+      finished_at: sql<Date>`clock_timestamp()`,
+    })
+    .where("fetch_number", "=", end.fetchNumber)
+    .execute();
+}
+
+/**
+ * Lifts the fetch numbers above all stored ones: after a restore the sequence may be behind its data. One process at a
+ * time: a second one must not set back what the first has lifted and drawn from.
+ */
+export async function liftFetchNumbers(store: Store): Promise<void> {
+  // With the store's limits: a host that vanished here would keep all others from starting.
+  await store.transaction(async ({ db }) => {
+    await sql`select pg_advisory_xact_lock(hashtext('usage-etl fetch numbers'))`.execute(db);
+    await sql`
+      select setval('usage.fetch_number', stored.newest)
+      from (
+        select greatest(
+          (select max(fetch_number) from usage.coverage),
+          (select max(fetch_number) from usage.fetch),
+          (select max(fetch_number) from usage.failure),
+          (select max(fetch_number) from usage.entity_name)
+        ) as newest
+      ) stored, usage.fetch_number s
+      where stored.newest > s.last_value or (stored.newest = s.last_value and not s.is_called)
+    `.execute(db);
+  });
+}
+
+/** Postgres's clock, epoch milliseconds: the only one that decides what is due or settled. */
+export async function storeNow(db: Database): Promise<number> {
+  const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db);
+  return (rows[0] as { now: Date }).now.getTime();
+}

@@ -1,0 +1,109 @@
+import type { Stride } from "../../domain/time/stride.ts";
+import { keepMonthsOf } from "./month-totals.ts";
+
+/** The statements of a load, for one of the two record tables. `$1` scopes, `$2` and `$3` the window's ends. */
+export interface RecordTable {
+  readonly name: string;
+  readonly stage: string;
+  readonly bucketType: "timestamptz" | "date";
+  readonly createStage: string;
+  readonly stageChanges: string;
+  readonly countChanges: string;
+  /** `$1` fetch number, `$2` the load's instant. */
+  readonly keepRestatements: string;
+  /** `$1` the fetch's time, `$2` classes of ages in hours, ascending. */
+  readonly lateChanges: string;
+  readonly mergeChanges: string;
+}
+
+/** Where records of a stride are kept: hours by instant, all others by the UTC day that their bucket starts on. */
+export function recordTable(stride: Stride): RecordTable {
+  return stride === "hour" ? HOURLY : DATED;
+}
+
+/** Length of a bucket of the scope `p`; weeks and longer ones are no measure of lateness. */
+const BUCKET_LENGTH = "CASE p.stride WHEN 'hour' THEN interval '1 hour' ELSE interval '1 day' END";
+
+const HOURLY = statements("usage.hourly_record", "timestamptz");
+const DATED = statements("usage.dated_record", "date");
+
+function statements(name: string, bucketType: "timestamptz" | "date"): RecordTable {
+  const isDate = bucketType === "date";
+  const stage = isDate ? "pg_temp.usage_stage_dated" : "pg_temp.usage_stage_hourly";
+  const change = isDate ? "pg_temp.usage_change_dated" : "pg_temp.usage_change_hourly";
+  const [stageName, changeName] = [stage, change].map((table) => table.replace("pg_temp.", ""));
+  const at = (parameter: string) =>
+    isDate ? `(${parameter}::timestamptz AT TIME ZONE 'UTC')::date` : `${parameter}::timestamptz`;
+  const instant = (column: string) => (isDate ? `${column}::timestamp AT TIME ZONE 'UTC'` : column);
+  const stored = `
+    SELECT r.series_id, r.bucket_start, r.traces, s.scope_id
+    FROM usage.series s JOIN ${name} r ON r.series_id = s.series_id
+    WHERE s.scope_id = ANY ($1::integer[]) AND r.bucket_start >= ${at("$2")} AND r.bucket_start < ${at("$3")}`;
+  return {
+    name,
+    stage,
+    bucketType,
+    // Kept for the session and emptied at commit: a table per load would swell the catalogue.
+    createStage: `
+      CREATE TEMPORARY TABLE IF NOT EXISTS ${stageName}
+        (series_id integer, bucket_start ${bucketType}, traces bigint) ON COMMIT DELETE ROWS;
+      CREATE TEMPORARY TABLE IF NOT EXISTS ${changeName}
+        (series_id integer, bucket_start ${bucketType}, scope_id integer, old_traces bigint, new_traces bigint)
+        ON COMMIT DELETE ROWS`,
+    stageChanges: `
+      INSERT INTO ${change} (series_id, bucket_start, scope_id, old_traces, new_traces)
+      SELECT series_id, bucket_start, r.scope_id, r.traces, n.traces
+      FROM ${stage} n FULL JOIN (${stored}) r USING (series_id, bucket_start)
+      WHERE n.traces IS DISTINCT FROM r.traces`,
+    // A scope is emptied when it had non-zero rows in the window and all of them are retired.
+    countChanges: `
+      WITH retired AS (
+        SELECT DISTINCT scope_id FROM ${change} WHERE new_traces IS NULL AND old_traces > 0
+      )
+      SELECT count(*) FILTER (WHERE old_traces IS NULL) AS inserted,
+             count(*) FILTER (WHERE old_traces IS NOT NULL AND new_traces IS NOT NULL) AS updated,
+             count(*) FILTER (WHERE new_traces IS NULL) AS retired,
+             ARRAY (
+               SELECT scope_id FROM retired
+               WHERE NOT EXISTS (
+                 SELECT FROM (${stored}) kept
+                 WHERE kept.scope_id = retired.scope_id AND kept.traces > 0 AND NOT EXISTS (
+                   SELECT FROM ${change} c
+                   WHERE c.series_id = kept.series_id AND c.bucket_start = kept.bucket_start AND c.new_traces IS NULL
+                 )
+               )
+               ORDER BY scope_id
+             ) AS emptied
+      FROM ${change}`,
+    // Before coverage is replaced: it is the old coverage that says what was settled.
+    keepRestatements: `
+      INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
+      SELECT c.series_id, ${instant("c.bucket_start")}, c.old_traces, c.new_traces, $1, $2
+      FROM ${change} c
+      JOIN usage.series s ON s.series_id = c.series_id
+      JOIN usage.coverage v ON v.scope_id = s.scope_id AND v.settled
+        AND ${instant("c.bucket_start")} >= v.period_start AND ${instant("c.bucket_start")} < v.period_end
+      WHERE coalesce(c.old_traces, 0) <> coalesce(c.new_traces, 0)
+      ORDER BY c.series_id, c.bucket_start`,
+    // Late is what changed although the answer before came after the bucket's end: else the bucket was still growing.
+    lateChanges: `
+      SELECT v.settled AS was_settled,
+             ($2::integer[])[1 + width_bucket(extract(epoch FROM $1::timestamptz - b.bucket_end) / 3600, $2::numeric[])] AS age_hours,
+             count(*) AS changes, sum(abs(coalesce(c.new_traces, 0) - coalesce(c.old_traces, 0)))::bigint AS traces_moved
+      FROM ${change} c
+      JOIN usage.series s ON s.series_id = c.series_id
+      JOIN usage.scope p ON p.scope_id = s.scope_id AND p.stride IN ('hour', 'day')
+      JOIN usage.coverage v ON v.scope_id = s.scope_id
+        AND ${instant("c.bucket_start")} >= v.period_start AND ${instant("c.bucket_start")} < v.period_end
+      CROSS JOIN LATERAL (SELECT ${instant("c.bucket_start")} + ${BUCKET_LENGTH} AS bucket_end) b
+      WHERE coalesce(c.old_traces, 0) <> coalesce(c.new_traces, 0) AND v.fetched_at >= b.bucket_end
+      GROUP BY 1, 2
+      ORDER BY 1, 2`,
+    mergeChanges: `
+      MERGE INTO ${name} r USING ${change} c ON r.series_id = c.series_id AND r.bucket_start = c.bucket_start
+      WHEN MATCHED AND c.new_traces IS NULL THEN DELETE
+      WHEN MATCHED THEN UPDATE SET traces = c.new_traces
+      WHEN NOT MATCHED THEN INSERT (series_id, bucket_start, traces) VALUES (c.series_id, c.bucket_start, c.new_traces)
+      ${isDate ? `; ${keepMonthsOf(change)}` : ""}`,
+  };
+}

@@ -1,0 +1,100 @@
+import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import { lockScopes } from "../catalog/scopes.ts";
+import { splitByEvidence } from "../catalog/workspace-access.ts";
+import type { Store, Transaction } from "../db/database.ts";
+import { type KeptDifferences, keepDifferences } from "./differences.ts";
+import { type StagedExport, stageExport } from "./export-stage.ts";
+import { findDifferences } from "./find-differences.ts";
+import { markReconciled } from "./reconciled.ts";
+
+export interface ExportedWindow extends StagedExport {
+  readonly stamp: FetchStamp;
+  /** False where nothing proves the end of the export: then no row may be called missing in it. */
+  readonly whole: boolean;
+}
+
+export interface Comparison extends KeptDifferences {
+  /** `outdated`: a newer answer was loaded since the export was asked for; ask again. */
+  readonly outcome: "compared" | "outdated";
+  /** Distinct keys compared, stored and exported. */
+  readonly compared: number;
+  /** Rows and traces of the export. */
+  readonly rows: number;
+  readonly traces: number;
+  /** Scopes without rows in the export whose workspace nothing shows to be readable: not compared. */
+  readonly unverified: readonly number[];
+  /** Scopes whose window is not all settled, as it was when the export was planned: not compared. */
+  readonly unsettled: readonly number[];
+}
+
+const NOTHING = { compared: 0, open: 0, platformDisagrees: 0, repaired: 0, closed: 0 };
+
+/**
+ * Holds an export against what is stored for its window, in one transaction: the export is streamed into a temporary table, and
+ * compared by key in one set-based statement. What is found is kept as a difference, one that is not found again ends, and
+ * time without any counts as reconciled. Only settled time is compared.
+ *
+ * Throws `ExportFlaw` and what reading the export throws; then nothing was compared and nothing has changed.
+ */
+export async function compareExport(store: Store, exported: ExportedWindow): Promise<Comparison> {
+  return store.transaction(async (transaction) => {
+    const { db } = transaction;
+    const { window, stamp, scopeIds, whole } = exported;
+    // Before anything is locked: nobody waits for an export to be read.
+    const stage = await stageExport(transaction, exported);
+    const { rows, traces } = stage;
+    // Loads of these scopes wait, so that coverage and records are of one moment.
+    await lockScopes(db, scopeIds);
+    const { isOutdated, isClean, settled } = await coverageOf(transaction, exported);
+    if (isOutdated) return { outcome: "outdated", ...NOTHING, rows, traces, unverified: [], unsettled: [] };
+    const { readable, unverified } = await splitByEvidence(db, { answer: stage, scopeIds, stamp });
+    const compared = readable.filter((id) => settled.has(id));
+    const within = { window, stamp, scopeIds: compared, whole };
+    const { compared: keys, found } = await findDifferences(transaction, { ...within, stage });
+    const kept = found === 0 && isClean ? NOTHING : await keepDifferences(transaction, within);
+    await markReconciled(transaction, { ...within, isClean: found === 0 });
+    return {
+      outcome: "compared",
+      ...kept,
+      compared: keys,
+      rows,
+      traces,
+      unverified,
+      unsettled: readable.filter((id) => !settled.has(id)),
+    };
+  });
+}
+
+/**
+ * Whether anything of the window was loaded after the export was asked for, whether no difference of it is left from before, and
+ * the scopes that are settled all over it.
+ */
+async function coverageOf(
+  { client }: Transaction,
+  { scopeIds, window, stamp }: ExportedWindow,
+): Promise<{ isOutdated: boolean; isClean: boolean; settled: Set<number> }> {
+  const { rows } = await client.query<{
+    scope_id: number;
+    outdated: boolean;
+    clean: boolean;
+    settled: boolean;
+  }>(
+    `SELECT scope_id, bool_or(fetch_number > $4) AS outdated,
+            NOT EXISTS (
+              SELECT FROM usage.reconciliation_difference d
+              WHERE d.scope_id = c.scope_id AND d.state IN ('open', 'platform_disagrees')
+                AND d.bucket_start >= $2 AND d.bucket_start < $3
+            ) AS clean,
+            coalesce(sum(extract(epoch FROM least(period_end, $3) - greatest(period_start, $2))) FILTER (WHERE settled), 0)
+              = extract(epoch FROM $3::timestamptz - $2::timestamptz) AS settled
+     FROM usage.coverage c
+     WHERE scope_id = ANY ($1::integer[]) AND period_start < $3 AND period_end > $2
+     GROUP BY scope_id`,
+    [scopeIds, new Date(window.start).toISOString(), new Date(window.end).toISOString(), stamp.fetchNumber],
+  );
+  return {
+    isClean: rows.every((row) => row.clean),
+    isOutdated: rows.some((row) => row.outdated),
+    settled: new Set(rows.filter((row) => row.settled).map((row) => row.scope_id)),
+  };
+}

@@ -1,0 +1,194 @@
+import { sql } from "kysely";
+import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { lockScopes } from "../catalog/scopes.ts";
+import type { Database, Store } from "../db/database.ts";
+
+/** A total of the platform's over a part of time, by day scope and id. */
+export interface ControlTotal {
+  readonly scopeId: number;
+  /** Index into the parts. */
+  readonly part: number;
+  readonly externalId: string;
+  readonly traces: number;
+}
+
+/** A total that is not the sum of the stored days. Absent and 0 are the same. */
+export interface TotalDifference extends Interval {
+  readonly scopeId: number;
+  readonly externalId: string;
+  readonly storedTraces: number | null;
+  readonly controlTraces: number | null;
+}
+
+export type TotalsComparison =
+  /** Scopes that were loaded anew since the totals were asked for, or are not settled all along, are `passed` over. */
+  {
+    readonly compared: readonly number[];
+    readonly passed: readonly number[];
+    readonly differences: readonly TotalDifference[];
+  };
+
+/** Holds totals against the sums of the stored days over the same parts of time, in one set-based statement. */
+export async function compareTotals(
+  store: Store,
+  asked: {
+    scopeIds: readonly number[];
+    parts: readonly Interval[];
+    totals: readonly ControlTotal[];
+    stamp: FetchStamp;
+  },
+): Promise<TotalsComparison> {
+  const { parts, totals } = asked;
+  const [from, to] = [Math.min(...parts.map((p) => p.start)), Math.max(...parts.map((p) => p.end))];
+  return store.transaction(async ({ db }) => {
+    // Loads of these scopes wait, so that coverage and records are of one moment.
+    await lockScopes(db, asked.scopeIds);
+    const { rows: fit } = await sql<{ scope_id: number }>`
+      select scope_id from usage.coverage
+      where scope_id = any (${[...asked.scopeIds]}::integer[]) and settled and fetch_number < ${asked.stamp.fetchNumber}
+        and period_start < ${new Date(to)} and period_end > ${new Date(from)}
+      group by scope_id
+      having sum(least(period_end, ${new Date(to)}) - greatest(period_start, ${new Date(from)}))
+        = ${new Date(to)}::timestamptz - ${new Date(from)}::timestamptz
+    `.execute(db);
+    const compared = fit.map((row) => row.scope_id).sort((a, b) => a - b);
+    const { rows } = await sql<DifferenceRow>`
+      with part as (
+        select n::integer as part, (p.from at time zone 'UTC')::date as first, (p.to at time zone 'UTC')::date as after
+        from unnest(${parts.map((p) => new Date(p.start))}::timestamptz[], ${parts.map((p) => new Date(p.end))}::timestamptz[])
+          with ordinality p ("from", "to", n)
+      ), control as (
+        select c.scope_id, c.part + 1 as part, c.external_id, sum(c.traces)::bigint as traces
+        from unnest(
+          ${totals.map((t) => t.scopeId)}::integer[], ${totals.map((t) => t.part)}::integer[],
+          ${totals.map((t) => t.externalId)}::text[], ${totals.map((t) => t.traces)}::bigint[]
+        ) c (scope_id, part, external_id, traces)
+        where c.scope_id = any (${compared}::integer[])
+        group by 1, 2, 3
+      ), stored as (
+        select x.scope_id, p.part, e.external_id, sum(r.traces)::bigint as traces
+        from usage.series x
+        join usage.entity e using (entity_id)
+        join usage.dated_record r using (series_id)
+        join part p on r.bucket_start >= p.first and r.bucket_start < p.after
+        where x.scope_id = any (${compared}::integer[])
+        group by 1, 2, 3
+      )
+      select scope_id, part, external_id, stored.traces as stored, control.traces as control
+      from stored full join control using (scope_id, part, external_id)
+      where coalesce(stored.traces, 0) <> coalesce(control.traces, 0)
+      order by scope_id, part, external_id
+    `.execute(db);
+    return {
+      compared,
+      passed: asked.scopeIds.filter((id) => !compared.includes(id)),
+      differences: rows.map((row) => {
+        const { start, end } = parts[row.part - 1] as Interval;
+        const { scope_id: scopeId, external_id: externalId, stored, control } = row;
+        return { scopeId, externalId, start, end, storedTraces: stored, controlTraces: control };
+      }),
+    };
+  });
+}
+
+interface DifferenceRow {
+  readonly scope_id: number;
+  readonly part: number;
+  readonly external_id: string;
+  readonly stored: number | null;
+  readonly control: number | null;
+}
+
+/** A settled day on which a grouping's sum is not the workspace's. */
+export interface GroupingDifference extends TotalDifference {
+  /** The day scope by workspace, beside the grouping's own. */
+  readonly totalScopeId: number;
+}
+
+/**
+ * Settled days of a source on which the sum by project, user or key is not that by workspace; `compared` counts the
+ * day x scope pairs held against each other.
+ */
+export async function compareGroupings(
+  store: Store,
+  { sourceId, range }: { sourceId: number; range: Interval },
+): Promise<{ compared: number; differences: GroupingDifference[] }> {
+  return store.transaction(async ({ client }) => {
+    const { rows } = await client.query(
+      `WITH pair AS (
+         SELECT g.scope_id, w.scope_id AS total_scope_id
+         FROM usage.scope g
+         JOIN usage.scope w
+           ON w.source_id = g.source_id AND w.kind = g.kind AND w.trace_tier = g.trace_tier
+          AND w.workspace_id = g.workspace_id AND w.stride = 'day' AND w.group_by = 'workspace'
+         WHERE g.source_id = $1 AND g.stride = 'day' AND g.group_by <> 'workspace'
+       ), day AS (
+         SELECT pair.*, d::date AS usage_date
+         FROM pair
+         JOIN usage.coverage a ON a.scope_id = pair.scope_id AND a.settled
+         JOIN usage.coverage b
+           ON b.scope_id = pair.total_scope_id AND b.settled
+          AND b.period_start < a.period_end AND b.period_end > a.period_start
+         CROSS JOIN LATERAL generate_series(
+           greatest(a.period_start, b.period_start, $2) AT TIME ZONE 'UTC',
+           least(a.period_end, b.period_end, $3) AT TIME ZONE 'UTC' - interval '1 day', interval '1 day'
+         ) d
+       ), total AS (
+         SELECT x.scope_id, r.bucket_start AS usage_date, sum(r.traces)::bigint AS traces
+         FROM usage.scope s
+         JOIN usage.series x USING (scope_id)
+         JOIN usage.dated_record r USING (series_id)
+         WHERE s.source_id = $1 AND s.stride = 'day'
+           AND r.bucket_start >= ($2::timestamptz AT TIME ZONE 'UTC')::date
+           AND r.bucket_start < ($3::timestamptz AT TIME ZONE 'UTC')::date
+         GROUP BY 1, 2
+       ), held AS (
+         SELECT day.*, coalesce(g.traces, 0) AS stored, coalesce(w.traces, 0) AS control
+         FROM day
+         LEFT JOIN total g ON g.scope_id = day.scope_id AND g.usage_date = day.usage_date
+         LEFT JOIN total w ON w.scope_id = day.total_scope_id AND w.usage_date = day.usage_date
+       )
+       SELECT (SELECT count(*)::integer FROM held) AS compared, h.scope_id, h.total_scope_id, h.stored, h.control,
+              h.usage_date::timestamp AT TIME ZONE 'UTC' AS start,
+              (h.usage_date + 1)::timestamp AT TIME ZONE 'UTC' AS "end"
+       FROM (SELECT 1) one LEFT JOIN held h ON h.stored <> h.control
+       ORDER BY h.scope_id, h.usage_date`,
+      [sourceId, new Date(range.start).toISOString(), new Date(range.end).toISOString()],
+    );
+    return {
+      compared: rows[0].compared,
+      differences: rows
+        .filter((row) => row.scope_id !== null)
+        .map((row) => ({
+          scopeId: row.scope_id,
+          totalScopeId: row.total_scope_id,
+          externalId: "",
+          start: row.start.getTime(),
+          end: row.end.getTime(),
+          storedTraces: row.stored,
+          controlTraces: row.control,
+        })),
+    };
+  });
+}
+
+/** Stored traces of one scope on single days, in the order asked for; null where nothing is stored. */
+export async function storedOnDays(
+  db: Database,
+  scopeId: number,
+  days: readonly { externalId: string; start: number }[],
+): Promise<(number | null)[]> {
+  const { rows } = await sql<{ traces: number | null }>`
+    select r.traces
+    from unnest(${days.map((day) => day.externalId)}::text[], ${days.map((day) => new Date(day.start))}::timestamptz[])
+      with ordinality d (external_id, start, n)
+    left join (
+      select e.external_id, r.bucket_start, r.traces
+      from usage.series x join usage.entity e using (entity_id) join usage.dated_record r using (series_id)
+      where x.scope_id = ${scopeId}
+    ) r on r.external_id = d.external_id and r.bucket_start = (d.start at time zone 'UTC')::date
+    order by d.n
+  `.execute(db);
+  return rows.map((row) => row.traces);
+}

@@ -1,0 +1,177 @@
+import { sql } from "kysely";
+import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import type { Stride } from "../../domain/time/stride.ts";
+import type { Interval, Window } from "../../domain/time/window.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import type { Database, Transaction } from "../db/database.ts";
+import { stageOf } from "./export-stage.ts";
+
+type DifferenceKind =
+  | "missing_in_store"
+  | "missing_in_export"
+  | "traces_differ"
+  | "name_differs"
+  | "bucket_end_differs";
+
+/** A difference that is not resolved. */
+export interface Difference {
+  readonly scopeId: number;
+  readonly groupBy: GroupBy;
+  readonly stride: Stride;
+  /** The platform's ids; the dimension's is empty for none. */
+  readonly workspaceId: string;
+  readonly externalId: string;
+  /** Epoch milliseconds. */
+  readonly bucketStart: number;
+  readonly kind: DifferenceKind;
+  readonly state: "open" | "platform_disagrees";
+  readonly storedTraces: number | null;
+  readonly exportTraces: number | null;
+  /** The export's name, or end of the bucket, where that is what differs. */
+  readonly exportSays: string | null;
+}
+
+/** What became of differences when an export was held against the store. */
+export interface KeptDifferences {
+  readonly open: number;
+  readonly platformDisagrees: number;
+  /** Gone since their window was fetched again; gone by themselves. */
+  readonly repaired: number;
+  readonly closed: number;
+}
+
+/** Whether what is stored of a difference's bucket was asked for after the export that it was last seen in. */
+const FETCHED_SINCE = `EXISTS (
+  SELECT FROM usage.coverage c
+  WHERE c.scope_id = d.scope_id AND c.period_start <= d.bucket_start AND c.period_end > d.bucket_start
+    -- By number, and by time as well: a joined fragment has the newest number of its parts, and the oldest time.
+    AND c.fetch_number > d.fetch_number AND c.fetched_at >= d.fetched_at)`;
+
+/**
+ * Keeps what was found, and ends what was not found again.
+ *
+ * A difference is open until its window was fetched again. Then it is either gone, and `repaired`; or the export says what it
+ * said before, with the JSON in between asked anew: the platform's two answers differ, which no further request mends, so it is
+ * `platform_disagrees` until one of its numbers changes. An export that says something else by now is moving: it stays open.
+ */
+export async function keepDifferences(
+  { client }: Transaction,
+  given: { window: Window; stamp: FetchStamp; scopeIds: readonly number[]; whole: boolean },
+): Promise<KeptDifferences> {
+  const { window, stamp, scopeIds, whole } = given;
+  const { rows: staged, bucketType } = stageOf(window.stride);
+  const bucket = bucketType === "date" ? "(d.bucket_start AT TIME ZONE 'UTC')::date" : "d.bucket_start";
+  const { rows: ended } = await client.query<{ state: string }>(
+    `UPDATE usage.reconciliation_difference d
+     SET state = CASE WHEN d.state = 'open' AND ${FETCHED_SINCE} THEN 'repaired' ELSE 'closed' END, closed_at = now()
+     WHERE d.state IN ('open', 'platform_disagrees') AND d.scope_id = ANY ($1::integer[])
+       AND d.bucket_start >= $2 AND d.bucket_start < $3 AND d.fetch_number < $4
+       AND NOT EXISTS (
+         SELECT FROM pg_temp.usage_export_found f
+         WHERE f.scope_id = d.scope_id AND f.external_id = d.external_id AND f.bucket_start = d.bucket_start
+       )
+       -- Where the export may lack its end, only a row that is in it shows that a difference is gone.
+       AND ($5 OR EXISTS (
+         SELECT FROM pg_temp.usage_export_keyed k JOIN ${staged} r ON r.series_id = k.key
+         WHERE k.scope_id = d.scope_id AND k.external_id = d.external_id AND r.bucket_start = ${bucket}
+       ))
+     RETURNING d.state`,
+    [
+      scopeIds,
+      new Date(window.start).toISOString(),
+      new Date(window.end).toISOString(),
+      stamp.fetchNumber,
+      whole,
+    ],
+  );
+  const { rows: kept } = await client.query<{ state: string; differences: number }>(
+    `WITH kept AS (
+       INSERT INTO usage.reconciliation_difference AS d
+         (scope_id, external_id, bucket_start, kind, stored_traces, export_traces, export_says, fetch_number, fetched_at)
+       SELECT f.*, $1, $2 FROM pg_temp.usage_export_found f ORDER BY f.scope_id, f.bucket_start, f.external_id
+       ON CONFLICT (scope_id, bucket_start, external_id) DO UPDATE
+       SET kind = excluded.kind, stored_traces = excluded.stored_traces, export_traces = excluded.export_traces,
+           export_says = excluded.export_says, fetch_number = excluded.fetch_number, fetched_at = excluded.fetched_at,
+           closed_at = NULL,
+           state = CASE
+             WHEN (d.export_traces, d.export_says) IS DISTINCT FROM (excluded.export_traces, excluded.export_says) THEN 'open'
+             WHEN d.state = 'platform_disagrees' AND d.kind = excluded.kind
+               AND d.stored_traces IS NOT DISTINCT FROM excluded.stored_traces THEN 'platform_disagrees'
+             WHEN d.state = 'open' AND ${FETCHED_SINCE} THEN 'platform_disagrees'
+             ELSE 'open'
+           END,
+           found_at = CASE WHEN d.state IN ('open', 'platform_disagrees') THEN d.found_at ELSE now() END
+       WHERE d.fetch_number < excluded.fetch_number
+       RETURNING state
+     )
+     SELECT state, count(*) AS differences FROM kept GROUP BY state`,
+    [stamp.fetchNumber, new Date(stamp.fetchedAt).toISOString()],
+  );
+  const count = (state: string) => kept.find((row) => row.state === state)?.differences ?? 0;
+  const repaired = ended.filter(({ state }) => state === "repaired").length;
+  return {
+    open: count("open"),
+    platformDisagrees: count("platform_disagrees"),
+    repaired,
+    closed: ended.length - repaired,
+  };
+}
+
+interface Asked {
+  readonly scopeIds: readonly number[];
+  readonly range: Interval;
+}
+
+/** Buckets of scopes with an open difference, each once, in order; epoch milliseconds. */
+export async function openBuckets(
+  db: Database,
+  { scopeIds, range }: Asked,
+): Promise<{ scopeId: number; bucketStart: number; differences: number }[]> {
+  const rows = await db
+    .selectFrom("reconciliation_difference")
+    .select(["scope_id", "bucket_start", sql<number>`count(*)`.as("differences")])
+    .where("state", "=", "open")
+    .where(sql<boolean>`scope_id = any (${[...scopeIds]}::integer[])`)
+    .where("bucket_start", ">=", new Date(range.start))
+    .where("bucket_start", "<", new Date(range.end))
+    .groupBy(["scope_id", "bucket_start"])
+    .orderBy("scope_id")
+    .orderBy("bucket_start")
+    .execute();
+  return rows.map(({ scope_id, bucket_start, differences }) => ({
+    scopeId: scope_id,
+    bucketStart: bucket_start.getTime(),
+    differences,
+  }));
+}
+
+/** Differences that are not resolved, the first `most` of them in order of grouping, workspace, time and id, and how many there are. */
+export async function unresolvedDifferences(
+  db: Database,
+  { scopeIds, range, most }: Asked & { most: number },
+): Promise<{ open: number; platformDisagrees: number; first: Difference[] }> {
+  const unresolved = sql`
+    from usage.reconciliation_difference d
+    where d.state in ('open', 'platform_disagrees') and d.scope_id = any (${[...scopeIds]}::integer[])
+      and d.bucket_start >= ${new Date(range.start)} and d.bucket_start < ${new Date(range.end)}`;
+  const counted = await sql<{ state: string; differences: number }>`
+    select d.state, count(*) as differences ${unresolved} group by d.state
+  `.execute(db);
+  const { rows: first } = await sql<Omit<Difference, "bucketStart"> & { bucket_start: Date }>`
+    select d.scope_id as "scopeId", c.group_by as "groupBy", c.stride, w.external_id as "workspaceId",
+           d.external_id as "externalId", d.bucket_start, d.kind, d.state, d.stored_traces as "storedTraces",
+           d.export_traces as "exportTraces", d.export_says as "exportSays"
+    from (select * ${unresolved}) d
+    join usage.scope c using (scope_id)
+    join usage.entity w on w.entity_id = c.workspace_id
+    order by array_position(array['workspace', 'project', 'user', 'api_key'], c.group_by), w.external_id,
+             d.bucket_start, d.external_id
+    limit ${most}
+  `.execute(db);
+  const count = (state: string) => counted.rows.find((row) => row.state === state)?.differences ?? 0;
+  return {
+    open: count("open"),
+    platformDisagrees: count("platform_disagrees"),
+    first: first.map(({ bucket_start, ...row }) => ({ ...row, bucketStart: bucket_start.getTime() })),
+  };
+}

@@ -1,0 +1,217 @@
+import { HOUR_MS } from "../../domain/time/stride.ts";
+import type { Window } from "../../domain/time/window.ts";
+import type { ExportRow } from "../../domain/usage/export.ts";
+import { ExportKeys, type ExportNotes } from "../../domain/usage/export-keys.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import { copyBatches, copyText } from "../db/copy.ts";
+import type { Transaction } from "../db/database.ts";
+
+/** An export on its way into the stage. */
+export interface StagedExport {
+  readonly sourceId: number;
+  readonly groupBy: GroupBy;
+  readonly window: Window;
+  /** Scope of each workspace, by its index. */
+  readonly workspaceIds: readonly string[];
+  readonly scopeIds: readonly number[];
+  /** Whether names may be looked at: never e-mail addresses where `USAGE_USER_EMAIL` does not keep them. */
+  readonly withNames: boolean;
+  /** All rows from the first on, at each call. */
+  readonly rows: () => AsyncIterable<readonly ExportRow[]>;
+}
+
+/** What was staged, and what of it needs a closer look. */
+export interface Stage {
+  readonly rows: number;
+  readonly traces: number;
+  /** Rows of one key may have to be added up. */
+  readonly isFolded: boolean;
+  /** Keys with several names, and buckets with an end that is not theirs, stand in tables of their own. */
+  readonly hasMoreNames: boolean;
+  readonly hasEnds: boolean;
+  named(): Set<number>;
+}
+
+/** Where the rows of a stride are staged: in the type of the table that they are held against. */
+export function stageOf(stride: Window["stride"]): { rows: string; bucketType: "timestamptz" | "date" } {
+  return stride === "hour"
+    ? { rows: "pg_temp.usage_export_hourly", bucketType: "timestamptz" }
+    : { rows: "pg_temp.usage_export_dated", bucketType: "date" };
+}
+
+/** Kept for the session and emptied at commit: a table per export would swell the catalogue. */
+const temporary = (table: string, columns: string) =>
+  `CREATE TEMPORARY TABLE IF NOT EXISTS ${table.replace("pg_temp.", "")} (${columns}) ON COMMIT DELETE ROWS;`;
+const CREATE_KEYS =
+  temporary(
+    "usage_export_keyed",
+    "key integer, scope_id integer, external_id text, series_id integer, name text, name_bucket timestamptz",
+  ) +
+  temporary(
+    "usage_export_found",
+    "scope_id integer, external_id text, bucket_start timestamptz, kind text, stored_traces bigint, export_traces bigint, export_says text",
+  );
+const CREATE_MANY = temporary(
+  "usage_export_many",
+  "key integer, scope_id integer, external_id text, name text, name_hour bigint",
+);
+const CREATE_NOTES =
+  temporary("usage_export_name", "key integer, name text, name_bucket timestamptz") +
+  temporary("usage_export_end", "key integer, bucket_start timestamptz, bucket_end timestamptz");
+
+/** An export of more rows than this goes through COPY. */
+const FEW = 1_000;
+/** From so many rows on, a plan needs their statistics. */
+const LARGE = 10_000;
+
+/**
+ * Streams an export into temporary tables: rows as numbers, keys and names once each. Memory does not grow with the export.
+ * Throws `ExportFlaw`, and what reading the rows throws; then the transaction is to be rolled back.
+ */
+export async function stageExport({ client }: Transaction, staged: StagedExport): Promise<Stage> {
+  const { window, groupBy, workspaceIds, withNames } = staged;
+  const { rows: table, bucketType } = stageOf(window.stride);
+  await client.query(
+    CREATE_KEYS + temporary(table, `series_id integer, bucket_start ${bucketType}, traces bigint`),
+  );
+  const keys = new ExportKeys({ window, groupBy, workspaceIds, withNames });
+  const batches = staged.rows()[Symbol.asyncIterator]();
+  let [hasMoreNames, hasEnds] = [false, false];
+  try {
+    const { ahead, isAll } = await readAhead(batches);
+    let isDone = isAll;
+    const untilFull = async function* () {
+      while (!keys.isFull) {
+        const next = ahead.length > 0 ? { done: false, value: ahead.shift() } : await batches.next();
+        isDone = next.done === true;
+        if (next.value === undefined) return;
+        yield keys.keyed(next.value);
+      }
+    };
+    const few = isAll ? toColumns(keys, ahead) : undefined;
+    do {
+      if (few === undefined) await copyBatches(client, { table, bucketType, batches: untilFull() });
+      const notes = keys.take();
+      hasMoreNames ||= notes.moreNames.length > 0;
+      hasEnds ||= notes.ends.length > 0;
+      await writeKeys(client, staged, { notes, few });
+      if (notes.moreNames.length + notes.ends.length > 0) await writeNotes(client, notes);
+    } while (!isDone);
+  } finally {
+    await batches.return?.();
+  }
+  keys.finish();
+  if (keys.rows >= LARGE) await client.query(`ANALYZE ${table}; ANALYZE pg_temp.usage_export_keyed`);
+  return {
+    rows: keys.rows,
+    traces: keys.traces,
+    isFolded: !keys.isAscending,
+    hasMoreNames,
+    hasEnds,
+    named: () => keys.named(),
+  };
+}
+
+/** The first batches, until it is known whether the export is a small one. */
+async function readAhead(
+  batches: AsyncIterator<readonly ExportRow[]>,
+): Promise<{ ahead: (readonly ExportRow[])[]; isAll: boolean }> {
+  const ahead: (readonly ExportRow[])[] = [];
+  for (let rows = 0; rows <= FEW; ) {
+    const next = await batches.next();
+    if (next.done === true) return { ahead, isAll: true };
+    ahead.push(next.value);
+    rows += next.value.length;
+  }
+  return { ahead, isAll: false };
+}
+
+/** Rows as arrays, one for each of their columns: key, hour, traces. */
+type Columns = readonly [number[], number[], number[]];
+
+function toColumns(keys: ExportKeys, batches: readonly (readonly ExportRow[])[]): Columns {
+  const columns: Columns = [[], [], []];
+  for (const batch of batches) {
+    for (const { seriesId, bucketHour, traces } of keys.keyed(batch)) {
+      columns[0].push(seriesId);
+      columns[1].push(bucketHour);
+      columns[2].push(traces);
+    }
+  }
+  return columns;
+}
+
+/**
+ * `from` gives key, scope_id, external_id, name and name_hour; `$1` source, `$2` dimension. By `= any`, not by a join alone: see
+ * findEntities in entities.ts.
+ */
+const ENTER_KEYS = (from: string, ids: string) => `
+  INSERT INTO pg_temp.usage_export_keyed (key, scope_id, external_id, series_id, name, name_bucket)
+  SELECT k.key, k.scope_id, k.external_id, s.series_id, k.name, to_timestamp(k.name_hour * 3600)
+  FROM ${from}
+  LEFT JOIN (
+    SELECT entity_id, external_id FROM usage.entity WHERE source_id = $1 AND dimension = $2 ${ids}
+  ) e ON e.external_id = k.external_id
+  LEFT JOIN usage.series s ON s.scope_id = k.scope_id AND s.entity_id = e.entity_id`;
+
+async function writeKeys(
+  client: Transaction["client"],
+  { sourceId, groupBy, scopeIds, window }: StagedExport,
+  { notes, few }: { notes: ExportNotes; few: Columns | undefined },
+): Promise<void> {
+  const { first, ids, workspaces, names, nameHours } = notes;
+  if (ids.length === 0) return;
+  const scopeOf = (i: number) => scopeIds[workspaces[i] as number] as number;
+  if (few !== undefined) {
+    const { rows: table, bucketType } = stageOf(window.stride);
+    const bucket =
+      bucketType === "date" ? "'1970-01-01'::date + (hour / 24)::integer" : "to_timestamp(hour * 3600)";
+    // Rows and keys of a small export in one statement: a COPY alone takes three trips.
+    await client.query(
+      `WITH few AS (
+         INSERT INTO ${table} (series_id, bucket_start, traces)
+         SELECT key, ${bucket}, traces FROM unnest($8::integer[], $9::bigint[], $10::bigint[]) r (key, hour, traces)
+       )
+       ${ENTER_KEYS(
+         "unnest($3::integer[], $4::integer[], $5::text[], $6::text[], $7::bigint[]) k (key, scope_id, external_id, name, name_hour)",
+         "AND external_id = ANY ($5::text[])",
+       )}`,
+      [
+        sourceId,
+        groupBy,
+        ids.map((_, i) => first + i),
+        ids.map((_, i) => scopeOf(i)),
+        ids,
+        names.map((name) => name ?? null),
+        [...nameHours.subarray(0, ids.length)],
+        ...few,
+      ],
+    );
+    return;
+  }
+  await client.query(CREATE_MANY);
+  await copyText(client, {
+    into: "pg_temp.usage_export_many",
+    lines: (function* () {
+      for (let i = 0; i < ids.length; i++) {
+        yield [first + i, scopeOf(i), ids[i] as string, names[i] ?? null, nameHours[i] as number];
+      }
+    })(),
+  });
+  await client.query("ANALYZE pg_temp.usage_export_many");
+  await client.query(ENTER_KEYS("pg_temp.usage_export_many k", ""), [sourceId, groupBy]);
+  await client.query("TRUNCATE pg_temp.usage_export_many");
+}
+
+async function writeNotes(client: Transaction["client"], { moreNames, ends }: ExportNotes): Promise<void> {
+  await client.query(CREATE_NOTES);
+  const toInstant = (bucketHour: number) => new Date(bucketHour * HOUR_MS).toISOString();
+  await copyText(client, {
+    into: "pg_temp.usage_export_name",
+    lines: moreNames.map(({ key, name, bucketHour }) => [key, name, toInstant(bucketHour)]),
+  });
+  await copyText(client, {
+    into: "pg_temp.usage_export_end",
+    lines: ends.map(({ key, bucketHour, end }) => [key, toInstant(bucketHour), new Date(end).toISOString()]),
+  });
+}

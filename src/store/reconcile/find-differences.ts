@@ -1,0 +1,114 @@
+import type { Window } from "../../domain/time/window.ts";
+import type { Transaction } from "../db/database.ts";
+import { type Stage, stageOf } from "./export-stage.ts";
+
+interface Compared {
+  readonly window: Window;
+  readonly scopeIds: readonly number[];
+  /** False where nothing proves the end of the export: then no row may be called missing in it. */
+  readonly whole: boolean;
+  readonly stage: Stage;
+}
+
+/**
+ * Holds the stage against what is stored, by key, and leaves what differs in pg_temp.usage_export_found: one row a scope, bucket
+ * and id. Absent and 0 are the same. Of several things that are wrong with one key the first of this order is kept: its count,
+ * the bucket's end, the name.
+ */
+export async function findDifferences(
+  { client }: Transaction,
+  compared: Compared,
+): Promise<{ compared: number; found: number }> {
+  const { window, scopeIds, whole, stage } = compared;
+  const sql = statements(window.stride, stage);
+  const within = [scopeIds, new Date(window.start).toISOString(), new Date(window.end).toISOString(), whole];
+  const { rows } = await client.query<{ stored: number; found: number; unstored: number }>(
+    sql.counts,
+    within,
+  );
+  const { stored = 0, found = 0, unstored = 0 } = rows[0] ?? {};
+  // Ends before names: what was found first of a key stands.
+  const ends = stage.hasEnds ? await client.query(sql.ends, [scopeIds]) : undefined;
+  const names = await client.query(sql.names, [scopeIds]);
+  return { compared: stored + unstored, found: found + (ends?.rowCount ?? 0) + (names.rowCount ?? 0) };
+}
+
+function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage) {
+  const { rows, bucketType } = stageOf(stride);
+  const isDate = bucketType === "date";
+  const records = isDate ? "usage.dated_record" : "usage.hourly_record";
+  const bucket = (instant: string) =>
+    isDate ? `(${instant}::timestamptz AT TIME ZONE 'UTC')::date` : `${instant}::timestamptz`;
+  const instant = (column: string) => (isDate ? `${column}::timestamp AT TIME ZONE 'UTC'` : column);
+  const stored = `
+    SELECT r.series_id, r.bucket_start, r.traces
+    FROM usage.series s JOIN ${records} r USING (series_id)
+    WHERE s.scope_id = ANY ($1::integer[]) AND r.bucket_start >= ${bucket("$2")} AND r.bucket_start < ${bucket("$3")}`;
+  // An id that is not stored has no series: its key's number stands for one, below zero.
+  const exported = isFolded
+    ? `SELECT coalesce(k.series_id, -k.first_key) AS series_id, r.bucket_start, sum(r.traces)::bigint AS traces
+       FROM ${rows} r
+       JOIN (
+         SELECT key, scope_id, series_id, min(key) OVER (PARTITION BY scope_id, external_id) AS first_key
+         FROM pg_temp.usage_export_keyed
+       ) k ON k.key = r.series_id
+       WHERE k.scope_id = ANY ($1::integer[])
+       GROUP BY 1, 2`
+    : `SELECT coalesce(k.series_id, -k.key) AS series_id, r.bucket_start, r.traces
+       FROM ${rows} r JOIN pg_temp.usage_export_keyed k ON k.key = r.series_id
+       WHERE k.scope_id = ANY ($1::integer[])`;
+  const notFound = (from: string) => `NOT EXISTS (
+    SELECT FROM pg_temp.usage_export_found f
+    WHERE f.scope_id = k.scope_id AND f.external_id = k.external_id AND f.bucket_start = ${from}.bucket_start)`;
+  const columns = "(scope_id, external_id, bucket_start, kind, stored_traces, export_traces, export_says)";
+  return {
+    counts: `
+      WITH exported AS (${exported}), stored AS (${stored}), stored_keys AS (${stored}), differing AS (
+        SELECT series_id, bucket_start, stored.traces AS stored, exported.traces AS exported
+        FROM stored FULL JOIN exported USING (series_id, bucket_start)
+        WHERE coalesce(stored.traces, 0) <> coalesce(exported.traces, 0)
+          AND ($4::boolean OR exported.traces IS NOT NULL)
+      ), found AS (
+      INSERT INTO pg_temp.usage_export_found ${columns}
+      SELECT coalesce(s.scope_id, k.scope_id), coalesce(e.external_id, k.external_id), ${instant("d.bucket_start")},
+             CASE WHEN d.stored IS NULL THEN 'missing_in_store' WHEN d.exported IS NULL THEN 'missing_in_export'
+                  ELSE 'traces_differ' END,
+             d.stored, d.exported, NULL
+      FROM differing d
+      LEFT JOIN usage.series s ON s.series_id = d.series_id
+      LEFT JOIN usage.entity e ON e.entity_id = s.entity_id
+      LEFT JOIN pg_temp.usage_export_keyed k ON k.key = -d.series_id
+      RETURNING kind
+      )
+      SELECT (SELECT count(*) FROM stored_keys) AS stored, count(*) AS found,
+             count(*) FILTER (WHERE kind = 'missing_in_store') AS unstored
+      FROM found`,
+    ends: `
+      INSERT INTO pg_temp.usage_export_found ${columns}
+      SELECT DISTINCT ON (k.scope_id, k.external_id, n.bucket_start)
+             k.scope_id, k.external_id, n.bucket_start, 'bucket_end_differs', r.traces, r.traces,
+             to_char(n.bucket_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+      FROM pg_temp.usage_export_end n
+      JOIN pg_temp.usage_export_keyed k USING (key)
+      LEFT JOIN ${records} r ON r.series_id = k.series_id AND r.bucket_start = ${bucket("n.bucket_start")}
+      WHERE k.scope_id = ANY ($1::integer[]) AND ${notFound("n")}
+      ORDER BY 1, 2, 3, n.bucket_end`,
+    // The latest bucket that carries an unknown name: one row a scope and id.
+    names: `
+      INSERT INTO pg_temp.usage_export_found ${columns}
+      SELECT DISTINCT ON (k.scope_id, k.external_id)
+             k.scope_id, k.external_id, n.bucket_start, 'name_differs', r.traces, r.traces, n.name
+      FROM (
+        SELECT key, name, name_bucket AS bucket_start FROM pg_temp.usage_export_keyed WHERE name IS NOT NULL
+        ${hasMoreNames ? "UNION ALL SELECT key, name, name_bucket FROM pg_temp.usage_export_name" : ""}
+      ) n
+      JOIN pg_temp.usage_export_keyed k USING (key)
+      JOIN usage.series s USING (series_id)
+      LEFT JOIN ${records} r ON r.series_id = k.series_id AND r.bucket_start = ${bucket("n.bucket_start")}
+      WHERE k.scope_id = ANY ($1::integer[]) AND ${notFound("n")} AND NOT EXISTS (
+        SELECT FROM usage.entity_name known
+        WHERE known.entity_id = s.entity_id AND md5(known.name) = md5(n.name)
+      )
+      ORDER BY 1, 2, n.bucket_start DESC, n.name`,
+  };
+}

@@ -1,0 +1,93 @@
+import { sql } from "kysely";
+import type { Database } from "../db/database.ts";
+
+export type AlertKind = "difference" | "control_total" | "settled_changed" | "stale" | "refused";
+
+interface Found {
+  readonly count: number;
+  /** When the newest was found, epoch milliseconds; 0 where there is none. */
+  readonly newest: number;
+}
+
+/** What is wrong with a source now. */
+export interface AlertFacts {
+  /** Counts on which the platform's JSON and export differ when asked twice. */
+  readonly differences: Found;
+  /** Totals that are not the sum of their days when asked twice. */
+  readonly controlTotals: Found;
+  /** Restatements of the last day that the webhook was not told of, and the newest there is (0: none). */
+  readonly settledChanges: number;
+  readonly newestRestatement: number;
+  readonly changedLately: boolean;
+  /** Seconds since anything was loaded, or since the source is known where nothing ever was. */
+  readonly quietSeconds: number;
+  readonly isRefused: boolean;
+}
+
+export async function alertFacts(db: Database, sourceId: number): Promise<AlertFacts> {
+  const { rows } = await sql<AlertFacts>`
+    with told as (
+      select coalesce(max(newest), 0) as newest from usage.alert
+      where source_id = ${sourceId} and kind = 'settled_changed'
+    ), restated as (
+      select count(*) filter (where r.restatement_id > told.newest) as untold, max(r.restatement_id) as newest,
+             count(*) as lately
+      from told
+      left join (
+        select r.restatement_id
+        from usage.restatement r join usage.series x using (series_id) join usage.scope c using (scope_id)
+        where c.source_id = ${sourceId} and r.restated_at > now() - interval '1 day'
+      ) r on true
+    )
+    select
+      (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
+       from usage.reconciliation_difference d join usage.scope c using (scope_id)
+       where c.source_id = s.source_id and d.state = 'platform_disagrees') as differences,
+      (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
+       from usage.control_difference d join usage.scope c using (scope_id)
+       where c.source_id = s.source_id and d.state = 'platform_disagrees') as "controlTotals",
+      r.untold::integer as "settledChanges", coalesce(r.newest, 0)::bigint as "newestRestatement",
+      r.newest is not null as "changedLately",
+      extract(epoch from now() - coalesce(
+        (select max(v.fetched_at) from usage.coverage v join usage.scope c using (scope_id) where c.source_id = s.source_id),
+        s.created_at
+      ))::integer as "quietSeconds",
+      s.refused_at is not null as "isRefused"
+    from usage.source s cross join restated r
+    where s.source_id = ${sourceId}
+  `.execute(db);
+  return rows[0] as AlertFacts;
+}
+
+export interface ToldAlert {
+  readonly kind: AlertKind;
+  readonly told: number;
+  readonly newest: number;
+}
+
+/** Alerts of a source that were told and are not cleared. */
+export async function toldAlerts(db: Database, sourceId: number): Promise<ToldAlert[]> {
+  const rows = await db
+    .selectFrom("alert")
+    .select(["kind", "told", "newest"])
+    .where("source_id", "=", sourceId)
+    .where("cleared_at", "is", null)
+    .execute();
+  return rows.map((row) => ({ kind: row.kind as AlertKind, told: row.told, newest: row.newest }));
+}
+
+/** Keeps what the webhook was told. */
+export async function noteTold(
+  db: Database,
+  alerts: readonly { sourceId: number; kind: AlertKind; told: number; newest: number; isOver: boolean }[],
+): Promise<void> {
+  for (const { sourceId, kind, told, newest, isOver } of alerts) {
+    await sql`
+      insert into usage.alert as a (source_id, kind, told, newest, since, told_at, cleared_at)
+      values (${sourceId}, ${kind}, ${told}, ${newest}, now(), now(), ${isOver ? sql`now()` : null})
+      on conflict (source_id, kind) do update
+      set told = excluded.told, newest = excluded.newest, told_at = now(), cleared_at = excluded.cleared_at,
+          since = case when a.cleared_at is null then a.since else now() end
+    `.execute(db);
+  }
+}

@@ -1,0 +1,244 @@
+import { sql } from "kysely";
+import type { Interval } from "../../domain/time/window.ts";
+import type { Database } from "../db/database.ts";
+import { pendingMigrations } from "../db/migrate.ts";
+
+/** Reading queries for people and pages: they change nothing. Instants are ISO texts in UTC. */
+
+export interface CoverageLine {
+  readonly source: string;
+  readonly groupBy: string;
+  readonly stride: string;
+  readonly status: string;
+  /** Day x workspace. */
+  readonly days: number;
+  /** Those of them that are over: today's figure may yet come. */
+  readonly endedDays: number;
+  readonly firstDay: string;
+  readonly lastDay: string;
+}
+
+/** Days x workspaces by status, from `reporting.usage_coverage_daily`. */
+export async function coverageLines(db: Database, range?: Interval): Promise<CoverageLine[]> {
+  const from = range === undefined ? null : new Date(range.start);
+  const to = range === undefined ? null : new Date(range.end);
+  const { rows } = await sql<CoverageLine>`
+    select source_id as source, group_by as "groupBy", stride, status, count(*)::integer as days,
+           count(*) filter (where usage_date < (now() at time zone 'UTC')::date)::integer as "endedDays",
+           min(usage_date)::text as "firstDay", max(usage_date)::text as "lastDay"
+    from reporting.usage_coverage_daily
+    where (${from}::timestamptz is null or usage_date >= (${from}::timestamptz at time zone 'UTC')::date)
+      and (${to}::timestamptz is null or usage_date < ((${to}::timestamptz - interval '1 microsecond') at time zone 'UTC')::date + 1)
+    group by 1, 2, 3, 4
+    order by 1, array_position(array['workspace', 'project', 'user', 'api_key'], group_by),
+             array_position(array['day', 'hour'], stride),
+             array_position(array['not_available', 'failed', 'missing', 'unverified', 'provisional', 'empty', 'ok'], status)
+  `.execute(db);
+  return rows;
+}
+
+export interface SourceStatus {
+  readonly source: string;
+  readonly baseUrl: string;
+  readonly organizationId: string | null;
+  readonly dataStart: string;
+  readonly workspaces: number;
+  readonly refused: string | null;
+  readonly freshness: readonly {
+    groupBy: string;
+    stride: string;
+    loadedUntil: string;
+    settledUntil: string | null;
+  }[];
+  readonly failures: readonly { state: string; code: string; parts: number; nextRetry: string }[];
+  readonly openDifferences: number;
+  /** Figures that the platform itself gives in two ways. */
+  readonly platformDisagrees: number;
+  readonly restatements: number;
+  readonly unlistedWorkspaces: readonly string[];
+}
+
+export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
+  const { rows } = await sql<SourceStatus>`
+    select s.slug as source, s.base_url as "baseUrl", s.organization_id as "organizationId",
+           s.data_start::text as "dataStart", s.refused_message as refused,
+           (select count(*)::integer from usage.workspace w join usage.entity e using (entity_id)
+            where e.source_id = s.source_id) as workspaces,
+           coalesce((
+             select json_agg(json_build_object(
+               'groupBy', f.group_by, 'stride', f.stride, 'loadedUntil', to_char(f.loaded_until at time zone 'UTC', ${ISO}),
+               'settledUntil', to_char(f.settled_until at time zone 'UTC', ${ISO})) order by f.group_by, f.stride)
+             from reporting.data_freshness f where f.source_id = s.slug
+           ), '[]') as freshness,
+           coalesce((
+             select json_agg(x) from (
+               select f.state, f.code, count(*)::integer as parts,
+                      to_char(min(f.retry_at) at time zone 'UTC', ${ISO}) as "nextRetry"
+               from usage.failure f join usage.scope c using (scope_id)
+               where c.source_id = s.source_id
+               group by f.state, f.code order by 1, 2
+             ) x
+           ), '[]') as failures,
+           (select count(*)::integer from usage.reconciliation_difference d join usage.scope c using (scope_id)
+            where c.source_id = s.source_id and d.state = 'open') as "openDifferences",
+           (select count(*)::integer from (
+              select scope_id from usage.reconciliation_difference where state = 'platform_disagrees'
+              union all
+              select scope_id from usage.control_difference where state = 'platform_disagrees'
+            ) d join usage.scope c using (scope_id) where c.source_id = s.source_id) as "platformDisagrees",
+           (select count(*)::integer from usage.restatement r join usage.series x using (series_id)
+            join usage.scope c using (scope_id) where c.source_id = s.source_id) as restatements,
+           array(select e.external_id from usage.workspace w join usage.entity e using (entity_id)
+                 where e.source_id = s.source_id and w.unlisted_since is not null and not w.is_deleted
+                 order by 1) as "unlistedWorkspaces"
+    from usage.source s
+    order by s.slug
+  `.execute(db);
+  return rows;
+}
+
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+
+export interface ListedSource {
+  readonly sourceId: number;
+  readonly source: string;
+  /** ISO day. */
+  readonly dataStart: string;
+}
+
+/** Every source that was ever opened. */
+export async function listSources(db: Database): Promise<ListedSource[]> {
+  const rows = await db
+    .selectFrom("source")
+    .select(["source_id", "slug", "data_start"])
+    .orderBy("slug")
+    .execute();
+  return rows.map((row) => ({ sourceId: row.source_id, source: row.slug, dataStart: row.data_start }));
+}
+
+/** Version of the server and whether reports can be granted, for `doctor`. */
+export async function serverFacts(
+  db: Database,
+): Promise<{ version: string; hasReaders: boolean; number: number }> {
+  const { rows } = await sql<{ version: string; number: number; hasReaders: boolean }>`
+    select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
+           (select count(*) = 2 from pg_roles where rolname in ('usage_reader', 'usage_reader_masked')) as "hasReaders"
+  `.execute(db);
+  return rows[0] as { version: string; hasReaders: boolean; number: number };
+}
+
+/** A connection that reading queries may use. */
+export type Reader = Database;
+
+/** Names of migrations that the database lacks; rejects where it does not answer. */
+export async function checkSchema(reader: Reader): Promise<string[]> {
+  return pendingMigrations(reader);
+}
+
+interface MetricFacts {
+  readonly due: readonly { source: string; state: string; slices: number }[];
+  readonly sources: readonly {
+    source: string;
+    oldestDueSeconds: number;
+    openDifferences: number;
+    refused: boolean;
+  }[];
+  /** Instants in seconds since 1970. */
+  readonly freshness: readonly {
+    source: string;
+    groupBy: string;
+    stride: string;
+    fetchedAt: number;
+    settledUntil: number | null;
+  }[];
+  readonly failures: readonly { source: string; state: string; parts: number }[];
+  readonly differences: readonly { source: string; kind: string; state: string; differences: number }[];
+  readonly reconciled: readonly { source: string; at: number }[];
+  readonly checked: readonly { source: string; at: number }[];
+  readonly settledChanges: readonly { source: string; changes: number }[];
+  readonly fetches: readonly { source: string; outcome: string; fetches: number }[];
+  /** The last probe of each source that was compared; delay in seconds, null where it was never billed whole. */
+  readonly probes: readonly {
+    source: string;
+    groupBy: string;
+    difference: number;
+    delay: number | null;
+    endedAt: number;
+  }[];
+}
+
+/** What `/metrics` shows of the store, in one statement. */
+export async function metricFacts(reader: Reader): Promise<MetricFacts> {
+  const { rows } = await sql<MetricFacts>`
+    select
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, w.state, count(*)::integer as slices
+        from usage.slice w join usage.source s using (source_id)
+        where w.state in ('waiting', 'queued') group by 1, 2
+      ) x) as due,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, s.refused_at is not null as refused,
+               coalesce((
+                 select extract(epoch from now() - min(w.created_at))::integer
+                 from usage.slice w left join usage.backfill b using (backfill_id)
+                 where w.source_id = s.source_id and w.state in ('waiting', 'queued') and b.state is distinct from 'paused'
+               ), 0) as "oldestDueSeconds",
+               (select count(*)::integer from usage.reconciliation_difference d join usage.scope c using (scope_id)
+                where c.source_id = s.source_id and d.state = 'open') as "openDifferences"
+        from usage.source s
+      ) x) as sources,
+      (select coalesce(json_agg(x), '[]') from (
+        select f.source_id as source, f.group_by as "groupBy", f.stride,
+               extract(epoch from f.fetched_at)::bigint as "fetchedAt",
+               extract(epoch from f.settled_until)::bigint as "settledUntil"
+        from reporting.data_freshness f
+      ) x) as freshness,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, f.state, count(*)::integer as parts
+        from usage.failure f join usage.scope c using (scope_id) join usage.source s using (source_id) group by 1, 2
+      ) x) as failures,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, d.kind, d.state, count(*)::integer as differences
+        from (
+          select scope_id, kind, state from usage.reconciliation_difference where state in ('open', 'platform_disagrees')
+          union all
+          select scope_id, kind, state from usage.control_difference where state = 'platform_disagrees'
+        ) d
+        join usage.scope c using (scope_id) join usage.source s using (source_id)
+        group by 1, 2, 3
+      ) x) as differences,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, extract(epoch from max(k.checked_at))::bigint as at
+        from usage.control_check k join usage.source s using (source_id)
+        where k.failures = 0 group by 1
+      ) x) as checked,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, count(r.restatement_id)::integer as changes
+        from usage.source s
+        left join usage.scope c using (source_id)
+        left join usage.series x using (scope_id)
+        left join usage.restatement r on r.series_id = x.series_id and r.restated_at > now() - interval '1 day'
+        group by 1
+      ) x) as "settledChanges",
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, extract(epoch from max(r.reconciled_at))::bigint as at
+        from usage.reconciled r join usage.scope c using (scope_id) join usage.source s using (source_id) group by 1
+      ) x) as reconciled,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, f.outcome, count(*)::integer as fetches
+        from usage.fetch f join usage.source s using (source_id)
+        where f.fetched_at > now() - interval '1 hour' group by 1, 2
+      ) x) as fetches,
+      (select coalesce(json_agg(x), '[]') from (
+        select p.source_id as source, p.group_by as "groupBy", p.difference, p.delay_ms / 1000.0 as delay,
+               extract(epoch from p.finished_at)::bigint as "endedAt"
+        from reporting.metering_probe p
+        join (
+          select source_id, max(probe_id) as probe_id from reporting.metering_probe
+          where state in ('matched', 'differs') group by 1
+        ) last using (source_id, probe_id)
+        where p.group_by is not null
+      ) x) as probes
+  `.execute(reader);
+  return rows[0] as MetricFacts;
+}

@@ -1,0 +1,70 @@
+import { sql } from "kysely";
+import type { Price } from "../../domain/price.ts";
+import type { Database } from "../db/database.ts";
+
+export interface StoredPrice extends Price {
+  readonly priceId: number;
+}
+
+/** All prices, by SKU, scope and day. */
+export async function listPrices(db: Database): Promise<StoredPrice[]> {
+  const { rows } = await sql<StoredPrice>`
+    select p.price_id as "priceId", k.name as sku, trim_scale(p.unit_price)::text as "unitPrice", p.currency,
+           to_char(p.valid_from, 'YYYY-MM-DD') as "validFrom", to_char(p.valid_to, 'YYYY-MM-DD') as "validTo",
+           s.slug as source, w.external_id as workspace
+    from usage.price p
+    join usage.sku k using (sku_id)
+    left join usage.source s on s.source_id = p.source_id
+    left join usage.entity w on w.entity_id = p.workspace_id
+    order by k.name collate "C", s.slug nulls first, w.external_id nulls first, p.valid_from
+  `.execute(db);
+  return rows;
+}
+
+/** Until the transaction ends nobody else changes prices; they can be read all the while. */
+export async function lockPrices(db: Database): Promise<void> {
+  await sql`lock table usage.price in share row exclusive mode`.execute(db);
+}
+
+/** Slugs of the sources, and the platform's ids of the workspaces that each is known to have. */
+export async function knownWorkspaces(db: Database): Promise<{ source: string; workspaces: string[] }[]> {
+  const { rows } = await sql<{ source: string; workspaces: string[] }>`
+    select s.slug as source,
+           array(
+             select e.external_id from usage.entity e join usage.workspace w using (entity_id)
+             where e.source_id = s.source_id order by 1
+           ) as workspaces
+    from usage.source s
+    order by s.slug
+  `.execute(db);
+  return rows;
+}
+
+export async function removePrices(db: Database, priceIds: readonly number[]): Promise<void> {
+  await sql`delete from usage.price where price_id = any (${priceIds}::integer[])`.execute(db);
+  await sql`delete from usage.sku k where not exists (select from usage.price p where p.sku_id = k.sku_id)`.execute(
+    db,
+  );
+}
+
+/** Enters prices whose source and workspace are known. Errors: `price_no_overlap` of the schema where two overlap. */
+export async function addPrices(db: Database, prices: readonly Price[]): Promise<void> {
+  if (prices.length === 0) return;
+  const given = JSON.stringify(prices);
+  await sql`
+    insert into usage.sku (name)
+    select distinct p ->> 'sku' from jsonb_array_elements(${given}::jsonb) p
+    on conflict on constraint sku_name_key do nothing
+  `.execute(db);
+  // Each text is cast where it lands: none passes through a float on its way.
+  await sql`
+    insert into usage.price (sku_id, source_id, workspace_id, unit_price, currency, valid_from, valid_to)
+    select k.sku_id, s.source_id, e.entity_id, (p ->> 'unitPrice')::numeric, p ->> 'currency',
+           (p ->> 'validFrom')::date, (p ->> 'validTo')::date
+    from jsonb_array_elements(${given}::jsonb) p
+    join usage.sku k on k.name = p ->> 'sku'
+    left join usage.source s on s.slug = p ->> 'source'
+    left join usage.entity e
+      on e.source_id = s.source_id and e.dimension = 'workspace' and e.external_id = p ->> 'workspace'
+  `.execute(db);
+}

@@ -1,0 +1,108 @@
+import { sql } from "kysely";
+import pg from "pg";
+import { EtlError } from "../../errors.ts";
+import type { Store } from "../db/database.ts";
+import { keyOf, timeColumnOf, type View } from "./views.ts";
+
+/** A row as Postgres writes it: texts in the order of the columns, with instants in UTC. */
+export type TextRow = readonly (string | null)[];
+
+/** Half-open, epoch milliseconds; an end that is left out is open. */
+interface OpenRange {
+  readonly from?: number;
+  readonly to?: number;
+}
+
+interface RowsWanted {
+  /** Ends what the cursor's own connection waits for, when the signal comes. */
+  readonly store: Store;
+  readonly url: string;
+  readonly view: View;
+  /** Names of columns, in the order wanted. */
+  readonly columns: readonly string[];
+  readonly range: OpenRange;
+  readonly signal: AbortSignal;
+}
+
+/** Rows fetched at once. More make it no faster; a million rows or four take the same 400 to 550 MB (CSV, Parquet). */
+const BATCH = 1000;
+/** A reader of the output may pause for so long; after that the snapshot, which holds back vacuum, is given up. */
+const LONGEST_PAUSE = "10min";
+
+const asText: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
+
+/**
+ * The rows of a view by its time and key, in batches, as they were at one instant: one cursor over a connection of its
+ * own, since those of the store give up a transaction that idles. Errors: `export_interrupted` where Postgres ends it.
+ */
+export async function* readView(wanted: RowsWanted): AsyncGenerator<TextRow[]> {
+  const { store, url, view, columns, range, signal } = wanted;
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: "usage-etl export",
+    types: asText,
+  });
+  // What fails tells of it where it is awaited.
+  client.on("error", () => {});
+  // Closing alone would leave Postgres at work on what nobody waits for.
+  const stop = () => void sql`select pg_cancel_backend(${pid})`.execute(store.db).catch(() => client.end());
+  let pid = 0;
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    await client.connect();
+    await client.query(
+      `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO';
+       SET LOCAL jit = off; SET LOCAL cursor_tuple_fraction = 1; SET LOCAL statement_timeout = 0;
+       SET LOCAL idle_in_transaction_session_timeout = '${LONGEST_PAUSE}'`,
+    );
+    const { rows: own } = await client.query<[string]>({ text: "SELECT pg_backend_pid()", rowMode: "array" });
+    pid = Number(own[0]?.[0]);
+    await client.query(`DECLARE rows NO SCROLL CURSOR FOR ${queryOf(view, columns, range)}`);
+    while (true) {
+      signal.throwIfAborted();
+      const { rows } = await client.query<string[]>({ text: `FETCH ${BATCH} FROM rows`, rowMode: "array" });
+      if (rows.length === 0) return;
+      yield rows;
+    }
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new EtlError({
+      code: "export_interrupted",
+      message: `Postgres ended the export of ${view.name}: ${cause instanceof Error ? cause.message : String(cause)}.`,
+      next: "Run it again; a shorter range takes less time.",
+      cause,
+    });
+  } finally {
+    signal.removeEventListener("abort", stop);
+    await client.end().catch(() => {});
+  }
+}
+
+/** Ends of the range off the column's grid are widened outwards, as everywhere. */
+function queryOf(view: View, columns: readonly string[], { from, to }: OpenRange): string {
+  const time = timeColumnOf(view);
+  const conditions: string[] = [];
+  if (time !== undefined) {
+    const column = pg.escapeIdentifier(time.name);
+    const instant = (epochMs: number) => `'${new Date(epochMs).toISOString()}'::timestamptz`;
+    const start = (epochMs: number, unit: string) =>
+      time.type === "date"
+        ? `date_trunc('${unit}', ${instant(epochMs)}, 'UTC')::date`
+        : `date_trunc('hour', ${instant(epochMs)}, 'UTC')`;
+    const unit = time.name === "month_start" ? "month" : "day";
+    if (from !== undefined) conditions.push(`${column} >= ${start(from, unit)}`);
+    // The last instant before the end lies in the last day wanted.
+    if (to !== undefined)
+      conditions.push(
+        time.type === "date" ? `${column} <= ${start(to - 1, "day")}` : `${column} < ${instant(to)}`,
+      );
+  }
+  const order = [...(time === undefined ? [] : [time.name]), ...keyOf(view)];
+  return [
+    `SELECT ${columns.map((name) => pg.escapeIdentifier(name)).join(", ")} FROM reporting.${pg.escapeIdentifier(view.name)}`,
+    ...(conditions.length === 0 ? [] : [`WHERE ${conditions.join(" AND ")}`]),
+    ...(order.length === 0
+      ? []
+      : [`ORDER BY ${[...new Set(order)].map((name) => pg.escapeIdentifier(name)).join(", ")}`]),
+  ].join(" ");
+}

@@ -1,0 +1,172 @@
+import { sql } from "kysely";
+import type { Slice } from "../../domain/planning/slice.ts";
+import type { Stride } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import { UsageError } from "../../errors.ts";
+import type { Database, Store } from "../db/database.ts";
+import { enterSlices } from "./slices.ts";
+
+export interface Backfill {
+  readonly backfillId: number;
+  readonly source: string;
+  readonly stride: Stride;
+  /** ISO instants, UTC. */
+  readonly from: string;
+  readonly to: string;
+  readonly groupings: readonly GroupBy[];
+  readonly workspaces: number;
+  readonly reprocess: "missing" | "all";
+  readonly state: "running" | "paused" | "cancelled" | "done";
+  readonly createdAt: string;
+  readonly finishedAt: string | null;
+  readonly total: number;
+  readonly done: number;
+  readonly failed: number;
+  readonly waiting: number;
+}
+
+/** Enters a backfill with all its slices, or none of it. One without slices is done at once. */
+export async function createBackfill(
+  store: Store,
+  wanted: {
+    sourceId: number;
+    range: Interval;
+    stride: Stride;
+    groupings: readonly GroupBy[];
+    workspaces: number;
+    reprocess: "missing" | "all";
+    slices: readonly Slice[];
+  },
+): Promise<number> {
+  return store.transaction(async ({ db }) => {
+    const { backfill_id } = await db
+      .insertInto("backfill")
+      .values({
+        source_id: wanted.sourceId,
+        stride: wanted.stride,
+        period_start: new Date(wanted.range.start),
+        period_end: new Date(wanted.range.end),
+        groupings: [...wanted.groupings],
+        workspaces: wanted.workspaces,
+        reprocess: wanted.reprocess,
+        ...(wanted.slices.length === 0 ? { state: "done", finished_at: sql<Date>`now()` } : {}),
+      })
+      .returning("backfill_id")
+      .executeTakeFirstOrThrow();
+    await enterSlices(db, { sourceId: wanted.sourceId, backfillId: backfill_id, slices: wanted.slices });
+    return backfill_id;
+  });
+}
+
+/** Backfills with their progress, counted from their slices; the newest first. */
+export async function listBackfills(db: Database, backfillId?: number): Promise<Backfill[]> {
+  const { rows } = await sql<Backfill>`
+    select b.backfill_id as "backfillId", s.slug as source, b.stride, b.groupings, b.workspaces, b.reprocess, b.state,
+           to_char(b.period_start at time zone 'UTC', ${ISO}) as "from", to_char(b.period_end at time zone 'UTC', ${ISO}) as "to",
+           to_char(b.created_at at time zone 'UTC', ${ISO}) as "createdAt",
+           to_char(b.finished_at at time zone 'UTC', ${ISO}) as "finishedAt",
+           count(w.slice_id)::integer as total,
+           count(w.slice_id) filter (where w.state = 'done')::integer as done,
+           count(w.slice_id) filter (where w.state = 'failed')::integer as failed,
+           count(w.slice_id) filter (where w.state in ('waiting', 'queued'))::integer as waiting
+    from usage.backfill b
+    join usage.source s using (source_id)
+    left join usage.slice w using (backfill_id)
+    where ${backfillId ?? null}::integer is null or b.backfill_id = ${backfillId ?? null}
+    group by b.backfill_id, s.slug
+    order by b.backfill_id desc
+  `.execute(db);
+  return rows;
+}
+
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+
+/** One backfill. Errors: `backfill_unknown`. */
+export async function backfillOf(db: Database, backfillId: number): Promise<Backfill> {
+  const [backfill] = await listBackfills(db, backfillId);
+  if (backfill !== undefined) return backfill;
+  throw new UsageError({
+    code: "backfill_unknown",
+    message: `There is no backfill ${backfillId}.`,
+    next: "`usage-etl backfill list` shows those there are.",
+  });
+}
+
+export interface FailedSlice {
+  readonly groupBy: GroupBy;
+  readonly stride: Stride;
+  readonly from: string;
+  readonly to: string;
+  readonly workspaceIds: readonly string[];
+  readonly code: string;
+  readonly message: string;
+}
+
+export async function failedSlices(db: Database, backfillId: number): Promise<FailedSlice[]> {
+  const { rows } = await sql<FailedSlice>`
+    select group_by as "groupBy", stride, to_char(period_start at time zone 'UTC', ${ISO}) as "from",
+           to_char(period_end at time zone 'UTC', ${ISO}) as "to", workspace_ids as "workspaceIds",
+           coalesce(code, '') as code, coalesce(message, '') as message
+    from usage.slice where backfill_id = ${backfillId} and state = 'failed' order by slice_id
+  `.execute(db);
+  return rows;
+}
+
+/** Pauses, resumes or cancels. A finished one stays as it is: `backfill_finished` says so. */
+export async function steerBackfill(
+  store: Store,
+  order: { backfillId: number; action: "pause" | "resume" | "cancel" },
+): Promise<Backfill> {
+  const { backfillId, action } = order;
+  await store.transaction(async ({ db }) => {
+    const row = await db
+      .selectFrom("backfill")
+      .select("state")
+      .where("backfill_id", "=", backfillId)
+      .forUpdate()
+      .executeTakeFirst();
+    if (row === undefined) return;
+    if (row.state === "cancelled" || row.state === "done") {
+      throw new UsageError({
+        code: "backfill_finished",
+        message: `Backfill ${backfillId} is ${row.state} and cannot be ${PAST[action]}.`,
+        next: "Start another one: it asks only for what is missing.",
+      });
+    }
+    if (action === "cancel") {
+      await sql`
+        update usage.slice set state = 'cancelled', leased_until = null, finished_at = now()
+        where backfill_id = ${backfillId} and state in ('waiting', 'queued')
+      `.execute(db);
+      await sql`
+        update usage.backfill set state = 'cancelled', finished_at = now() where backfill_id = ${backfillId}
+      `.execute(db);
+      return;
+    }
+    if (action === "pause") {
+      // What is fed already is taken back; what a worker holds ends as it ends.
+      await sql`
+        update usage.slice set state = 'waiting', leased_until = null
+        where backfill_id = ${backfillId} and state = 'queued' and attempts = 0
+      `.execute(db);
+    }
+    const state = action === "pause" ? "paused" : "running";
+    await db.updateTable("backfill").set({ state }).where("backfill_id", "=", backfillId).execute();
+  });
+  return backfillOf(store.db, backfillId);
+}
+
+const PAST = { pause: "paused", resume: "resumed", cancel: "cancelled" } as const;
+
+/** Marks running backfills without unfinished slices as done; returns them. */
+export async function finishBackfills(db: Database): Promise<number[]> {
+  const { rows } = await sql<{ backfill_id: number }>`
+    update usage.backfill b set state = 'done', finished_at = now()
+    where b.state = 'running' and not exists (
+      select from usage.slice s where s.backfill_id = b.backfill_id and s.state in ('waiting', 'queued')
+    )
+    returning b.backfill_id
+  `.execute(db);
+  return rows.map((row) => row.backfill_id);
+}
