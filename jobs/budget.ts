@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type { Clock } from "../src/clock.ts";
-import type { Share } from "../src/pipeline/rate-shares.ts";
+import type { Share } from "../src/pipeline/source/rate-shares.ts";
 import { PREFIX } from "./queues.ts";
 
 /** Milliseconds until there is room for one more, 0 where there was. `KEYS` counter, hold; `ARGV` most, duration. */

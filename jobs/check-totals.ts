@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { checkTotals, REACHES } from "../src/pipeline/control-totals.ts";
+import { checkTotals, REACHES } from "../src/pipeline/totals/check-totals.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /** Holds settled days against totals of weeks, months and years, and groupings against workspaces. */

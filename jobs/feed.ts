@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { feedQueue } from "../src/pipeline/feed.ts";
+import { feedQueue } from "../src/pipeline/sync/enqueue.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /** Keeps the source's queue filled from the slices that wait in Postgres. */

@@ -4,9 +4,9 @@ import type { Clock } from "../src/clock.ts";
 import type { EmailPolicy } from "../src/config.ts";
 import type { Logger } from "../src/log.ts";
 import type { AlertSettings } from "../src/pipeline/alerts.ts";
-import type { FetchQueue } from "../src/pipeline/fetch-queue.ts";
-import type { ProbeRequest } from "../src/pipeline/probe.ts";
-import type { SourceHandle } from "../src/pipeline/source-handle.ts";
+import type { ProbeRequest } from "../src/pipeline/probe/probe.ts";
+import type { SourceHandle } from "../src/pipeline/source/source-handle.ts";
+import type { FetchQueue } from "../src/pipeline/sync/fetch-queue.ts";
 
 /** What a job's handler works with. */
 export interface JobContext {

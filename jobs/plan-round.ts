@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { feedQueue } from "../src/pipeline/feed.ts";
-import { planRound } from "../src/pipeline/round.ts";
+import { feedQueue } from "../src/pipeline/sync/enqueue.ts";
+import { planRound } from "../src/pipeline/sync/sync.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /** A round of a source: enters what is required, not settled and not in flight, and feeds the queue. */

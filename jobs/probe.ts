@@ -1,6 +1,6 @@
 import { UnrecoverableError } from "bullmq";
 import { z } from "zod";
-import { probeMeter } from "../src/pipeline/probe.ts";
+import { probeMeter } from "../src/pipeline/probe/probe.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /** Sends a little known traffic and holds what is billed of it against it. Off unless `USAGE_PROBE_EVERY` is set. */

@@ -1,7 +1,7 @@
 import { Queue, type Telemetry } from "bullmq";
 import { Redis, type RedisOptions } from "ioredis";
 import { UnreachableError, UsageError } from "../src/errors.ts";
-import { type FetchQueue, type Ticket, ticketId } from "../src/pipeline/fetch-queue.ts";
+import { type FetchQueue, type Ticket, ticketId } from "../src/pipeline/sync/fetch-queue.ts";
 import { extractSliceJob } from "./extract-slice.ts";
 
 /** One hash tag for all queues, so that they stand in one slot of a Redis Cluster. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { reconcileScheduled } from "../src/pipeline/reconcile-schedule.ts";
+import { reconcileScheduled } from "../src/pipeline/reconcile/nightly.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /** Holds settled time against the platform's CSV export: the last `days`, and what is owed of before; repairs what is stale. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { feedQueue, sweepQueue } from "../src/pipeline/feed.ts";
+import { feedQueue, sweepQueue } from "../src/pipeline/sync/enqueue.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /** Requeues what Postgres says is queued and Redis has lost, takes out what it no longer does, and ends finished backfills. */

@@ -12,9 +12,9 @@ import { startDashboard } from "./dashboard/server.ts";
 import { DAY_MS, HOUR_MS } from "./domain/time/stride.ts";
 import { EtlError } from "./errors.ts";
 import { type Logger, sparingly, type WarnSparingly } from "./log.ts";
-import { knownRoundBudget } from "./pipeline/budget.ts";
-import { sharesOf } from "./pipeline/rate-shares.ts";
-import { createSourceHandle, withinQueue } from "./pipeline/source-handle.ts";
+import { sharesOf } from "./pipeline/source/rate-shares.ts";
+import { createSourceHandle, withinQueue } from "./pipeline/source/source-handle.ts";
+import { knownRoundBudget } from "./pipeline/sync/sync-budget.ts";
 import { billingClientOf, deploymentClientsOf } from "./platform/clients.ts";
 import type { Store } from "./store/db/database.ts";
 

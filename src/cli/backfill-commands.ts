@@ -2,8 +2,8 @@ import { type Command, Option } from "commander";
 import { feedJob } from "../../jobs/feed.ts";
 import { systemClock } from "../clock.ts";
 import { UsageError } from "../errors.ts";
-import { clipToFuture, type PlanRequest, planSource } from "../pipeline/plan.ts";
-import type { OpenSource } from "../pipeline/source.ts";
+import type { OpenSource } from "../pipeline/source/source.ts";
+import { clipToFuture, type PlanRequest, planSource } from "../pipeline/sync/plan.ts";
 import { storeNow } from "../store/load/fetch-ledger.ts";
 import {
   type Backfill,

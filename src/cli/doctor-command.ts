@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { EtlError } from "../errors.ts";
-import { roundBudget } from "../pipeline/budget.ts";
+import { roundBudget } from "../pipeline/sync/sync-budget.ts";
 import { factsOf, type LearnedFact } from "../store/catalog/server-capabilities.ts";
 import { storeNow } from "../store/load/fetch-ledger.ts";
 import { serverFacts } from "../store/report/overview.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Finality } from "../domain/finality.ts";
-import { knownRoundBudget, type RoundBudget } from "../pipeline/budget.ts";
+import { knownRoundBudget, type RoundBudget } from "../pipeline/sync/sync-budget.ts";
 import { describeSettings } from "../settings.ts";
 import type { Database } from "../store/db/database.ts";
 import {

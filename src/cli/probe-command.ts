@@ -1,8 +1,8 @@
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { UsageError } from "../errors.ts";
-import { PROBE_TRACES, type ProbeRequest, type ProbeResult, probeMeter } from "../pipeline/probe.ts";
-import type { OpenSource } from "../pipeline/source.ts";
+import { PROBE_TRACES, type ProbeRequest, type ProbeResult, probeMeter } from "../pipeline/probe/probe.ts";
+import type { OpenSource } from "../pipeline/source/source.ts";
 import { deploymentClientsOf } from "../platform/clients.ts";
 import { EXIT, exitCodeOf, firstExit } from "./exit.ts";
 import { type Output, table } from "./output.ts";

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../domain/time/stride.ts";
 import type { GroupBy } from "../domain/usage/record.ts";
-import { type ReconcileResult, reconcile } from "../pipeline/reconcile.ts";
+import { type ReconcileResult, reconcile } from "../pipeline/reconcile/reconcile.ts";
 import { storeNow } from "../store/load/fetch-ledger.ts";
 import { EXIT } from "./exit.ts";
 import { groupingsOf, type RangeOptions, rangeOf, withGrouping, withRange } from "./options.ts";

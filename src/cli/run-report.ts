@@ -1,4 +1,4 @@
-import type { RunResult } from "../pipeline/inline.ts";
+import type { RunResult } from "../pipeline/extract/run-inline.ts";
 import { EXIT } from "./exit.ts";
 import { instant, table } from "./output.ts";
 

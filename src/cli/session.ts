@@ -4,7 +4,7 @@ import { systemClock } from "../clock.ts";
 import { type Config, readConfig, requireDatabaseUrl, requireSources, type SourceConfig } from "../config.ts";
 import { EtlError, UsageError } from "../errors.ts";
 import { createLogger } from "../log.ts";
-import { type OpenSource, openSource } from "../pipeline/source.ts";
+import { type OpenSource, openSource } from "../pipeline/source/source.ts";
 import { billingClientOf } from "../platform/clients.ts";
 import { checkReachable, openStore, type Store } from "../store/db/database.ts";
 import { pendingMigrations } from "../store/db/migrate.ts";

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { REACHES, type Reach } from "../domain/planning/control.ts";
-import { checkTotals, type TotalsResult } from "../pipeline/control-totals.ts";
+import { checkTotals, type TotalsResult } from "../pipeline/totals/check-totals.ts";
 import { EXIT } from "./exit.ts";
 import { instant, table } from "./output.ts";
 import { inSession, type Session } from "./session.ts";

@@ -1,7 +1,7 @@
 import { request } from "undici";
 import { EtlError } from "../errors.ts";
 import { type AlertFacts, type AlertKind, alertFacts, noteTold, toldAlerts } from "../store/report/alerts.ts";
-import type { EnteredSource } from "./source.ts";
+import type { EnteredSource } from "./source/source.ts";
 
 /** One thing that the webhook is told of. */
 interface Alert {

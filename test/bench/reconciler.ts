@@ -8,7 +8,7 @@ enableCompileCache();
 const { createOutput } = await import("../../src/cli/output.ts");
 const { createSession } = await import("../../src/cli/session.ts");
 const { readConfig } = await import("../../src/config.ts");
-const { reconcile } = await import("../../src/pipeline/reconcile.ts");
+const { reconcile } = await import("../../src/pipeline/reconcile/reconcile.ts");
 
 /** The measured process: what `usage-etl reconcile --group-by user` does, from the first request to the last commit. */
 export interface ReconcilerTask {

@@ -225,8 +225,8 @@ describe("a platform that goes down in the middle", () => {
     const abort = new AbortController();
     const source = await bench.open({ signal: abort.signal });
     bench.standin.faults.script({ fault: { kind: "hang" }, times: 100, skip: 4, match: usage });
-    const { planSource, routineDemand } = await import("../../src/pipeline/plan.ts");
-    const { runInline } = await import("../../src/pipeline/inline.ts");
+    const { planSource, routineDemand } = await import("../../src/pipeline/sync/plan.ts");
+    const { runInline } = await import("../../src/pipeline/extract/run-inline.ts");
     const slices = await planSource(source, {
       wanted: routineDemand(source, Date.now()),
       reprocess: "missing",

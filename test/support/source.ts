@@ -2,10 +2,14 @@ import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { type EmailPolicy, Secret, type SourceConfig } from "../../src/config.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
-import { type RunResult, runInline } from "../../src/pipeline/inline.ts";
-import { type PlanRequest, planSource, routineDemand } from "../../src/pipeline/plan.ts";
-import { type ReconcileRequest, type ReconcileResult, reconcile } from "../../src/pipeline/reconcile.ts";
-import { type OpenSource, openSource } from "../../src/pipeline/source.ts";
+import { type RunResult, runInline } from "../../src/pipeline/extract/run-inline.ts";
+import {
+  type ReconcileRequest,
+  type ReconcileResult,
+  reconcile,
+} from "../../src/pipeline/reconcile/reconcile.ts";
+import { type OpenSource, openSource } from "../../src/pipeline/source/source.ts";
+import { type PlanRequest, planSource, routineDemand } from "../../src/pipeline/sync/plan.ts";
 import { createBillingClient } from "../../src/platform/billing/billing.ts";
 import { createPlatformHttp } from "../../src/platform/http/http.ts";
 import { type Standin, type StandinOptions, startStandin } from "../../src/standin/server.ts";

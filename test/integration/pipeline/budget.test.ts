@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { roundBudget } from "../../../src/pipeline/budget.ts";
-import { planRound } from "../../../src/pipeline/round.ts";
+import { planRound } from "../../../src/pipeline/sync/sync.ts";
+import { roundBudget } from "../../../src/pipeline/sync/sync-budget.ts";
 import { feedSlices } from "../../../src/store/work/slices.ts";
 import { type Bench, setup } from "../../support/source.ts";
 

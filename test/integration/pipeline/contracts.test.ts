@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/time/stride.ts";
-import { clipToFuture } from "../../../src/pipeline/plan.ts";
+import { clipToFuture } from "../../../src/pipeline/sync/plan.ts";
 import { storeNow } from "../../../src/store/load/fetch-ledger.ts";
 import { type Bench, setup } from "../../support/source.ts";
 import { differences, dump, inLedger, inStore, together } from "../../support/tables.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { extractSlice } from "../../../src/pipeline/extract.ts";
-import { planSource } from "../../../src/pipeline/plan.ts";
-import type { OpenSource } from "../../../src/pipeline/source.ts";
+import { extractSlice } from "../../../src/pipeline/extract/extract.ts";
+import type { OpenSource } from "../../../src/pipeline/source/source.ts";
+import { planSource } from "../../../src/pipeline/sync/plan.ts";
 import { setup } from "../../support/source.ts";
 import { inStore } from "../../support/tables.ts";
 

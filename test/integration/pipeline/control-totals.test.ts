@@ -4,7 +4,7 @@ import { controlWindows } from "../../../src/domain/planning/control.ts";
 import { intersect } from "../../../src/domain/time/intervals.ts";
 import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS } from "../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../src/domain/time/window.ts";
-import { checkTotals } from "../../../src/pipeline/control-totals.ts";
+import { checkTotals } from "../../../src/pipeline/totals/check-totals.ts";
 import { type Bench, farFromTheNextHour, senderOn, setup } from "../../support/source.ts";
 import { differences, inLedger, inStore } from "../../support/tables.ts";
 

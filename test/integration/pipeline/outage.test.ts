@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { runInline } from "../../../src/pipeline/inline.ts";
-import { planSource, routineDemand } from "../../../src/pipeline/plan.ts";
-import { planRound } from "../../../src/pipeline/round.ts";
+import { runInline } from "../../../src/pipeline/extract/run-inline.ts";
+import { planSource, routineDemand } from "../../../src/pipeline/sync/plan.ts";
+import { planRound } from "../../../src/pipeline/sync/sync.ts";
 import { storeNow } from "../../../src/store/load/fetch-ledger.ts";
 import { type Bench, setup } from "../../support/source.ts";
 

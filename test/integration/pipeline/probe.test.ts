@@ -6,8 +6,8 @@ import {
   type ProbeProgress,
   type ProbeRequest,
   probeMeter,
-} from "../../../src/pipeline/probe.ts";
-import type { OpenSource } from "../../../src/pipeline/source.ts";
+} from "../../../src/pipeline/probe/probe.ts";
+import type { OpenSource } from "../../../src/pipeline/source/source.ts";
 import { type DeploymentClients, deploymentClientsOf } from "../../../src/platform/clients.ts";
 import type { Standin } from "../../../src/standin/server.ts";
 import { type Bench, setup as setupBench } from "../../support/source.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
-import { reconcileScheduled } from "../../../src/pipeline/reconcile-schedule.ts";
+import { reconcileScheduled } from "../../../src/pipeline/reconcile/nightly.ts";
 import { hoursDue, unreconciledDays } from "../../../src/store/reconcile/reconciled-days.ts";
 import { startProxy } from "../../support/proxy.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import type { ReconcileRequest } from "../../../src/pipeline/reconcile.ts";
+import type { ReconcileRequest } from "../../../src/pipeline/reconcile/reconcile.ts";
 import { startProxy } from "../../support/proxy.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 import { differences, dump, inLedger, inStore } from "../../support/tables.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { fewestRequests } from "../../../src/domain/planning/slice.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { planSource, routineDemand } from "../../../src/pipeline/plan.ts";
+import { planSource, routineDemand } from "../../../src/pipeline/sync/plan.ts";
 import { openStore } from "../../../src/store/db/database.ts";
 import { storeNow } from "../../../src/store/load/fetch-ledger.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";

@@ -107,8 +107,8 @@ test("a first empty answer that the second one takes back retires nothing", asyn
   // Empty for one answer of each grouping only: the client hears of the second one through the renewed evidence.
   for (const project of projects) project.dropped = true;
   const renew = source.evidence.renew;
-  const { planSource } = await import("../../../src/pipeline/plan.ts");
-  const { runInline } = await import("../../../src/pipeline/inline.ts");
+  const { planSource } = await import("../../../src/pipeline/sync/plan.ts");
+  const { runInline } = await import("../../../src/pipeline/extract/run-inline.ts");
   const slices = await planSource(source, {
     wanted: [{ stride: "day", range: unsettled(bench) }],
     reprocess: "all",

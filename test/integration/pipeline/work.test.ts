@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { extractSlice } from "../../../src/pipeline/extract.ts";
-import { planSource } from "../../../src/pipeline/plan.ts";
-import { workTicket } from "../../../src/pipeline/work.ts";
+import { extractSlice } from "../../../src/pipeline/extract/extract.ts";
+import { workTicket } from "../../../src/pipeline/extract/work-slice.ts";
+import { planSource } from "../../../src/pipeline/sync/plan.ts";
 import { claimSlice, enterSlices, feedSlices, releaseSlices } from "../../../src/store/work/slices.ts";
 import { setup } from "../../support/source.ts";
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { fetchQueueOf, openQueue, producerConnection } from "../../../jobs/queues.ts";
-import { feedQueue } from "../../../src/pipeline/feed.ts";
+import { feedQueue } from "../../../src/pipeline/sync/enqueue.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { logOf, type ServiceBench, setupService } from "../../support/service.ts";

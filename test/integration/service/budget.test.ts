@@ -3,7 +3,7 @@ import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { createBudget } from "../../../jobs/budget.ts";
 import { PREFIX, queueName } from "../../../jobs/queues.ts";
 import { type Clock, systemClock } from "../../../src/clock.ts";
-import { sharesOf } from "../../../src/pipeline/rate-shares.ts";
+import { sharesOf } from "../../../src/pipeline/source/rate-shares.ts";
 import { resolveRedis } from "../../../src/services/resolve.ts";
 import { poll } from "../../support/poll.ts";
 import { setupService } from "../../support/service.ts";

@@ -8,7 +8,7 @@ import {
   queueName,
   workerConnection,
 } from "../../../jobs/queues.ts";
-import { feedQueue, sweepQueue } from "../../../src/pipeline/feed.ts";
+import { feedQueue, sweepQueue } from "../../../src/pipeline/sync/enqueue.ts";
 import { steerBackfill } from "../../../src/store/work/backfills.ts";
 import { enterSlices } from "../../../src/store/work/slices.ts";
 import { usageEtl } from "../../support/cli.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { EtlError, PlatformError } from "../../../src/errors.ts";
-import { pauseOf } from "../../../src/pipeline/retry.ts";
+import { pauseOf } from "../../../src/pipeline/source/retry.ts";
 
 const facts = { code: "x", message: "x", next: "x", retryable: true };
 const said = (more: { status?: number; retryAfterMs?: number }) =>

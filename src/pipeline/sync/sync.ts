@@ -1,10 +1,10 @@
-import type { Slice } from "../domain/planning/slice.ts";
-import { storeNow } from "../store/load/fetch-ledger.ts";
-import { askAgainAfterOutage } from "../store/load/outage.ts";
-import { enterSlices, slicesInFlight } from "../store/work/slices.ts";
-import { roundBudget } from "./budget.ts";
+import type { Slice } from "../../domain/planning/slice.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { askAgainAfterOutage } from "../../store/load/outage.ts";
+import { enterSlices, slicesInFlight } from "../../store/work/slices.ts";
+import type { OpenSource } from "../source/source.ts";
 import { type PlanRequest, planSource, routineDemand } from "./plan.ts";
-import type { OpenSource } from "./source.ts";
+import { roundBudget } from "./sync-budget.ts";
 
 interface RoundResult {
   readonly planned: number;

@@ -1,13 +1,13 @@
-import type { FetchStamp } from "../domain/planning/coverage.ts";
-import { HOUR_MS, STRIDE_MS, type Stride, strideOfRange } from "../domain/time/stride.ts";
-import type { Interval } from "../domain/time/window.ts";
-import { AnswerCollector } from "../domain/usage/answer.ts";
-import type { GroupBy } from "../domain/usage/record.ts";
-import { PlatformError } from "../errors.ts";
-import { beginFetch, finishFetch } from "../store/load/fetch-ledger.ts";
-import type { ControlTotal } from "../store/reconcile/control-totals.ts";
-import { withRetries } from "./retry.ts";
-import type { OpenSource } from "./source.ts";
+import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import { HOUR_MS, STRIDE_MS, type Stride, strideOfRange } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { AnswerCollector } from "../../domain/usage/answer.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import { PlatformError } from "../../errors.ts";
+import { beginFetch, finishFetch } from "../../store/load/fetch-ledger.ts";
+import type { ControlTotal } from "../../store/reconcile/control-totals.ts";
+import { withRetries } from "../source/retry.ts";
+import type { OpenSource } from "../source/source.ts";
 
 /** What one request for totals asks for. `scopeIds[i]` is the day scope of `workspaceIds[i]`. */
 export interface TotalsRequest {

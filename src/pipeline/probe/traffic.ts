@@ -1,5 +1,5 @@
-import { PlatformError } from "../errors.ts";
-import type { DeploymentClients } from "../platform/clients.ts";
+import { PlatformError } from "../../errors.ts";
+import type { DeploymentClients } from "../../platform/clients.ts";
 
 interface Traffic {
   readonly deployment: Pick<DeploymentClients, "threads" | "a2a">;

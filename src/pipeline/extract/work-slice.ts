@@ -1,6 +1,6 @@
-import type { Store } from "../store/db/database.ts";
-import { failScopes } from "../store/load/failures.ts";
-import { drawStamp } from "../store/load/fetch-ledger.ts";
+import type { Store } from "../../store/db/database.ts";
+import { failScopes } from "../../store/load/failures.ts";
+import { drawStamp } from "../../store/load/fetch-ledger.ts";
 import {
   claimSlice,
   endSlice,
@@ -8,9 +8,9 @@ import {
   isLoadedAlready,
   releaseSlices,
   type StoredSlice,
-} from "../store/work/slices.ts";
+} from "../../store/work/slices.ts";
+import type { OpenSource } from "../source/source.ts";
 import { extractSlice, type SliceResult } from "./extract.ts";
-import type { OpenSource } from "./source.ts";
 
 /** A slice that was taken so often ends every worker that takes it: it is poison. */
 const POISON_AFTER = 20;

@@ -1,15 +1,15 @@
-import { type CoveredScope, coverSlices } from "../domain/planning/cover.ts";
-import { type KnownScope, planSlices, type Slice } from "../domain/planning/slice.ts";
-import { alignRange } from "../domain/planning/windows.ts";
-import { intersect, normalize, subtract } from "../domain/time/intervals.ts";
-import type { Stride } from "../domain/time/stride.ts";
-import type { Interval } from "../domain/time/window.ts";
-import { GROUPINGS, type GroupBy } from "../domain/usage/record.ts";
-import { ensureScopes, type ScopeState, scopeStates } from "../store/catalog/scopes.ts";
-import { type Difference, openBuckets, unresolvedDifferences } from "../store/reconcile/differences.ts";
-import { compareSlices, type HeldSlices } from "./compare.ts";
-import { type RunResult, runInline } from "./inline.ts";
-import type { OpenSource } from "./source.ts";
+import { type CoveredScope, coverSlices } from "../../domain/planning/cover.ts";
+import { type KnownScope, planSlices, type Slice } from "../../domain/planning/slice.ts";
+import { alignRange } from "../../domain/planning/windows.ts";
+import { intersect, normalize, subtract } from "../../domain/time/intervals.ts";
+import type { Stride } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
+import { type Difference, openBuckets, unresolvedDifferences } from "../../store/reconcile/differences.ts";
+import { type RunResult, runInline } from "../extract/run-inline.ts";
+import type { OpenSource } from "../source/source.ts";
+import { compareSlices, type HeldSlices } from "./compare-exports.ts";
 
 export interface ReconcileRequest {
   readonly range: Interval;

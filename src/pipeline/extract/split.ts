@@ -1,10 +1,10 @@
-import type { Slice } from "../domain/planning/slice.ts";
-import { planWindows } from "../domain/planning/windows.ts";
-import { DAY_MS, finerStride, floorToGrid, HOUR_MS, STRIDE_MS } from "../domain/time/stride.ts";
-import type { Interval, Window } from "../domain/time/window.ts";
-import type { AnswerFlaw } from "../domain/usage/answer.ts";
-import type { PlatformError } from "../errors.ts";
-import type { Fact } from "../store/catalog/server-capabilities.ts";
+import type { Slice } from "../../domain/planning/slice.ts";
+import { planWindows } from "../../domain/planning/windows.ts";
+import { DAY_MS, finerStride, floorToGrid, HOUR_MS, STRIDE_MS } from "../../domain/time/stride.ts";
+import type { Interval, Window } from "../../domain/time/window.ts";
+import type { AnswerFlaw } from "../../domain/usage/answer.ts";
+import type { PlatformError } from "../../errors.ts";
+import type { Fact } from "../../store/catalog/server-capabilities.ts";
 
 /** A part of a slice that takes its place. */
 interface SlicePart {

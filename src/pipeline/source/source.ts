@@ -1,23 +1,28 @@
-import { configurationDigest, type EmailPolicy, type SourceConfig } from "../config.ts";
-import type { FetchStamp } from "../domain/planning/coverage.ts";
-import { WORKSPACES_PER_REQUEST } from "../domain/planning/slice.ts";
-import { floorToGrid, HOUR_MS } from "../domain/time/stride.ts";
-import type { UsageRecord } from "../domain/usage/record.ts";
-import { PlatformError, UsageError } from "../errors.ts";
-import type { BillingClient } from "../platform/billing/billing.ts";
-import { type Fact, factsOf, forgetFact, learnFact } from "../store/catalog/server-capabilities.ts";
-import { bindOrganization, noteRefusal, registerSource, wasRefusedWithin } from "../store/catalog/sources.ts";
-import { noteReadable, READABLE_FOR_MS } from "../store/catalog/workspace-access.ts";
+import { configurationDigest, type EmailPolicy, type SourceConfig } from "../../config.ts";
+import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import { WORKSPACES_PER_REQUEST } from "../../domain/planning/slice.ts";
+import { floorToGrid, HOUR_MS } from "../../domain/time/stride.ts";
+import type { UsageRecord } from "../../domain/usage/record.ts";
+import { PlatformError, UsageError } from "../../errors.ts";
+import type { BillingClient } from "../../platform/billing/billing.ts";
+import { type Fact, factsOf, forgetFact, learnFact } from "../../store/catalog/server-capabilities.ts";
+import {
+  bindOrganization,
+  noteRefusal,
+  registerSource,
+  wasRefusedWithin,
+} from "../../store/catalog/sources.ts";
+import { noteReadable, READABLE_FOR_MS } from "../../store/catalog/workspace-access.ts";
 import {
   knowWorkspaces,
   type StoredWorkspace,
   takeListing,
   workspacesOf,
-} from "../store/catalog/workspaces.ts";
-import type { Store } from "../store/db/database.ts";
-import { drawStamp, liftFetchNumbers } from "../store/load/fetch-ledger.ts";
+} from "../../store/catalog/workspaces.ts";
+import type { Store } from "../../store/db/database.ts";
+import { drawStamp, liftFetchNumbers } from "../../store/load/fetch-ledger.ts";
+import { createSplitBudget, type SplitBudget } from "../extract/split.ts";
 import { type RetryDeps, withRetries } from "./retry.ts";
-import { createSplitBudget, type SplitBudget } from "./split.ts";
 
 /** A person waits for the first contact: a server that is not there is soon said to be. */
 const CONTACT_ATTEMPTS = 3;

@@ -1,9 +1,9 @@
-import { planSlices } from "../domain/planning/slice.ts";
-import { subtract } from "../domain/time/intervals.ts";
-import type { Interval } from "../domain/time/window.ts";
-import type { ScopeState } from "../store/catalog/scopes.ts";
-import { runInline } from "./inline.ts";
-import type { OpenSource } from "./source.ts";
+import { planSlices } from "../../domain/planning/slice.ts";
+import { subtract } from "../../domain/time/intervals.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import type { ScopeState } from "../../store/catalog/scopes.ts";
+import { runInline } from "../extract/run-inline.ts";
+import type { OpenSource } from "../source/source.ts";
 
 export interface Refetched {
   readonly requests: number;

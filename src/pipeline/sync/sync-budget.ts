@@ -1,15 +1,15 @@
-import type { SourceConfig } from "../config.ts";
-import { planSlices } from "../domain/planning/slice.ts";
-import { DAY_MS, floorToGrid } from "../domain/time/stride.ts";
-import { GROUPINGS } from "../domain/usage/record.ts";
-import { factsOf } from "../store/catalog/server-capabilities.ts";
-import { workspacesOf } from "../store/catalog/workspaces.ts";
-import type { Database } from "../store/db/database.ts";
-import { storeNow } from "../store/load/fetch-ledger.ts";
-import { listSources } from "../store/report/overview.ts";
+import type { SourceConfig } from "../../config.ts";
+import { planSlices } from "../../domain/planning/slice.ts";
+import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
+import { GROUPINGS } from "../../domain/usage/record.ts";
+import { factsOf } from "../../store/catalog/server-capabilities.ts";
+import { workspacesOf } from "../../store/catalog/workspaces.ts";
+import type { Database } from "../../store/db/database.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { listSources } from "../../store/report/overview.ts";
+import { sharesOf } from "../source/rate-shares.ts";
+import type { OpenSource } from "../source/source.ts";
 import { routineDemand } from "./plan.ts";
-import { sharesOf } from "./rate-shares.ts";
-import type { OpenSource } from "./source.ts";
 
 /** Requests of one round once all that is settled is loaded, and how many the rate budget lets through until the next. */
 export interface RoundBudget {

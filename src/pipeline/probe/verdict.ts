@@ -1,6 +1,6 @@
-import { compareProbe, type ProbeFigure } from "../domain/probe.ts";
-import { PlatformError, UsageError } from "../errors.ts";
-import { storeNow } from "../store/load/fetch-ledger.ts";
+import { compareProbe, type ProbeFigure } from "../../domain/probe.ts";
+import { PlatformError, UsageError } from "../../errors.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
 import {
   type Conclusion,
   concludeProbe,
@@ -8,9 +8,9 @@ import {
   hasUnsettledProbe,
   type OpenProbe,
   type ProbeVerdict,
-} from "../store/report/probes.ts";
-import { readForProbe, theProject } from "./probe-reading.ts";
-import type { OpenSource } from "./source.ts";
+} from "../../store/report/probes.ts";
+import type { OpenSource } from "../source/source.ts";
+import { readForProbe, theProject } from "./readings.ts";
 
 export interface ProbeResult {
   readonly probeId: number;

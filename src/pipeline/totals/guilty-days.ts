@@ -1,11 +1,11 @@
-import { type Search, searchOf } from "../domain/planning/control.ts";
-import { DAY_MS, floorToGrid } from "../domain/time/stride.ts";
-import type { Interval } from "../domain/time/window.ts";
-import { PlatformError } from "../errors.ts";
-import type { ScopeState } from "../store/catalog/scopes.ts";
-import type { Finding } from "../store/reconcile/control-findings.ts";
-import { compareTotals, storedOnDays, type TotalDifference } from "../store/reconcile/control-totals.ts";
-import { isKeyRefused, type OpenSource } from "./source.ts";
+import { type Search, searchOf } from "../../domain/planning/control.ts";
+import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { PlatformError } from "../../errors.ts";
+import type { ScopeState } from "../../store/catalog/scopes.ts";
+import type { Finding } from "../../store/reconcile/control-findings.ts";
+import { compareTotals, storedOnDays, type TotalDifference } from "../../store/reconcile/control-totals.ts";
+import { isKeyRefused, type OpenSource } from "../source/source.ts";
 import { fetchTotals } from "./window-totals.ts";
 
 /** A part with more guilty days than this is shown as a whole: what is wrong with it is not one day. */

@@ -1,6 +1,6 @@
-import type { Store } from "../store/db/database.ts";
-import { finishBackfills } from "../store/work/backfills.ts";
-import { feedSlices, queuedSlices, releaseSlices } from "../store/work/slices.ts";
+import type { Store } from "../../store/db/database.ts";
+import { finishBackfills } from "../../store/work/backfills.ts";
+import { feedSlices, queuedSlices, releaseSlices } from "../../store/work/slices.ts";
 import { type FetchQueue, isTicketId, ticketId } from "./fetch-queue.ts";
 
 /** So many slices of a source stand in Redis at most: some 20 s of work at the default budget's pace, and under 1 MB. */

@@ -1,7 +1,7 @@
-import { DAY_MS } from "../domain/time/stride.ts";
-import { EtlError, UsageError } from "../errors.ts";
-import type { DeploymentClients } from "../platform/clients.ts";
-import { storeNow } from "../store/load/fetch-ledger.ts";
+import { DAY_MS } from "../../domain/time/stride.ts";
+import { EtlError, UsageError } from "../../errors.ts";
+import type { DeploymentClients } from "../../platform/clients.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
 import {
   enterProbe,
   expectTraces,
@@ -9,11 +9,11 @@ import {
   type OpenProbe,
   openProbeOf,
   startWaiting,
-} from "../store/report/probes.ts";
-import { readForProbe, theProject } from "./probe-reading.ts";
-import { PROBE_TRACES, sendProbeTraffic } from "./probe-traffic.ts";
-import { conclude, type ProbeProgress, type ProbeResult, waitUntilBilled } from "./probe-verdict.ts";
-import type { OpenSource } from "./source.ts";
+} from "../../store/report/probes.ts";
+import type { OpenSource } from "../source/source.ts";
+import { readForProbe, theProject } from "./readings.ts";
+import { PROBE_TRACES, sendProbeTraffic } from "./traffic.ts";
+import { conclude, type ProbeProgress, type ProbeResult, waitUntilBilled } from "./verdict.ts";
 
 export { PROBE_TRACES, type ProbeProgress, type ProbeResult };
 

@@ -1,6 +1,6 @@
-import { PlatformError } from "../errors.ts";
-import { GIVE_UP_AFTER, platformUnreachable } from "./inline.ts";
-import { isKeyRefused, keepRefusal, type OpenSource } from "./source.ts";
+import { PlatformError } from "../../errors.ts";
+import { isKeyRefused, keepRefusal, type OpenSource } from "../source/source.ts";
+import { GIVE_UP_AFTER, platformUnreachable } from "./run-inline.ts";
 
 interface Failed<T> {
   readonly one: T;

@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
-import type { FetchStamp } from "../domain/planning/coverage.ts";
-import type { Slice } from "../domain/planning/slice.ts";
-import { AnswerCollector, type AnswerFlaw } from "../domain/usage/answer.ts";
-import type { UsageRecord } from "../domain/usage/record.ts";
-import { EtlError, PlatformError } from "../errors.ts";
-import { scopesOf } from "../store/catalog/scopes.ts";
-import { type Fact, forgetFact, learnFact } from "../store/catalog/server-capabilities.ts";
-import { failScopes } from "../store/load/failures.ts";
-import { beginFetch, finishFetch } from "../store/load/fetch-ledger.ts";
-import { type LoadResult, loadAnswer } from "../store/load/load.ts";
-import { withRetries } from "./retry.ts";
-import { isKeyRefused, keepRefusal, type OpenSource } from "./source.ts";
+import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import type { Slice } from "../../domain/planning/slice.ts";
+import { AnswerCollector, type AnswerFlaw } from "../../domain/usage/answer.ts";
+import type { UsageRecord } from "../../domain/usage/record.ts";
+import { EtlError, PlatformError } from "../../errors.ts";
+import { scopesOf } from "../../store/catalog/scopes.ts";
+import { type Fact, forgetFact, learnFact } from "../../store/catalog/server-capabilities.ts";
+import { failScopes } from "../../store/load/failures.ts";
+import { beginFetch, finishFetch } from "../../store/load/fetch-ledger.ts";
+import { type LoadResult, loadAnswer } from "../../store/load/load.ts";
+import { withRetries } from "../source/retry.ts";
+import { isKeyRefused, keepRefusal, type OpenSource } from "../source/source.ts";
 import { afterFlaw, afterRefusal, type NextStep } from "./split.ts";
 
 /** Sums over answers: records and traces received, rows written, scopes left alone for want of evidence. */

@@ -1,6 +1,6 @@
-import { drawStamp } from "../store/load/fetch-ledger.ts";
-import { type Finding, keepFindings } from "../store/reconcile/control-findings.ts";
-import { compareGroupings, type GroupingDifference } from "../store/reconcile/control-totals.ts";
+import { drawStamp } from "../../store/load/fetch-ledger.ts";
+import { type Finding, keepFindings } from "../../store/reconcile/control-findings.ts";
+import { compareGroupings, type GroupingDifference } from "../../store/reconcile/control-totals.ts";
 import type { CheckContext } from "./check-context.ts";
 import { refetchDays } from "./refetch-days.ts";
 

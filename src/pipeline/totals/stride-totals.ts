@@ -1,18 +1,18 @@
-import { controlWindows } from "../domain/planning/control.ts";
-import { WORKSPACES_PER_REQUEST } from "../domain/planning/slice.ts";
-import { intersect, subtract, totalMs, union } from "../domain/time/intervals.ts";
-import { DAY_MS } from "../domain/time/stride.ts";
-import type { Interval } from "../domain/time/window.ts";
-import type { ScopeState } from "../store/catalog/scopes.ts";
-import { noteNamed, splitByEvidence } from "../store/catalog/workspace-access.ts";
-import { drawStamp } from "../store/load/fetch-ledger.ts";
-import { type Finding, keepFindings } from "../store/reconcile/control-findings.ts";
-import { compareTotals, type TotalDifference } from "../store/reconcile/control-totals.ts";
+import { controlWindows } from "../../domain/planning/control.ts";
+import { WORKSPACES_PER_REQUEST } from "../../domain/planning/slice.ts";
+import { intersect, subtract, totalMs, union } from "../../domain/time/intervals.ts";
+import { DAY_MS } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import type { ScopeState } from "../../store/catalog/scopes.ts";
+import { noteNamed, splitByEvidence } from "../../store/catalog/workspace-access.ts";
+import { drawStamp } from "../../store/load/fetch-ledger.ts";
+import { type Finding, keepFindings } from "../../store/reconcile/control-findings.ts";
+import { compareTotals, type TotalDifference } from "../../store/reconcile/control-totals.ts";
+import { oneByOne } from "../extract/sequentially.ts";
+import type { OpenSource } from "../source/source.ts";
 import type { CheckContext, TotalsFailure } from "./check-context.ts";
 import { findGuiltyDays } from "./guilty-days.ts";
-import { oneByOne } from "./one-by-one.ts";
 import { refetchDays } from "./refetch-days.ts";
-import type { OpenSource } from "./source.ts";
 import { fetchTotals, type TotalsRequest } from "./window-totals.ts";
 
 interface StrideCheck {

@@ -1,21 +1,21 @@
-import { type Reach, rangeOfReach } from "../domain/planning/control.ts";
-import { DAY_MS, floorToGrid } from "../domain/time/stride.ts";
-import type { Interval } from "../domain/time/window.ts";
-import { GROUPINGS } from "../domain/usage/record.ts";
-import { ensureScopes, type ScopeState, scopeStates } from "../store/catalog/scopes.ts";
-import { storeNow } from "../store/load/fetch-ledger.ts";
+import { type Reach, rangeOfReach } from "../../domain/planning/control.ts";
+import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { GROUPINGS } from "../../domain/usage/record.ts";
+import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
 import {
   type CheckCounts,
   type Finding,
   knownFindings,
   noteCheck,
-} from "../store/reconcile/control-findings.ts";
+} from "../../store/reconcile/control-findings.ts";
+import type { OpenSource } from "../source/source.ts";
 import type { CheckContext, TotalsFailure } from "./check-context.ts";
 import { checkGroupings } from "./grouping-totals.ts";
-import type { OpenSource } from "./source.ts";
 import { checkStrides } from "./stride-totals.ts";
 
-export { REACHES } from "../domain/planning/control.ts";
+export { REACHES } from "../../domain/planning/control.ts";
 
 export interface TotalsResult extends CheckCounts {
   /** The settled days that were to be proved. */

@@ -1,5 +1,5 @@
-import { type KnownScope, planSlices, type Slice } from "../domain/planning/slice.ts";
-import { intersect, normalize } from "../domain/time/intervals.ts";
+import { type KnownScope, planSlices, type Slice } from "../../domain/planning/slice.ts";
+import { intersect, normalize } from "../../domain/time/intervals.ts";
 import {
   ceilToGrid,
   DAY_MS,
@@ -8,11 +8,11 @@ import {
   STRIDE_MS,
   STRIDES,
   type Stride,
-} from "../domain/time/stride.ts";
-import type { Interval } from "../domain/time/window.ts";
-import { GROUPINGS, type GroupBy } from "../domain/usage/record.ts";
-import { ensureScopes, type ScopeState, scopeStates } from "../store/catalog/scopes.ts";
-import type { OpenSource } from "./source.ts";
+} from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
+import type { OpenSource } from "../source/source.ts";
 
 export interface PlanRequest {
   readonly wanted: readonly { readonly stride: Stride; readonly range: Interval }[];

@@ -1,10 +1,10 @@
-import type { Slice } from "../domain/planning/slice.ts";
-import { PlatformError } from "../errors.ts";
-import { beginFetch, finishFetch } from "../store/load/fetch-ledger.ts";
-import { type Comparison, compareExport } from "../store/reconcile/compare-export.ts";
-import { oneByOne } from "./one-by-one.ts";
-import { withRetries } from "./retry.ts";
-import type { OpenSource } from "./source.ts";
+import type { Slice } from "../../domain/planning/slice.ts";
+import { PlatformError } from "../../errors.ts";
+import { beginFetch, finishFetch } from "../../store/load/fetch-ledger.ts";
+import { type Comparison, compareExport } from "../../store/reconcile/compare-export.ts";
+import { oneByOne } from "../extract/sequentially.ts";
+import { withRetries } from "../source/retry.ts";
+import type { OpenSource } from "../source/source.ts";
 
 /** What holding slices against their exports came to. */
 export interface HeldSlices {

@@ -1,10 +1,10 @@
 import PQueue from "p-queue";
-import type { Slice } from "../domain/planning/slice.ts";
-import { STRIDES, type Stride } from "../domain/time/stride.ts";
-import { GROUPINGS, type GroupBy } from "../domain/usage/record.ts";
-import { type PlatformError, UnreachableError } from "../errors.ts";
+import type { Slice } from "../../domain/planning/slice.ts";
+import { STRIDES, type Stride } from "../../domain/time/stride.ts";
+import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { type PlatformError, UnreachableError } from "../../errors.ts";
+import type { OpenSource } from "../source/source.ts";
 import { extractSlice, NO_ROWS, type RowCounts, type SliceResult } from "./extract.ts";
-import type { OpenSource } from "./source.ts";
 
 /** Slices fetched at once: enough to keep the network and Postgres busy on two cores. */
 const CONCURRENCY = 4;

@@ -1,7 +1,7 @@
-import type { Interval } from "../domain/time/window.ts";
-import type { ScopeState } from "../store/catalog/scopes.ts";
-import type { Finding } from "../store/reconcile/control-findings.ts";
-import type { OpenSource } from "./source.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import type { ScopeState } from "../../store/catalog/scopes.ts";
+import type { Finding } from "../../store/reconcile/control-findings.ts";
+import type { OpenSource } from "../source/source.ts";
 import type { TotalsRequest } from "./window-totals.ts";
 
 /** What both halves of a check work with. */

@@ -1,7 +1,7 @@
 import pRetry from "p-retry";
-import type { Clock } from "../clock.ts";
-import { EtlError, PlatformError } from "../errors.ts";
-import type { Logger } from "../log.ts";
+import type { Clock } from "../../clock.ts";
+import { EtlError, PlatformError } from "../../errors.ts";
+import type { Logger } from "../../log.ts";
 
 const CAP_MS = 300_000;
 /** What clients of the platform wait after a 429 that says nothing (platform-facts.md, "Requests"). */

@@ -1,10 +1,10 @@
-import { DAY_MS, floorToGrid, type Stride } from "../domain/time/stride.ts";
-import type { Interval } from "../domain/time/window.ts";
-import { GROUPINGS } from "../domain/usage/record.ts";
-import { storeNow } from "../store/load/fetch-ledger.ts";
-import { daysDue, hoursDue } from "../store/reconcile/reconciled-days.ts";
+import { DAY_MS, floorToGrid, type Stride } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { GROUPINGS } from "../../domain/usage/record.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { daysDue, hoursDue } from "../../store/reconcile/reconciled-days.ts";
+import type { OpenSource } from "../source/source.ts";
 import { type ReconcileResult, reconcileParts, statesOf } from "./reconcile.ts";
-import type { OpenSource } from "./source.ts";
 
 /**
  * The scheduled pass, with repair: the days of so many days up to now; of earlier ones those that are owed (see `daysDue`); then

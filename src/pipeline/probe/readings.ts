@@ -1,13 +1,13 @@
-import { WORKSPACES_PER_REQUEST } from "../domain/planning/slice.ts";
-import type { WorkspaceReading } from "../domain/probe.ts";
-import { ceilToGrid, DAY_MS, strideOfRange } from "../domain/time/stride.ts";
-import type { Window } from "../domain/time/window.ts";
-import { AnswerCollector } from "../domain/usage/answer.ts";
-import type { GroupBy } from "../domain/usage/record.ts";
-import { PlatformError, UsageError } from "../errors.ts";
-import { beginFetch, finishFetch, storeNow } from "../store/load/fetch-ledger.ts";
-import { withRetries } from "./retry.ts";
-import { keepRefusal, type OpenSource } from "./source.ts";
+import { WORKSPACES_PER_REQUEST } from "../../domain/planning/slice.ts";
+import type { WorkspaceReading } from "../../domain/probe.ts";
+import { ceilToGrid, DAY_MS, strideOfRange } from "../../domain/time/stride.ts";
+import type { Window } from "../../domain/time/window.ts";
+import { AnswerCollector } from "../../domain/usage/answer.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import { PlatformError, UsageError } from "../../errors.ts";
+import { beginFetch, finishFetch, storeNow } from "../../store/load/fetch-ledger.ts";
+import { withRetries } from "../source/retry.ts";
+import { keepRefusal, type OpenSource } from "../source/source.ts";
 
 /** Usage of several workspaces from one instant on, and what the probe's project is among it. */
 export interface ProbeReading {
