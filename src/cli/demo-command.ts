@@ -13,6 +13,7 @@ import { feedQueue, sweepQueue } from "../pipeline/sync/enqueue.ts";
 import { planSource, routineDemand } from "../pipeline/sync/plan.ts";
 import { planRound } from "../pipeline/sync/sync.ts";
 import { deploymentClientsOf } from "../platform/clients.ts";
+import { serve } from "../service/serve.ts";
 import { resolvePostgres, resolveRedis } from "../services/resolve.ts";
 import { startStandin } from "../standin/server.ts";
 import { migrate } from "../store/db/migrate.ts";
@@ -25,7 +26,6 @@ import {
   type WorkspaceTotal,
 } from "../store/report/load-totals.ts";
 import { dueSlices } from "../store/work/slices.ts";
-import { serve } from "../worker.ts";
 import { EXIT } from "./exit.ts";
 import { type Output, table } from "./output.ts";
 import { describeProbe, exitOfProbe } from "./probe-command.ts";

@@ -1,8 +1,8 @@
 import type { AddressInfo } from "node:net";
 import type { Queue } from "bullmq";
 import Fastify from "fastify";
-import type { Clock } from "../clock.ts";
-import type { Reader } from "../store/report/overview.ts";
+import type { Clock } from "../../clock.ts";
+import type { Reader } from "../../store/report/overview.ts";
 import { addBoard } from "./board.ts";
 import { liveness, type ProcessState, readiness } from "./health.ts";
 import type { Metrics } from "./metrics.ts";

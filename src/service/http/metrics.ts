@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import { metricFacts, type Reader } from "../store/report/overview.ts";
+import { metricFacts, type Reader } from "../../store/report/overview.ts";
 
 /** What jobs count, and what Postgres knows at the time of a scrape. No label of a user or project: those have no end. */
 export interface Metrics {

@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { checkSchema, type Reader } from "../store/report/overview.ts";
+import { checkSchema, type Reader } from "../../store/report/overview.ts";
 
 /** What the pages know of the process they speak for. */
 export interface ProcessState {
