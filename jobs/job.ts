@@ -1,7 +1,7 @@
 import type { Job, JobsOptions } from "bullmq";
 import type { z } from "zod";
 import type { Clock } from "../src/clock.ts";
-import type { EmailPolicy } from "../src/config.ts";
+import type { EmailPolicy } from "../src/config/config.ts";
 import type { Logger } from "../src/log.ts";
 import type { AlertSettings } from "../src/pipeline/alerts.ts";
 import type { ProbeRequest } from "../src/pipeline/probe/probe.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { DateTime } from "luxon";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { UsageError } from "../errors.ts";
 import type { Database } from "../store/db/database.ts";
 import { storeNow } from "../store/load/fetch-ledger.ts";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { fetchQueueOf, openQueue, producerConnection } from "../../jobs/queues.ts";
-import { type Config, Secret, type SourceConfig } from "../config.ts";
+import { type Config, Secret, type SourceConfig } from "../config/config.ts";
 import { fewestRequests, type Slice } from "../domain/planning/slice.ts";
 import { UnreachableError } from "../errors.ts";
 import { createLogger } from "../log.ts";

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
-import { requireDatabaseUrl } from "../config.ts";
+import { requireDatabaseUrl } from "../config/config.ts";
+import { nearest } from "../config/spelling.ts";
 import { UsageError } from "../errors.ts";
-import { nearest } from "../spelling.ts";
 import { readView } from "../store/report/view-rows.ts";
 import { listViews, timeColumnOf, type View, type ViewColumn } from "../store/report/views.ts";
 import { csvFormat } from "./export/csv.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { planRoundJob } from "../../jobs/plan-round.ts";
-import { requireSources } from "../config.ts";
+import { requireSources } from "../config/config.ts";
 import { WORKSPACES_PER_REQUEST } from "../domain/planning/slice.ts";
 import { alignRange, planWindows } from "../domain/planning/windows.ts";
 import { type RunResult, runInline } from "../pipeline/extract/run-inline.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
+import { describeSettings } from "../config/settings.ts";
 import type { Finality } from "../domain/finality.ts";
 import { knownRoundBudget, type RoundBudget } from "../pipeline/sync/sync-budget.ts";
-import { describeSettings } from "../settings.ts";
 import type { Database } from "../store/db/database.ts";
 import {
   type CoverageLine,

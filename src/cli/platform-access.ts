@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { Duration } from "luxon";
-import type { PlatformAccess } from "../config.ts";
+import type { PlatformAccess } from "../config/config.ts";
 import { UsageError } from "../errors.ts";
 import type { ControlPlaneClient } from "../platform/agents/control-plane.ts";
 import { controlPlaneClientOf, type DeploymentClients, deploymentClientsOf } from "../platform/clients.ts";

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { checkRedis } from "../../jobs/queues.ts";
 import { systemClock } from "../clock.ts";
-import { requireDatabaseUrl, requireSources } from "../config.ts";
+import { requireDatabaseUrl, requireSources } from "../config/config.ts";
 import { UnreachableError } from "../errors.ts";
 import { createLogger } from "../log.ts";
 import { type Role, serve } from "../service/serve.ts";

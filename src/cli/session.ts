@@ -1,7 +1,13 @@
 import type { Command } from "commander";
 import PQueue from "p-queue";
 import { systemClock } from "../clock.ts";
-import { type Config, readConfig, requireDatabaseUrl, requireSources, type SourceConfig } from "../config.ts";
+import {
+  type Config,
+  readConfig,
+  requireDatabaseUrl,
+  requireSources,
+  type SourceConfig,
+} from "../config/config.ts";
 import { EtlError, UsageError } from "../errors.ts";
 import { createLogger } from "../log.ts";
 import { type OpenSource, openSource } from "../pipeline/source/source.ts";

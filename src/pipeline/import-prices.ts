@@ -1,6 +1,6 @@
+import { nearest } from "../config/spelling.ts";
 import { describePrice, overlaps, type Price, scopeOf, textOf } from "../domain/price.ts";
 import { UsageError } from "../errors.ts";
-import { nearest } from "../spelling.ts";
 import type { Database, Store } from "../store/db/database.ts";
 import { addPrices, knownWorkspaces, listPrices, lockPrices, removePrices } from "../store/report/prices.ts";
 

@@ -1,4 +1,4 @@
-import type { EmailPolicy } from "../config.ts";
+import type { EmailPolicy } from "../config/config.ts";
 import type { Store } from "../store/db/database.ts";
 import { healSettlement, pruneHistory } from "../store/load/restatements.ts";
 import { compactCoverage } from "../store/retention/compact.ts";

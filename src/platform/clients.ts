@@ -1,4 +1,4 @@
-import type { PlatformAccess, Secret, SourceConfig } from "../config.ts";
+import type { PlatformAccess, Secret, SourceConfig } from "../config/config.ts";
 import { UsageError } from "../errors.ts";
 import { type A2aClient, createA2aClient } from "./agents/a2a.ts";
 import { type ControlPlaneClient, createControlPlaneClient } from "./agents/control-plane.ts";

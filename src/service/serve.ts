@@ -6,7 +6,7 @@ import { fetchQueueOf, openQueue, producerConnection, workerConnection } from ".
 import { keepSchedules, schedulesOf } from "../../jobs/schedule.ts";
 import { startWorkers } from "../../jobs/workers.ts";
 import { systemClock } from "../clock.ts";
-import { type Config, requireSources, type SourceConfig } from "../config.ts";
+import { type Config, requireSources, type SourceConfig } from "../config/config.ts";
 import { DAY_MS, HOUR_MS } from "../domain/time/stride.ts";
 import { EtlError } from "../errors.ts";
 import { type Logger, sparingly, type WarnSparingly } from "../log.ts";

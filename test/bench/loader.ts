@@ -1,6 +1,6 @@
 import { createOutput } from "../../src/cli/output.ts";
 import { createSession } from "../../src/cli/session.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { runInline } from "../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../src/pipeline/sync/plan.ts";
 import { answer, takeTask } from "./child.ts";

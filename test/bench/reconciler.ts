@@ -7,7 +7,7 @@ import { dayOf } from "./shapes.ts";
 enableCompileCache();
 const { createOutput } = await import("../../src/cli/output.ts");
 const { createSession } = await import("../../src/cli/session.ts");
-const { readConfig } = await import("../../src/config.ts");
+const { readConfig } = await import("../../src/config/config.ts");
 const { reconcile } = await import("../../src/pipeline/reconcile/reconcile.ts");
 
 /** The measured process: what `usage-etl reconcile --group-by user` does, from the first request to the last commit. */

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
-import { type EmailPolicy, Secret, type SourceConfig } from "../../src/config.ts";
+import { type EmailPolicy, Secret, type SourceConfig } from "../../src/config/config.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { type RunResult, runInline } from "../../src/pipeline/extract/run-inline.ts";
 import {

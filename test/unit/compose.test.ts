@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
-import { readConfig } from "../../src/config.ts";
-import { describeSettings } from "../../src/settings.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { describeSettings } from "../../src/config/settings.ts";
 
 /** What stands in for a container engine and a cluster: neither is needed to see that the files fit the program. */
 

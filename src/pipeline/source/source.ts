@@ -1,4 +1,4 @@
-import { configurationDigest, type EmailPolicy, type SourceConfig } from "../../config.ts";
+import { configurationDigest, type EmailPolicy, type SourceConfig } from "../../config/config.ts";
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import { WORKSPACES_PER_REQUEST } from "../../domain/planning/slice.ts";
 import { floorToGrid, HOUR_MS } from "../../domain/time/stride.ts";

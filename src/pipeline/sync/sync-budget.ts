@@ -1,4 +1,4 @@
-import type { SourceConfig } from "../../config.ts";
+import type { SourceConfig } from "../../config/config.ts";
 import { planSlices } from "../../domain/planning/slice.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";

@@ -3,9 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { configurationDigest, readConfig, requireDatabaseUrl, requireSources } from "../../../src/config.ts";
+import {
+  configurationDigest,
+  readConfig,
+  requireDatabaseUrl,
+  requireSources,
+} from "../../../src/config/config.ts";
+import { describeSettings } from "../../../src/config/settings.ts";
 import { UsageError } from "../../../src/errors.ts";
-import { describeSettings } from "../../../src/settings.ts";
 
 const KEY = "lsv2_sk_do_not_show";
 const ID = "11111111-2222-3333-4444-555555555555";

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
-import { Secret } from "../../../src/config.ts";
+import { Secret } from "../../../src/config/config.ts";
 import { DeadlineError, PlatformError, UsageError } from "../../../src/errors.ts";
 import { createA2aClient } from "../../../src/platform/agents/a2a.ts";
 import { createControlPlaneClient, hasFailed } from "../../../src/platform/agents/control-plane.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { UsageError } from "./errors.ts";
+import { UsageError } from "../errors.ts";
 import { SETTINGS, sourceSchema } from "./settings.ts";
 import { nearest } from "./spelling.ts";
 
