@@ -1,22 +1,22 @@
 import { Command } from "commander";
-import { addBackfillCommands } from "./backfill-commands.ts";
-import { addCloseCommand } from "./close-command.ts";
-import { addDbtCommand } from "./dbt-command.ts";
-import { addDemoCommand } from "./demo-command.ts";
-import { addDoctorCommand } from "./doctor-command.ts";
-import { describeError, exitCodeOf } from "./exit.ts";
-import { addExportCommand } from "./export-command.ts";
-import { addLoadCommands } from "./load-commands.ts";
-import { addLookCommands } from "./look-commands.ts";
-import { addMigrateCommand } from "./migrate-command.ts";
-import { addPlatformCommands } from "./platform-commands.ts";
-import { addPricesCommands } from "./prices-commands.ts";
-import { addProbeCommand } from "./probe-command.ts";
-import { addPruneCommand } from "./prune-command.ts";
-import { addReconcileCommand } from "./reconcile-command.ts";
-import { addServeCommand } from "./serve-command.ts";
-import { addStandinCommand } from "./standin-command.ts";
-import { addTotalsCommand } from "./totals-command.ts";
+import { addBackfillCommands } from "./commands/backfill.ts";
+import { addCloseCommand } from "./commands/close.ts";
+import { addDbtCommand } from "./commands/dbt.ts";
+import { addDemoCommand } from "./commands/demo.ts";
+import { addDoctorCommand } from "./commands/doctor.ts";
+import { addExportCommand } from "./commands/export.ts";
+import { addLoadCommands } from "./commands/load.ts";
+import { addLookCommands } from "./commands/look.ts";
+import { addMigrateCommand } from "./commands/migrate.ts";
+import { addPlatformCommands } from "./commands/platform.ts";
+import { addPricesCommands } from "./commands/prices.ts";
+import { addProbeCommand } from "./commands/probe.ts";
+import { addPruneCommand } from "./commands/prune.ts";
+import { addReconcileCommand } from "./commands/reconcile.ts";
+import { addServeCommand } from "./commands/serve.ts";
+import { addStandinCommand } from "./commands/standin.ts";
+import { addTotalsCommand } from "./commands/totals.ts";
+import { describeError, exitCodeOf } from "./session/exit.ts";
 
 /** Reads the command line, does what it says and sets the exit code. */
 export async function main(): Promise<void> {

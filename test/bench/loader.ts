@@ -1,5 +1,5 @@
-import { createOutput } from "../../src/cli/output.ts";
-import { createSession } from "../../src/cli/session.ts";
+import { createOutput } from "../../src/cli/report/output.ts";
+import { createSession } from "../../src/cli/session/session.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { runInline } from "../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../src/pipeline/sync/plan.ts";

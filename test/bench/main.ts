@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
-import { createOutput } from "../../src/cli/output.ts";
+import { createOutput } from "../../src/cli/report/output.ts";
 import { startChild } from "./child.ts";
 import { openDatabases } from "./databases.ts";
 import { FLOORS, findFloorClient } from "./floor.ts";

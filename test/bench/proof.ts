@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import pg from "pg";
-import { table } from "../../src/cli/output.ts";
+import { table } from "../../src/cli/report/output.ts";
 import { openDatabases } from "./databases.ts";
 import { checkYear } from "./totals.ts";
 

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
-import { table } from "../../src/cli/output.ts";
+import { table } from "../../src/cli/report/output.ts";
 import { resolvePostgres, resolveRedis } from "../../src/services/resolve.ts";
 import { startStandin } from "../../src/standin/server.ts";
 import { openStore } from "../../src/store/db/database.ts";

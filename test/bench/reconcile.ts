@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
-import { createOutput, table } from "../../src/cli/output.ts";
+import { createOutput, table } from "../../src/cli/report/output.ts";
 import { startChild } from "./child.ts";
 import { type Databases, openDatabases } from "./databases.ts";
 import { runByPsql } from "./floor.ts";

@@ -5,8 +5,8 @@ import { dayOf } from "./shapes.ts";
 
 // As the command line starts: compiling all of the program anew would count as its memory.
 enableCompileCache();
-const { createOutput } = await import("../../src/cli/output.ts");
-const { createSession } = await import("../../src/cli/session.ts");
+const { createOutput } = await import("../../src/cli/report/output.ts");
+const { createSession } = await import("../../src/cli/session/session.ts");
 const { readConfig } = await import("../../src/config/config.ts");
 const { reconcile } = await import("../../src/pipeline/reconcile/reconcile.ts");
 

@@ -1,4 +1,4 @@
-import { table } from "../../src/cli/output.ts";
+import { table } from "../../src/cli/report/output.ts";
 import { FLOORS, type Floor } from "./floor.ts";
 import type { Round } from "./measure.ts";
 import { recordsOf, type Shape } from "./shapes.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
-import { table } from "../../src/cli/output.ts";
+import { table } from "../../src/cli/report/output.ts";
 import { systemClock } from "../../src/clock.ts";
 import { Secret } from "../../src/config/config.ts";
 import { DAY_MS, floorToGrid } from "../../src/domain/time/stride.ts";

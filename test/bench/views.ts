@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { Command, InvalidArgumentError } from "commander";
 import pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
-import { createOutput, table } from "../../src/cli/output.ts";
+import { createOutput, table } from "../../src/cli/report/output.ts";
 import { resolvePostgres } from "../../src/services/resolve.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";

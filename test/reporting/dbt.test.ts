@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { dbtKeyTest, dbtSources } from "../../src/cli/dbt-files.ts";
+import { dbtKeyTest, dbtSources } from "../../src/cli/export/dbt-files.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { importPrices } from "../../src/pipeline/import-prices.ts";
 import { keyOf, listViews } from "../../src/store/report/views.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readPriceFile } from "../../src/cli/price-file.ts";
+import { readPriceFile } from "../../src/cli/prices/price-file.ts";
 import { importPrices } from "../../src/pipeline/import-prices.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { listPrices } from "../../src/store/report/prices.ts";

@@ -1,6 +1,12 @@
 import { Command } from "commander";
 import { describe, expect, test } from "vitest";
-import { groupingsOf, rangeOf, withRange, withSelection, workspacesOf } from "../../../src/cli/options.ts";
+import {
+  groupingsOf,
+  rangeOf,
+  withRange,
+  withSelection,
+  workspacesOf,
+} from "../../../src/cli/session/options.ts";
 
 /** What a command makes of its flags. */
 function parse(...args: string[]) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { instant, table } from "../../../src/cli/output.ts";
+import { instant, table } from "../../../src/cli/report/output.ts";
 
 test("an instant is as short as it can be said", () => {
   expect(instant(Date.UTC(2026, 2, 1))).toBe("2026-03-01");

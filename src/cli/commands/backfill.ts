@@ -1,10 +1,10 @@
 import { type Command, Option } from "commander";
-import { feedJob } from "../../jobs/feed.ts";
-import { systemClock } from "../clock.ts";
-import { UsageError } from "../errors.ts";
-import type { OpenSource } from "../pipeline/source/source.ts";
-import { clipToFuture, type PlanRequest, planSource } from "../pipeline/sync/plan.ts";
-import { storeNow } from "../store/load/fetch-ledger.ts";
+import { feedJob } from "../../../jobs/feed.ts";
+import { systemClock } from "../../clock.ts";
+import { UsageError } from "../../errors.ts";
+import type { OpenSource } from "../../pipeline/source/source.ts";
+import { clipToFuture, type PlanRequest, planSource } from "../../pipeline/sync/plan.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
 import {
   type Backfill,
   backfillOf,
@@ -13,10 +13,10 @@ import {
   failedSlices,
   listBackfills,
   steerBackfill,
-} from "../store/work/backfills.ts";
-import { slicesInFlight } from "../store/work/slices.ts";
-import { EXIT } from "./exit.ts";
-import { runAll, showDryRun } from "./load-commands.ts";
+} from "../../store/work/backfills.ts";
+import { slicesInFlight } from "../../store/work/slices.ts";
+import { instant, table } from "../report/output.ts";
+import { EXIT } from "../session/exit.ts";
 import {
   groupingsOf,
   type RangeOptions,
@@ -25,10 +25,10 @@ import {
   withRange,
   withSelection,
   workspacesOf,
-} from "./options.ts";
-import { instant, table } from "./output.ts";
-import { openControl, requireRedis } from "./queue.ts";
-import { inSession, requireSchema, type Session } from "./session.ts";
+} from "../session/options.ts";
+import { openControl, requireRedis } from "../session/queue.ts";
+import { inSession, requireSchema, type Session } from "../session/session.ts";
+import { runAll, showDryRun } from "./load.ts";
 
 interface BackfillOptions extends RangeOptions, SelectionOptions {
   readonly reprocess: "missing" | "all";

@@ -1,4 +1,4 @@
-import { keyOf, type View } from "../store/report/views.ts";
+import { keyOf, type View } from "../../store/report/views.ts";
 
 /** Ids of these are null where a day or hour of the workspace is not loaded. */
 const NULL_WHERE_MISSING = ["project_id", "user_id", "api_key_short_key"];

@@ -1,20 +1,20 @@
 import type { Command } from "commander";
-import { describeSettings } from "../config/settings.ts";
-import type { Finality } from "../domain/finality.ts";
-import { knownRoundBudget, type RoundBudget } from "../pipeline/sync/sync-budget.ts";
-import type { Database } from "../store/db/database.ts";
+import { describeSettings } from "../../config/settings.ts";
+import type { Finality } from "../../domain/finality.ts";
+import { knownRoundBudget, type RoundBudget } from "../../pipeline/sync/sync-budget.ts";
+import type { Database } from "../../store/db/database.ts";
 import {
   type CoverageLine,
   coverageLines,
   listSources,
   type SourceStatus,
   sourceStatuses,
-} from "../store/report/overview.ts";
-import { EXIT } from "./exit.ts";
-import { describeFinality, finalityOf } from "./finality-report.ts";
-import { type RangeOptions, rangeOf, withRange } from "./options.ts";
-import { table } from "./output.ts";
-import { inSession, requireSchema, type Session } from "./session.ts";
+} from "../../store/report/overview.ts";
+import { describeFinality, finalityOf } from "../report/lateness-report.ts";
+import { table } from "../report/output.ts";
+import { EXIT } from "../session/exit.ts";
+import { type RangeOptions, rangeOf, withRange } from "../session/options.ts";
+import { inSession, requireSchema, type Session } from "../session/session.ts";
 
 /** Days that somebody should look at: required, and without a figure that can be trusted. */
 const GAPS = ["failed", "missing", "unverified"];

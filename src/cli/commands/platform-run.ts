@@ -1,10 +1,10 @@
 import { type Command, Option } from "commander";
-import type { AgentCard, Task } from "../platform/agents/a2a.ts";
-import { STRATEGIES, type Strategy } from "../platform/agents/threads.ts";
-import { EXIT } from "./exit.ts";
-import { table } from "./output.ts";
-import { openDeployment, parseDuration, type SourceOption, withSource } from "./platform-access.ts";
-import { inSession, type Session } from "./session.ts";
+import type { AgentCard, Task } from "../../platform/agents/a2a.ts";
+import { STRATEGIES, type Strategy } from "../../platform/agents/threads.ts";
+import { table } from "../report/output.ts";
+import { EXIT } from "../session/exit.ts";
+import { openDeployment, parseDuration, type SourceOption, withSource } from "../session/platform-access.ts";
+import { inSession, type Session } from "../session/session.ts";
 
 /** An assistant that takes longer than this is hardly waited for by a person. */
 const WITHIN_MS = 10 * 60_000;

@@ -1,17 +1,22 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
-import { UsageError } from "../errors.ts";
+import { UsageError } from "../../errors.ts";
 import {
   type ControlPlaneClient,
   type Deployment,
   hasFailed,
   type SandboxTemplate,
-} from "../platform/agents/control-plane.ts";
-import { EXIT } from "./exit.ts";
-import { table } from "./output.ts";
-import { openControlPlane, parseDuration, type SourceOption, withSource } from "./platform-access.ts";
-import { addRunCommands } from "./platform-run-commands.ts";
-import { inSession, type Session } from "./session.ts";
+} from "../../platform/agents/control-plane.ts";
+import { table } from "../report/output.ts";
+import { EXIT } from "../session/exit.ts";
+import {
+  openControlPlane,
+  parseDuration,
+  type SourceOption,
+  withSource,
+} from "../session/platform-access.ts";
+import { inSession, type Session } from "../session/session.ts";
+import { addRunCommands } from "./platform-run.ts";
 
 /** Cloud deployments take some minutes. */
 const WITHIN_MS = 30 * 60_000;

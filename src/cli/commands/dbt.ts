@@ -1,7 +1,7 @@
 import { Argument, type Command } from "commander";
-import { listViews } from "../store/report/views.ts";
-import { dbtKeyTest, dbtSources } from "./dbt-files.ts";
-import { inSession, requireSchema, type Session } from "./session.ts";
+import { listViews } from "../../store/report/views.ts";
+import { dbtKeyTest, dbtSources } from "../export/dbt-files.ts";
+import { inSession, requireSchema, type Session } from "../session/session.ts";
 
 const FILES = { sources: dbtSources, keys: dbtKeyTest };
 

@@ -1,14 +1,14 @@
 import { type Command, Option } from "commander";
-import { checkRedis } from "../../jobs/queues.ts";
-import { systemClock } from "../clock.ts";
-import { requireDatabaseUrl, requireSources } from "../config/config.ts";
-import { UnreachableError } from "../errors.ts";
-import { createLogger } from "../log.ts";
-import { type Role, serve } from "../service/serve.ts";
-import { checkReachable, openStore } from "../store/db/database.ts";
-import type { Output } from "./output.ts";
-import { requireRedis } from "./queue.ts";
-import { inSession, requireSchema, type Session } from "./session.ts";
+import { checkRedis } from "../../../jobs/queues.ts";
+import { systemClock } from "../../clock.ts";
+import { requireDatabaseUrl, requireSources } from "../../config/config.ts";
+import { UnreachableError } from "../../errors.ts";
+import { createLogger } from "../../log.ts";
+import { type Role, serve } from "../../service/serve.ts";
+import { checkReachable, openStore } from "../../store/db/database.ts";
+import type { Output } from "../report/output.ts";
+import { requireRedis } from "../session/queue.ts";
+import { inSession, requireSchema, type Session } from "../session/session.ts";
 
 /** A process that is told to end is gone after this, whatever hangs. */
 const END_WITHIN_MS = 25_000;

@@ -1,5 +1,5 @@
 import { CommanderError } from "commander";
-import { DeadlineError, EtlError, PlatformError, UnreachableError, UsageError } from "../errors.ts";
+import { DeadlineError, EtlError, PlatformError, UnreachableError, UsageError } from "../../errors.ts";
 
 /** Exit codes of every command; where several apply, the first of this order. */
 export const EXIT = {

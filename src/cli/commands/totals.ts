@@ -1,9 +1,9 @@
 import { type Command, Option } from "commander";
-import { REACHES, type Reach } from "../domain/planning/control.ts";
-import { checkTotals, type TotalsResult } from "../pipeline/totals/check-totals.ts";
-import { EXIT } from "./exit.ts";
-import { instant, table } from "./output.ts";
-import { inSession, type Session } from "./session.ts";
+import { REACHES, type Reach } from "../../domain/planning/control.ts";
+import { checkTotals, type TotalsResult } from "../../pipeline/totals/check-totals.ts";
+import { instant, table } from "../report/output.ts";
+import { EXIT } from "../session/exit.ts";
+import { inSession, type Session } from "../session/session.ts";
 
 export function addTotalsCommand(program: Command): void {
   program

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { CsvError, parse } from "csv-parse/sync";
-import { nearest } from "../config/spelling.ts";
-import { isDay, parseUnitPrice } from "../domain/price.ts";
-import { UsageError } from "../errors.ts";
-import { type PriceLine, refuse } from "../pipeline/import-prices.ts";
+import { nearest } from "../../config/spelling.ts";
+import { isDay, parseUnitPrice } from "../../domain/price.ts";
+import { UsageError } from "../../errors.ts";
+import { type PriceLine, refuse } from "../../pipeline/import-prices.ts";
 
 const REQUIRED = ["sku", "unit_price", "currency", "valid_from"] as const;
 const OPTIONAL = ["valid_to", "source", "workspace"] as const;

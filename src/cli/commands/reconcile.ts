@@ -1,13 +1,13 @@
 import { type Command, Option } from "commander";
-import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../domain/time/stride.ts";
-import type { GroupBy } from "../domain/usage/record.ts";
-import { type ReconcileResult, reconcile } from "../pipeline/reconcile/reconcile.ts";
-import { storeNow } from "../store/load/fetch-ledger.ts";
-import { EXIT } from "./exit.ts";
-import { groupingsOf, type RangeOptions, rangeOf, withGrouping, withRange } from "./options.ts";
-import { instant, table } from "./output.ts";
-import { describeRun, exitOfRun } from "./run-report.ts";
-import { inSession, type Session } from "./session.ts";
+import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../../domain/time/stride.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import { type ReconcileResult, reconcile } from "../../pipeline/reconcile/reconcile.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { instant, table } from "../report/output.ts";
+import { describeRun, exitOfRun } from "../report/run-report.ts";
+import { EXIT } from "../session/exit.ts";
+import { groupingsOf, type RangeOptions, rangeOf, withGrouping, withRange } from "../session/options.ts";
+import { inSession, type Session } from "../session/session.ts";
 
 interface ReconcileOptions extends RangeOptions {
   readonly stride: Stride;

@@ -1,13 +1,13 @@
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
-import { UsageError } from "../errors.ts";
-import { PROBE_TRACES, type ProbeRequest, type ProbeResult, probeMeter } from "../pipeline/probe/probe.ts";
-import type { OpenSource } from "../pipeline/source/source.ts";
-import { deploymentClientsOf } from "../platform/clients.ts";
-import { EXIT, exitCodeOf, firstExit } from "./exit.ts";
-import { type Output, table } from "./output.ts";
-import { parseDuration } from "./platform-access.ts";
-import { inSession, type Session } from "./session.ts";
+import { UsageError } from "../../errors.ts";
+import { PROBE_TRACES, type ProbeRequest, type ProbeResult, probeMeter } from "../../pipeline/probe/probe.ts";
+import type { OpenSource } from "../../pipeline/source/source.ts";
+import { deploymentClientsOf } from "../../platform/clients.ts";
+import { type Output, table } from "../report/output.ts";
+import { EXIT, exitCodeOf, firstExit } from "../session/exit.ts";
+import { parseDuration } from "../session/platform-access.ts";
+import { inSession, type Session } from "../session/session.ts";
 
 interface ProbeOptions {
   readonly yes?: boolean;

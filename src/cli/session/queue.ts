@@ -1,6 +1,6 @@
 import type { Queue } from "bullmq";
-import { openQueue, producerConnection } from "../../jobs/queues.ts";
-import { UsageError } from "../errors.ts";
+import { openQueue, producerConnection } from "../../../jobs/queues.ts";
+import { UsageError } from "../../errors.ts";
 import type { Session } from "./session.ts";
 
 export function requireRedis({ config }: Session): string {

@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { Duration } from "luxon";
-import type { PlatformAccess } from "../config/config.ts";
-import { UsageError } from "../errors.ts";
-import type { ControlPlaneClient } from "../platform/agents/control-plane.ts";
-import { controlPlaneClientOf, type DeploymentClients, deploymentClientsOf } from "../platform/clients.ts";
+import type { PlatformAccess } from "../../config/config.ts";
+import { UsageError } from "../../errors.ts";
+import type { ControlPlaneClient } from "../../platform/agents/control-plane.ts";
+import { controlPlaneClientOf, type DeploymentClients, deploymentClientsOf } from "../../platform/clients.ts";
 import type { Session } from "./session.ts";
 
 /** Which source's hosts and key a platform command uses; needed where several are configured. */

@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { DateTime } from "luxon";
-import { STRIDES, type Stride } from "../domain/time/stride.ts";
-import type { Interval } from "../domain/time/window.ts";
-import { GROUPINGS, type GroupBy } from "../domain/usage/record.ts";
-import { UsageError } from "../errors.ts";
+import { STRIDES, type Stride } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { UsageError } from "../../errors.ts";
 
 export interface RangeOptions {
   readonly from?: number;

@@ -1,14 +1,14 @@
 import type { Command } from "commander";
 import { DateTime } from "luxon";
-import type { Config } from "../config/config.ts";
-import { UsageError } from "../errors.ts";
-import type { Database } from "../store/db/database.ts";
-import { storeNow } from "../store/load/fetch-ledger.ts";
-import { type CloseResult, closeMonth, OPEN_REASONS, type OpenDay } from "../store/report/month-close.ts";
-import { type ListedSource, listSources } from "../store/report/overview.ts";
-import { EXIT, firstExit } from "./exit.ts";
-import { instant, table } from "./output.ts";
-import { inSession, requireSchema, type Session } from "./session.ts";
+import type { Config } from "../../config/config.ts";
+import { UsageError } from "../../errors.ts";
+import type { Database } from "../../store/db/database.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { type CloseResult, closeMonth, OPEN_REASONS, type OpenDay } from "../../store/report/month-close.ts";
+import { type ListedSource, listSources } from "../../store/report/overview.ts";
+import { instant, table } from "../report/output.ts";
+import { EXIT, firstExit } from "../session/exit.ts";
+import { inSession, requireSchema, type Session } from "../session/session.ts";
 
 interface CloseOptions {
   readonly acceptDisagreements?: boolean;

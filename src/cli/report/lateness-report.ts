@@ -1,7 +1,7 @@
-import { type Finality, judgeFinality } from "../domain/finality.ts";
-import { DAY_MS } from "../domain/time/stride.ts";
-import type { Database } from "../store/db/database.ts";
-import { latenessOf } from "../store/report/lateness.ts";
+import { type Finality, judgeFinality } from "../../domain/finality.ts";
+import { DAY_MS } from "../../domain/time/stride.ts";
+import type { Database } from "../../store/db/database.ts";
+import { latenessOf } from "../../store/report/lateness.ts";
 
 /** Days that the advice looks back over. */
 const LOOK_BACK_DAYS = 90;

@@ -1,36 +1,36 @@
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { fetchQueueOf, openQueue, producerConnection } from "../../jobs/queues.ts";
-import { type Config, Secret, type SourceConfig } from "../config/config.ts";
-import { fewestRequests, type Slice } from "../domain/planning/slice.ts";
-import { UnreachableError } from "../errors.ts";
-import { createLogger } from "../log.ts";
-import { runInline } from "../pipeline/extract/run-inline.ts";
-import { abandonProbe, type ProbeResult, probeMeter } from "../pipeline/probe/probe.ts";
-import { type ReconcileResult, reconcile } from "../pipeline/reconcile/reconcile.ts";
-import type { OpenSource } from "../pipeline/source/source.ts";
-import { feedQueue, sweepQueue } from "../pipeline/sync/enqueue.ts";
-import { planSource, routineDemand } from "../pipeline/sync/plan.ts";
-import { planRound } from "../pipeline/sync/sync.ts";
-import { deploymentClientsOf } from "../platform/clients.ts";
-import { serve } from "../service/serve.ts";
-import { resolvePostgres, resolveRedis } from "../services/resolve.ts";
-import { startStandin } from "../standin/server.ts";
-import { migrate } from "../store/db/migrate.ts";
-import { storeNow } from "../store/load/fetch-ledger.ts";
+import { fetchQueueOf, openQueue, producerConnection } from "../../../jobs/queues.ts";
+import { type Config, Secret, type SourceConfig } from "../../config/config.ts";
+import { fewestRequests, type Slice } from "../../domain/planning/slice.ts";
+import { UnreachableError } from "../../errors.ts";
+import { createLogger } from "../../log.ts";
+import { runInline } from "../../pipeline/extract/run-inline.ts";
+import { abandonProbe, type ProbeResult, probeMeter } from "../../pipeline/probe/probe.ts";
+import { type ReconcileResult, reconcile } from "../../pipeline/reconcile/reconcile.ts";
+import type { OpenSource } from "../../pipeline/source/source.ts";
+import { feedQueue, sweepQueue } from "../../pipeline/sync/enqueue.ts";
+import { planSource, routineDemand } from "../../pipeline/sync/plan.ts";
+import { planRound } from "../../pipeline/sync/sync.ts";
+import { deploymentClientsOf } from "../../platform/clients.ts";
+import { serve } from "../../service/serve.ts";
+import { resolvePostgres, resolveRedis } from "../../services/resolve.ts";
+import { startStandin } from "../../standin/server.ts";
+import { migrate } from "../../store/db/migrate.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
 import {
   dailyTotals,
   type FetchTotals,
   fetchTotals,
   newestFetch,
   type WorkspaceTotal,
-} from "../store/report/load-totals.ts";
-import { dueSlices } from "../store/work/slices.ts";
-import { EXIT } from "./exit.ts";
-import { type Output, table } from "./output.ts";
-import { describeProbe, exitOfProbe } from "./probe-command.ts";
-import { describeReconcile } from "./reconcile-command.ts";
-import { createSession, inSession, type Session } from "./session.ts";
+} from "../../store/report/load-totals.ts";
+import { dueSlices } from "../../store/work/slices.ts";
+import { type Output, table } from "../report/output.ts";
+import { EXIT } from "../session/exit.ts";
+import { createSession, inSession, type Session } from "../session/session.ts";
+import { describeProbe, exitOfProbe } from "./probe.ts";
+import { describeReconcile } from "./reconcile.ts";
 
 const DATA_DIR = fileURLToPath(new URL("../../.usage-etl/demo", import.meta.url));
 /** The stand-in is ours alone: what the live platform's gateway would let through. */

@@ -1,12 +1,12 @@
 import type { Command } from "commander";
-import { EtlError } from "../errors.ts";
-import { roundBudget } from "../pipeline/sync/sync-budget.ts";
-import { factsOf, type LearnedFact } from "../store/catalog/server-capabilities.ts";
-import { storeNow } from "../store/load/fetch-ledger.ts";
-import { serverFacts } from "../store/report/overview.ts";
-import { EXIT } from "./exit.ts";
-import { describeFinality, finalityOf } from "./finality-report.ts";
-import { inSession, requireSchema, type Session } from "./session.ts";
+import { EtlError } from "../../errors.ts";
+import { roundBudget } from "../../pipeline/sync/sync-budget.ts";
+import { factsOf, type LearnedFact } from "../../store/catalog/server-capabilities.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { serverFacts } from "../../store/report/overview.ts";
+import { describeFinality, finalityOf } from "../report/lateness-report.ts";
+import { EXIT } from "../session/exit.ts";
+import { inSession, requireSchema, type Session } from "../session/session.ts";
 
 /** Postgres 15 is the first with MERGE. */
 const OLDEST_POSTGRES = 150_000;

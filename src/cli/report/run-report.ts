@@ -1,5 +1,5 @@
-import type { RunResult } from "../pipeline/extract/run-inline.ts";
-import { EXIT } from "./exit.ts";
+import type { RunResult } from "../../pipeline/extract/run-inline.ts";
+import { EXIT } from "../session/exit.ts";
 import { instant, table } from "./output.ts";
 
 /** A run as a table by grouping, and what failed. */

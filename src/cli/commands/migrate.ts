@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { migrate } from "../store/db/migrate.ts";
-import { inSession, type Session } from "./session.ts";
+import { migrate } from "../../store/db/migrate.ts";
+import { inSession, type Session } from "../session/session.ts";
 
 export function addMigrateCommand(program: Command): void {
   program

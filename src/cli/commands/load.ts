@@ -1,14 +1,16 @@
 import type { Command } from "commander";
-import { planRoundJob } from "../../jobs/plan-round.ts";
-import { requireSources } from "../config/config.ts";
-import { WORKSPACES_PER_REQUEST } from "../domain/planning/slice.ts";
-import { alignRange, planWindows } from "../domain/planning/windows.ts";
-import { type RunResult, runInline } from "../pipeline/extract/run-inline.ts";
-import type { OpenSource } from "../pipeline/source/source.ts";
-import { type PlanRequest, planSource, routineDemand } from "../pipeline/sync/plan.ts";
-import { storeNow } from "../store/load/fetch-ledger.ts";
-import { askAgainAfterOutage } from "../store/load/outage.ts";
-import { EXIT } from "./exit.ts";
+import { planRoundJob } from "../../../jobs/plan-round.ts";
+import { requireSources } from "../../config/config.ts";
+import { WORKSPACES_PER_REQUEST } from "../../domain/planning/slice.ts";
+import { alignRange, planWindows } from "../../domain/planning/windows.ts";
+import { type RunResult, runInline } from "../../pipeline/extract/run-inline.ts";
+import type { OpenSource } from "../../pipeline/source/source.ts";
+import { type PlanRequest, planSource, routineDemand } from "../../pipeline/sync/plan.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { askAgainAfterOutage } from "../../store/load/outage.ts";
+import { instant, table } from "../report/output.ts";
+import { describeRun, exitOfRun } from "../report/run-report.ts";
+import { EXIT } from "../session/exit.ts";
 import {
   groupingsOf,
   type RangeOptions,
@@ -16,11 +18,9 @@ import {
   type SelectionOptions,
   withRange,
   withSelection,
-} from "./options.ts";
-import { instant, table } from "./output.ts";
-import { openControl, requireRedis } from "./queue.ts";
-import { describeRun, exitOfRun } from "./run-report.ts";
-import { inSession, type Session } from "./session.ts";
+} from "../session/options.ts";
+import { openControl, requireRedis } from "../session/queue.ts";
+import { inSession, type Session } from "../session/session.ts";
 
 /** `plan`, `sync` and `backfill`: what would be fetched, and fetching it. */
 export function addLoadCommands(program: Command): void {

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { pruneLedgers } from "../pipeline/prune.ts";
-import { listSources } from "../store/report/overview.ts";
-import { table } from "./output.ts";
-import { inSession, requireSchema, type Session } from "./session.ts";
+import { pruneLedgers } from "../../pipeline/prune.ts";
+import { listSources } from "../../store/report/overview.ts";
+import { table } from "../report/output.ts";
+import { inSession, requireSchema, type Session } from "../session/session.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;

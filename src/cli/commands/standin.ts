@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type FaultOptions, faultNames } from "../standin/faults.ts";
-import { type Standin, type StandinOptions, startStandin } from "../standin/server.ts";
-import { inSession, type Session } from "./session.ts";
+import { type FaultOptions, faultNames } from "../../standin/faults.ts";
+import { type Standin, type StandinOptions, startStandin } from "../../standin/server.ts";
+import { inSession, type Session } from "../session/session.ts";
 
 interface StandinFlags {
   readonly port: number;

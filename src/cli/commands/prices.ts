@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import { overlaps, type Price } from "../domain/price.ts";
-import { importPrices } from "../pipeline/import-prices.ts";
-import { listPrices } from "../store/report/prices.ts";
-import { table } from "./output.ts";
-import { readPriceFile } from "./price-file.ts";
-import { inSession, requireSchema, type Session } from "./session.ts";
+import { overlaps, type Price } from "../../domain/price.ts";
+import { importPrices } from "../../pipeline/import-prices.ts";
+import { listPrices } from "../../store/report/prices.ts";
+import { readPriceFile } from "../prices/price-file.ts";
+import { table } from "../report/output.ts";
+import { inSession, requireSchema, type Session } from "../session/session.ts";
 
 export function addPricesCommands(program: Command): void {
   const prices = program.command("prices").description("unit prices, from which costs are estimated");

@@ -1,16 +1,16 @@
 import { type Command, Option } from "commander";
-import { requireDatabaseUrl } from "../config/config.ts";
-import { nearest } from "../config/spelling.ts";
-import { UsageError } from "../errors.ts";
-import { readView } from "../store/report/view-rows.ts";
-import { listViews, timeColumnOf, type View, type ViewColumn } from "../store/report/views.ts";
-import { csvFormat } from "./export/csv.ts";
-import type { Format } from "./export/format.ts";
-import { jsonFormat } from "./export/json.ts";
-import { parquetFormat } from "./export/parquet.ts";
-import { openFileTarget, openStdoutTarget, type Target } from "./export/target.ts";
-import { type RangeOptions, rangeOf, withRange } from "./options.ts";
-import { inSession, requireSchema, type Session } from "./session.ts";
+import { requireDatabaseUrl } from "../../config/config.ts";
+import { nearest } from "../../config/spelling.ts";
+import { UsageError } from "../../errors.ts";
+import { readView } from "../../store/report/view-rows.ts";
+import { listViews, timeColumnOf, type View, type ViewColumn } from "../../store/report/views.ts";
+import { csvFormat } from "../export/csv.ts";
+import type { Format } from "../export/format.ts";
+import { jsonFormat } from "../export/json.ts";
+import { parquetFormat } from "../export/parquet.ts";
+import { openFileTarget, openStdoutTarget, type Target } from "../export/target.ts";
+import { type RangeOptions, rangeOf, withRange } from "../session/options.ts";
+import { inSession, requireSchema, type Session } from "../session/session.ts";
 
 const FORMATS = { csv: csvFormat, json: jsonFormat, parquet: parquetFormat } satisfies Record<string, Format>;
 

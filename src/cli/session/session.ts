@@ -1,21 +1,21 @@
 import type { Command } from "commander";
 import PQueue from "p-queue";
-import { systemClock } from "../clock.ts";
+import { systemClock } from "../../clock.ts";
 import {
   type Config,
   readConfig,
   requireDatabaseUrl,
   requireSources,
   type SourceConfig,
-} from "../config/config.ts";
-import { EtlError, UsageError } from "../errors.ts";
-import { createLogger } from "../log.ts";
-import { type OpenSource, openSource } from "../pipeline/source/source.ts";
-import { billingClientOf } from "../platform/clients.ts";
-import { checkReachable, openStore, type Store } from "../store/db/database.ts";
-import { pendingMigrations } from "../store/db/migrate.ts";
+} from "../../config/config.ts";
+import { EtlError, UsageError } from "../../errors.ts";
+import { createLogger } from "../../log.ts";
+import { type OpenSource, openSource } from "../../pipeline/source/source.ts";
+import { billingClientOf } from "../../platform/clients.ts";
+import { checkReachable, openStore, type Store } from "../../store/db/database.ts";
+import { pendingMigrations } from "../../store/db/migrate.ts";
+import { createOutput, type Output } from "../report/output.ts";
 import { describeError, exitCodeOf, firstExit } from "./exit.ts";
-import { createOutput, type Output } from "./output.ts";
 
 /** What a command works with. Whatever is opened through it is closed when the command ends, last first. */
 export interface Session {
