@@ -5,15 +5,15 @@ import type { Ledger } from "./engine/ledger.ts";
 import { runsOf } from "./engine/meter.ts";
 import type { Organisation } from "./engine/organisation.ts";
 import { ControlPlane } from "./engine/plane.ts";
-import { noRoute } from "./engine/refusal.ts";
-import { open, openUnguarded } from "./engine/route.ts";
 import type { FaultOptions, Faults, Framing } from "./faults.ts";
-import { agentToAgent } from "./rooms/a2a.ts";
-import { admin } from "./rooms/admin.ts";
-import { billing } from "./rooms/billing.ts";
-import { controlPlane } from "./rooms/control-plane.ts";
-import { listing } from "./rooms/listing.ts";
-import { threads } from "./rooms/threads.ts";
+import { noRoute } from "./http/refusal.ts";
+import { open, openUnguarded } from "./http/route.ts";
+import { agentToAgent } from "./routes/a2a.ts";
+import { admin } from "./routes/admin.ts";
+import { billing } from "./routes/billing.ts";
+import { controlPlane } from "./routes/control-plane.ts";
+import { listing } from "./routes/listing.ts";
+import { threads } from "./routes/threads.ts";
 import { type Settings, World } from "./world.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { DateTime } from "luxon";
-import { badRequest, invalid, type ValidationProblem } from "../engine/refusal.ts";
+import { badRequest, invalid, type ValidationProblem } from "../http/refusal.ts";
 import type { Settings } from "../world.ts";
 
 /**

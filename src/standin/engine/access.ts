@@ -1,5 +1,5 @@
+import { forbidden, invalidToken } from "../http/refusal.ts";
 import type { Organisation, Workspace } from "./organisation.ts";
-import { forbidden, invalidToken } from "./refusal.ts";
 
 /** `no wrong key`: a request without one passes as the default key's. */
 export type Needs = "nothing" | "no wrong key" | "key" | "organization:read";

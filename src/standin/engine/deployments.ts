@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "../http/refusal.ts";
 
 /**
  * Deployments and their revisions. The specification shows `id`, `latest_revision_id`, `status` and DEPLOYED; the

@@ -1,4 +1,4 @@
-import { unknownThing } from "./refusal.ts";
+import { unknownThing } from "../http/refusal.ts";
 
 /**
  * The people and things that usage belongs to. Names and the flags are mutable: an admin route renames, drops and

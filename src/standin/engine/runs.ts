@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { Refusal } from "../http/refusal.ts";
 import type { RoomState } from "../world.ts";
 import { ASSISTANT, perform } from "./echo.ts";
-import { Refusal } from "./refusal.ts";
 
 /**
  * Threads and runs, for every room that starts some: one run of a thread at a time, the others wait in line or are

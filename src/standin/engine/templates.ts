@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { Refusal } from "./refusal.ts";
+import { Refusal } from "../http/refusal.ts";
 
 /** Specification, VolumeMountSpec, ProxyRule, ProxyConfig, ResourceSpec with its defaults. */
 const volumeMount = z.strictObject({ volume_name: z.string().min(1), mount_path: z.string().min(1) });

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { checked } from "../engine/checked.ts";
 import { keyOf, projectOf, userOf, workspaceOf } from "../engine/organisation.ts";
 import type { ControlPlane } from "../engine/plane.ts";
-import { invalid, type Refusal } from "../engine/refusal.ts";
-import { type Exchange, json, type Route } from "../engine/route.ts";
 import { newTemplate } from "../engine/templates.ts";
 import { faultOptionsSchema } from "../faults.ts";
+import { checked } from "../http/checked.ts";
+import { invalid, type Refusal } from "../http/refusal.ts";
+import { type Exchange, json, type Route } from "../http/route.ts";
 import type { World } from "../world.ts";
 
 /**

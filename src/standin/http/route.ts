@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Needs } from "../engine/access.ts";
 import type { Fault } from "../faults.ts";
 import type { World } from "../world.ts";
-import type { Needs } from "./access.ts";
 import { notJson, Refusal, tooLarge } from "./refusal.ts";
 import { type Answer, hang, reset, send } from "./wire.ts";
 

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { askedTask, CODES, envelope, type Id, RpcRefusal, type Sent, sentMessage } from "../a2a/rpc.ts";
 import { toWireTask, toWireUpdate } from "../a2a/task.ts";
-import { checked } from "../engine/checked.ts";
 import { ASSISTANT, isAssistant } from "../engine/echo.ts";
-import { noRoute, Refusal } from "../engine/refusal.ts";
-import { type Exchange, json, MOST_BODY, type Route } from "../engine/route.ts";
 import type { Run, RunEngine } from "../engine/runs.ts";
-import type { Answer } from "../engine/wire.ts";
+import { checked } from "../http/checked.ts";
+import { noRoute, Refusal } from "../http/refusal.ts";
+import { type Exchange, json, MOST_BODY, type Route } from "../http/route.ts";
+import type { Answer } from "../http/wire.ts";
 import type { World } from "../world.ts";
 
 /**

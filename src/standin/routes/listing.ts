@@ -1,5 +1,5 @@
-import { invalid, noRoute } from "../engine/refusal.ts";
-import { type Exchange, json, type Route } from "../engine/route.ts";
+import { invalid, noRoute } from "../http/refusal.ts";
+import { type Exchange, json, type Route } from "../http/route.ts";
 import type { World } from "../world.ts";
 
 /**

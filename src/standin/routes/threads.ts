@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { checked } from "../engine/checked.ts";
 import { ASSISTANT, isAssistant } from "../engine/echo.ts";
-import { Refusal } from "../engine/refusal.ts";
-import { type Exchange, json, type Route } from "../engine/route.ts";
 import { type Run, type RunEngine, type Thread, toWireRun } from "../engine/runs.ts";
-import type { Answer } from "../engine/wire.ts";
+import { checked } from "../http/checked.ts";
+import { Refusal } from "../http/refusal.ts";
+import { type Exchange, json, type Route } from "../http/route.ts";
+import type { Answer } from "../http/wire.ts";
 
 /**
  * Specification, "Threads and runs". Its Authentication 4 shows none for these routes: a server run locally asks for no

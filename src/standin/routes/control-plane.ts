@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { checked } from "../engine/checked.ts";
 import { deploymentUpdate, newDeployment } from "../engine/deployments.ts";
 import type { ControlPlane } from "../engine/plane.ts";
-import { json, type Route } from "../engine/route.ts";
 import { templateName } from "../engine/templates.ts";
+import { checked } from "../http/checked.ts";
+import { json, type Route } from "../http/route.ts";
 
 /** Specification, SandboxTemplateUpdate. Other fields are refused (our guess): rule 2 says they cannot be changed. */
 const templateUpdate = z.strictObject({ name: templateName.nullish() });

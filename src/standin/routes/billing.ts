@@ -2,7 +2,7 @@ import { toCsv } from "../billing/csv.ts";
 import { fromQuery, type UsageQuery } from "../billing/query.ts";
 import { measures, toWireUsage } from "../billing/record.ts";
 import { type Usage, usageOf } from "../billing/usage.ts";
-import { type Exchange, json, type Route } from "../engine/route.ts";
+import { type Exchange, json, type Route } from "../http/route.ts";
 import type { World } from "../world.ts";
 
 const PATH = "/api/v1/orgs/current/billing/granular-usage";
