@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
-import type { Command } from "./commands.ts";
-import { history } from "./histories.ts";
-import { History } from "./history.ts";
+import type { Command } from "./model/commands.ts";
+import { history } from "./model/histories.ts";
+import { History } from "./model/history.ts";
 import { setupStore } from "./setup.ts";
 
 // What was believed on invoice day: whatever happens afterwards, an instant gives back what was settled then, to the trace.

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { Question, Row } from "./commands.ts";
-import { History } from "./history.ts";
+import type { Question, Row } from "./model/commands.ts";
+import { History } from "./model/history.ts";
+import type { Fault } from "./model/statements.ts";
 import { setupStore } from "./setup.ts";
-import type { Fault } from "./statements.ts";
 
 // The model test crashes loads at random statements; here one load that needs every kind of statement crashes at each.
 

@@ -8,8 +8,8 @@ import { noteReadable } from "../../../src/store/catalog/workspace-access.ts";
 import { takeListing } from "../../../src/store/catalog/workspaces.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { loadAnswer } from "../../../src/store/load/load.ts";
+import { intercepted } from "./model/statements.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
-import { intercepted } from "./statements.ts";
 
 // Scopes of several strides and groupings share their workspaces, projects and names, and a listing touches them all.
 // With enough rows, plans take them in different orders: without one order of locks, a quarter of these loads deadlock.

@@ -4,10 +4,10 @@ import { planSlices } from "../../../src/domain/planning/slice.ts";
 import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/time/stride.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { scopeStates } from "../../../src/store/catalog/scopes.ts";
-import { type Question, recordsOf, windowOf, workspacesOf } from "./commands.ts";
-import { History, SETTLE_AFTER_MS } from "./history.ts";
-import type { Lines } from "./lines.ts";
-import { bucketsOf, type ModelAnswer, type ModelRecord } from "./model.ts";
+import { type Question, recordsOf, windowOf, workspacesOf } from "./model/commands.ts";
+import { History, SETTLE_AFTER_MS } from "./model/history.ts";
+import type { Lines } from "./model/lines.ts";
+import { bucketsOf, type ModelAnswer, type ModelRecord } from "./model/model.ts";
 import { FIRST_DAY, setupStore } from "./setup.ts";
 
 // Rule 16, as far as it holds to the letter. What is said of order here is said of answers from workspaces that are

@@ -5,11 +5,11 @@ import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { bindOrganization, registerSource } from "../../../src/store/catalog/sources.ts";
 import type { LoadResult } from "../../../src/store/load/load.ts";
 import { poll } from "../../support/poll.ts";
-import { NAMES, type Question, type Row, WORKSPACES } from "./commands.ts";
-import { History } from "./history.ts";
-import type { ModelAnswer } from "./model.ts";
+import { NAMES, type Question, type Row, WORKSPACES } from "./model/commands.ts";
+import { History } from "./model/history.ts";
+import type { ModelAnswer } from "./model/model.ts";
+import { intercepted } from "./model/statements.ts";
 import { type StoreBundle, setupStore } from "./setup.ts";
-import { intercepted } from "./statements.ts";
 
 // Loads on several connections at once. Whatever they report must be what one after the other would have done.
 

@@ -1,0 +1,253 @@
+import { expect, test } from "vitest";
+import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../../src/domain/time/stride.ts";
+import { clipToFuture } from "../../../../src/pipeline/sync/plan.ts";
+import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+import { type Bench, setup } from "../../../support/source.ts";
+import { differences, dump, inLedger, inStore, together } from "../../../support/tables.ts";
+
+/** The two servers in the field, and what each leaves open: the figures are right on all of them. */
+
+const days = ({ standin, dataStart, today, workspaceIds }: Bench, end = today + DAY_MS) =>
+  inLedger(standin, { stride: "day", range: { start: dataStart, end }, workspaceIds });
+const hours = ({ standin, today, workspaceIds }: Bench, from: number, to = today + DAY_MS) =>
+  inLedger(standin, { stride: "hour", range: { start: from, end: to }, workspaceIds });
+
+/** The daily views, held against the ledger day by day. */
+async function dailyViews(bench: Bench) {
+  const rows = await bench.sql<{
+    usage_date: string;
+    workspace_id: string;
+    traces: number | null;
+    status: string;
+  }>(
+    `SELECT usage_date, workspace_id, traces, coverage_status AS status FROM reporting.fct_usage_workspace_daily
+     ORDER BY usage_date, workspace_id`,
+  );
+  const grouped = await bench.sql<{
+    group_by: string;
+    usage_date: string;
+    workspace_id: string;
+    traces: number;
+  }>(
+    ["project", "user", "api_key"]
+      .map(
+        (by) =>
+          `SELECT '${by}' AS group_by, usage_date, workspace_id, sum(traces)::bigint AS traces
+           FROM reporting.fct_usage_${by}_daily WHERE traces > 0 GROUP BY 2, 3`,
+      )
+      .join(" UNION ALL "),
+  );
+  return { rows, grouped };
+}
+
+async function expectDailyViews(bench: Bench, until = bench.today + DAY_MS): Promise<void> {
+  const { rows, grouped } = await dailyViews(bench);
+  const book = new Map<string, number>();
+  for (const [key, traces] of days(bench, until)) {
+    const [groupBy, , at, workspace] = key.split(" ");
+    const day = `${groupBy} ${at?.slice(0, 10)} ${workspace}`;
+    book.set(day, (book.get(day) ?? 0) + traces);
+  }
+  const shown = new Map(
+    [...rows.map((row) => ({ group_by: "workspace", ...row })), ...grouped]
+      .filter((row) => (row.traces ?? 0) > 0)
+      .map((row) => [`${row.group_by} ${row.usage_date} ${row.workspace_id}`, row.traces as number]),
+  );
+  expect(differences(shown, book)).toEqual([]);
+}
+
+const factsOf = async (bench: Bench) =>
+  (await bench.sql<{ fact: string }>("SELECT fact FROM usage.source_fact ORDER BY 1")).map((row) => row.fact);
+
+test("a day-granular server: days are right, hours not available, learned at the cost of a few requests", async () => {
+  const bench = await setup({
+    workspaces: [0, 1],
+    hourlyForMs: 4 * DAY_MS,
+    standin: { contract: "day-granular" },
+  });
+  const { run } = await bench.sync();
+  expect(run.failures).toEqual([]);
+  expect(await factsOf(bench)).toEqual(["no_hour"]);
+  const [{ wasted } = { wasted: -1 }] = await bench.sql<{ wasted: number }>(
+    "SELECT count(*) AS wasted FROM usage.fetch WHERE stride = 'hour'",
+  );
+  // As many as were under way when the first answer came, whatever the number of windows.
+  expect(wasted).toBeLessThanOrEqual(4);
+  expect(differences(await inStore(bench), days(bench))).toEqual([]);
+  await expectDailyViews(bench);
+  const statuses = await bench.sql<{ stride: string; status: string }>(
+    "SELECT DISTINCT stride, status FROM reporting.usage_coverage_daily WHERE stride = 'hour'",
+  );
+  expect(statuses).toEqual([{ stride: "hour", status: "not_available" }]);
+  expect((await dump(bench)).failures).toEqual([]);
+
+  // From then on not one request is spent on it.
+  const again = await bench.sync();
+  expect(again.run.counts.map(({ stride }) => stride)).toEqual(["day", "day", "day", "day"]);
+  expect(again.requests).toBe(again.planned);
+});
+
+test("one probe a day asks for hours again, and they come back with the server", async () => {
+  const bench = await setup({ workspaces: [0, 1], standin: { contract: "day-granular" } });
+  await bench.sync();
+  const asked = async () => {
+    const rows = await bench.sql<{ n: number }>(
+      "SELECT count(*) AS n FROM usage.fetch WHERE stride = 'hour'",
+    );
+    return rows[0]?.n ?? -1;
+  };
+  const first = await asked();
+  await bench.passTime();
+  const probed = await bench.sync();
+  expect(probed.run.failures).toEqual([]);
+  expect(await asked()).toBe(first + 1);
+  await bench.sync();
+  expect(await asked()).toBe(first + 1);
+
+  bench.standin.settings.contract = "tiered";
+  await bench.sync();
+  expect(await asked()).toBe(first + 1);
+  await bench.passTime();
+  await bench.sync();
+  expect(await factsOf(bench)).toEqual([]);
+  await bench.sync();
+  expect(
+    differences(await inStore(bench), together(days(bench), hours(bench, bench.today - DAY_MS))),
+  ).toEqual([]);
+});
+
+test("a server that refuses the future: hours up to now, whole days, today not yet", async () => {
+  const bench = await setup({ workspaces: [0, 1], standin: { refuseFuture: true } });
+  const { run } = await bench.sync();
+  expect(run.failures).toEqual([]);
+  expect(await factsOf(bench)).toEqual(["no_future_end"]);
+  const lastHour = Math.floor(bench.now / HOUR_MS) * HOUR_MS;
+  expect(
+    differences(
+      await inStore(bench),
+      together(days(bench, bench.today), hours(bench, bench.today - DAY_MS, lastHour)),
+    ),
+  ).toEqual([]);
+  const { rows } = await dailyViews(bench);
+  const today = new Date(bench.today).toISOString().slice(0, 10);
+  for (const row of rows.filter(({ usage_date }) => usage_date === today))
+    expect(row).toMatchObject({ traces: null, status: "missing" });
+  await expectDailyViews(bench, bench.today);
+  expect((await dump(bench)).failures).toEqual([]);
+
+  // Learned for good: no request is refused any more.
+  const again = await bench.sync();
+  expect(again.requests).toBe(again.planned);
+  const refused = await bench.sql("SELECT FROM usage.fetch WHERE outcome = 'failed' AND fetch_number > 100");
+  expect(refused.length).toBe(0);
+});
+
+test("a server without listing that refuses the future can be read", async () => {
+  const bench = await setup({ workspaces: [0, 1], standin: { refuseFuture: true, listing: false } });
+  const { run } = await bench.sync();
+  expect(run.failures).toEqual([]);
+  expect(run.counts.reduce((sum, { rows }) => sum + rows.unverified, 0)).toBe(0);
+  expect(await factsOf(bench)).toEqual(["no_future_end", "no_listing"]);
+  await expectDailyViews(bench, bench.today);
+});
+
+test("a day whose hours are all there but not itself is their sum, once", async () => {
+  const bench = await setup({ workspaces: [0, 1], hourlyForMs: 3 * DAY_MS });
+  // Yesterday's day is answered in weeks, once for each grouping: the plan goes on in hours.
+  bench.standin.faults.script({
+    fault: { kind: "stride" },
+    times: 1,
+    match: { path: "granular-usage", query: { group_by: "project" } },
+  });
+  const { run } = await bench.fetch({
+    wanted: [{ stride: "day", range: { start: bench.dataStart, end: bench.today } }],
+    reprocess: "missing",
+  });
+  expect(run.failures).toEqual([]);
+  const { failures } = await dump(bench);
+  expect(failures).toHaveLength(1);
+  expect(failures[0]).toMatch(/^project day .* failed stride_differs/);
+  // Hours are there for that one workspace and grouping alone, and for no longer than the window.
+  const stored = await inStore(bench);
+  const byHour = [...stored].filter(([key]) => key.split(" ")[1] === "hour");
+  expect(byHour.length).toBeGreaterThan(0);
+  expect(new Set(byHour.map(([key]) => key.split(" ")[0]))).toEqual(new Set(["project"]));
+  await expectDailyViews(bench, bench.today);
+
+  // A routine round on top doubles nothing, and the failed day heals when its time has come.
+  await bench.sync();
+  await expectDailyViews(bench);
+  await bench.passTime();
+  await bench.sync();
+  expect((await dump(bench)).failures).toEqual([]);
+  await expectDailyViews(bench);
+  expect(differences(await inStore(bench, ["day"]), days(bench))).toEqual([]);
+});
+
+test.each(["window", "epoch"] as const)("every stride on a server that aligns to the %s", async (align) => {
+  const start = Date.UTC(2022, 5, 15);
+  const days = Math.floor(Date.now() / DAY_MS) - start / DAY_MS;
+  const bench = await setup({ days, workspaces: [0], standin: { align } });
+  for (const stride of ["week", "month", "year"] as Stride[]) {
+    const length = { hour: 0, day: 0, week: 60, month: 200, year: days }[stride];
+    const range = { start: bench.today - length * DAY_MS, end: bench.today - 3 * DAY_MS };
+    const { run } = await bench.fetch({ wanted: [{ stride, range }], reprocess: "missing" });
+    expect(run.failures).toEqual([]);
+    expect(run.counts.some((counts) => counts.stride === stride && counts.rows.records > 0)).toBe(true);
+  }
+  // Each stored bucket is what the ledger has for exactly that time.
+  const stored = await inStore(bench, ["day", "week", "month", "year"]);
+  for (const stride of ["day", "week", "month", "year"] as const) {
+    const size = STRIDE_MS[stride];
+    const book = inLedger(bench.standin, {
+      stride,
+      range: {
+        start: Math.floor(bench.dataStart / size) * size,
+        end: Math.ceil((bench.today + DAY_MS) / size) * size,
+      },
+      workspaceIds: bench.workspaceIds,
+    });
+    const wrong = [...stored].filter(
+      ([key, traces]) => key.split(" ")[1] === stride && book.get(key) !== traces,
+    );
+    expect(wrong.slice(0, 5)).toEqual([]);
+  }
+  // The plan's own tiling: no day of the range twice, none left out.
+  const covered = await bench.sql<{ lacking: number; doubled: number }>(
+    `WITH day AS (
+       SELECT generate_series($1::timestamptz, $2::timestamptz - interval '1 day', interval '1 day') AS day
+     )
+     SELECT count(*) FILTER (WHERE n = 0) AS lacking, count(*) FILTER (WHERE n > 1) AS doubled
+     FROM (
+       SELECT day, (SELECT count(*) FROM usage.coverage JOIN usage.scope USING (scope_id)
+                    WHERE stride IN ('year', 'month') AND group_by = 'user' AND period_start <= day AND period_end > day) AS n
+       FROM day
+     ) counted`,
+    [new Date(bench.today - 200 * DAY_MS).toISOString(), new Date(bench.today - 60 * DAY_MS).toISOString()],
+  );
+  expect(covered[0]?.lacking).toBe(0);
+});
+
+test("hours are never asked beyond the data start nor the hours wanted", async () => {
+  const bench = await setup({ workspaces: [0], hourlyForMs: 2 * DAY_MS });
+  await bench.sync();
+  const [{ from, to } = { from: new Date(0), to: new Date(0) }] = await bench.sql<{ from: Date; to: Date }>(
+    `SELECT min(period_start) AS from, max(period_end) AS to FROM usage.fetch WHERE stride = 'hour'`,
+  );
+  expect(from.getTime()).toBe(bench.today - 2 * DAY_MS);
+  expect(to.getTime()).toBe(Math.ceil((await storeNow(bench.store.db)) / HOUR_MS) * HOUR_MS);
+});
+
+test("a range that a person asks for ends with the day or hour under way", async () => {
+  const bench = await setup({ workspaces: [0] });
+  const source = await bench.open();
+  const range = { start: bench.today - DAY_MS, end: bench.today + 500 * DAY_MS };
+  const now = bench.today + 5.5 * HOUR_MS;
+  expect(clipToFuture(source, range, "day", now)).toEqual({ start: range.start, end: bench.today + DAY_MS });
+  expect(clipToFuture(source, range, "hour", now)?.end).toBe(bench.today + 6 * HOUR_MS);
+  source.facts.add("no_future_end");
+  expect(clipToFuture(source, range, "day", now)?.end).toBe(bench.today);
+  expect(clipToFuture(source, range, "hour", now)?.end).toBe(bench.today + 5 * HOUR_MS);
+  const ahead = { start: bench.today + DAY_MS, end: range.end };
+  expect(clipToFuture(source, ahead, "day", now)).toBeUndefined();
+});

@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
+import { planSource, routineDemand } from "../../../../src/pipeline/sync/plan.ts";
+import { planRound } from "../../../../src/pipeline/sync/sync.ts";
+import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+import { type Bench, setup } from "../../../support/source.ts";
+
+/** A platform that answers at its contact while its usage is out of order, and then comes back. */
+
+async function missing({ sql }: Bench): Promise<number> {
+  const [row] = await sql<{ days: number }>(
+    "SELECT count(*)::integer AS days FROM reporting.usage_coverage_daily WHERE status IN ('failed', 'missing')",
+  );
+  return row?.days ?? -1;
+}
+
+/** A round as the service makes it, its slices done in this process. */
+async function round(bench: Bench) {
+  const source = await bench.open();
+  const { askedAgain } = await planRound(source);
+  await bench.sql("DELETE FROM usage.slice");
+  const wanted = routineDemand(source, await storeNow(source.store.db));
+  const slices = await planSource(source, { wanted, reprocess: "missing" });
+  const run = await runInline(source, slices).catch(() => undefined);
+  return { askedAgain, requests: slices.length, failed: run?.failures.length };
+}
+
+test("what an outage made fail is asked again in two rounds, not in hours; what is the slice's own waits", async () => {
+  const bench = await setup({ days: 6 });
+  const usage = { path: "granular-usage" };
+  const down = () =>
+    bench.standin.faults.script({ fault: { kind: "status", status: 503 }, times: 100_000, match: usage });
+  down();
+  // Each round gives up after some slices; what it did not come to is asked in the next.
+  for (let n = 0; n < 40 && (await round(bench)).requests > 1; n++);
+  // All has failed: a round of a platform that is still down asks for one slice.
+  expect(await round(bench)).toMatchObject({ askedAgain: 1, requests: 1 });
+
+  bench.standin.faults.clear();
+  expect(await round(bench)).toMatchObject({ askedAgain: 1, requests: 1, failed: 0 });
+  expect((await round(bench)).askedAgain).toBeGreaterThan(10);
+  expect(await missing(bench)).toBe(0);
+});

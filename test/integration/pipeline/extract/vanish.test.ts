@@ -1,0 +1,215 @@
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { newestFetch } from "../../../../src/store/report/load-totals.ts";
+import { type Bench, setup } from "../../../support/source.ts";
+import { differences, dump, inLedger, inStore, together } from "../../../support/tables.ts";
+
+/** Rows that are gone from the platform, and rows that the key may no longer see: the first are retired, the second not. */
+
+const days = (bench: Bench, workspaceIds = bench.workspaceIds) =>
+  inLedger(bench.standin, {
+    stride: "day",
+    range: { start: bench.dataStart, end: bench.today + DAY_MS },
+    workspaceIds,
+  });
+const unsettled = (bench: Bench) => ({ start: bench.today - 3 * DAY_MS, end: bench.today + DAY_MS });
+
+test("a dropped project's rows are retired where they are asked for again", async () => {
+  const bench = await setup({ workspaces: [0] });
+  await bench.sync();
+  const project = bench.standin.organisation.projects.find(
+    ({ workspace }) => workspace === bench.standin.organisation.workspaces[0],
+  );
+  if (project === undefined) throw new Error("no project");
+  const before = await inStore(bench, ["day"]);
+  const settledBefore = [...before].filter(([key]) => key.includes(project.id));
+  project.dropped = true;
+  const { run } = await bench.sync();
+  const [{ n } = { n: -1 }] = await bench.sql<{ n: number }>(
+    `SELECT count(*) AS n FROM reporting.fct_usage_project_daily
+     WHERE project_id = $1 AND usage_date >= $2::date`,
+    [project.id, new Date(bench.today - 3 * DAY_MS).toISOString().slice(0, 10)],
+  );
+  expect(n).toBe(0);
+  expect(run.counts.reduce((sum, { rows }) => sum + rows.retired, 0)).toBeGreaterThan(0);
+  expect(run.counts.reduce((sum, { rows }) => sum + rows.restated, 0)).toBe(0);
+  // Settled time stays as it was until it is asked for.
+  const kept = [...(await inStore(bench, ["day"]))].filter(([key]) => key.includes(project.id));
+  expect(kept.length).toBeGreaterThan(0);
+  expect(kept.length).toBeLessThan(settledBefore.length);
+
+  const range = { start: bench.dataStart, end: bench.today + DAY_MS };
+  await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
+  expect(differences(await inStore(bench, ["day"]), days(bench))).toEqual([]);
+  expect((await dump(bench)).restatements.filter((line) => line.includes(project.id))).toHaveLength(
+    kept.length,
+  );
+});
+
+test("where every row of a window vanishes, only a second fetch that agrees retires them", async () => {
+  const bench = await setup({ workspaces: [0] });
+  await bench.sync();
+  const held = [...(await inStore(bench))].map(([key]) => key.split(" "));
+  for (const project of bench.standin.organisation.projects) project.dropped = true;
+  const before = await newestFetch(bench.store.db);
+  const { run, requests, planned } = await bench.sync();
+  expect(run.failures).toEqual([]);
+  const windows = await bench.sql<{ group_by: string; stride: string; from: string; to: string }>(
+    `SELECT DISTINCT group_by, stride, to_json(period_start AT TIME ZONE 'UTC')#>>'{}' || 'Z' AS from,
+            to_json(period_end AT TIME ZONE 'UTC')#>>'{}' || 'Z' AS to
+     FROM usage.fetch WHERE fetch_number > $1 AND purpose = 'load'`,
+    [before],
+  );
+  expect(windows).toHaveLength(planned);
+  // Of the hours just begun some hold nothing yet, as the hour of the day has it.
+  const emptied = windows.filter(({ group_by, stride, from, to }) =>
+    held.some(
+      ([by, of, at = ""]) =>
+        by === group_by &&
+        of === stride &&
+        Date.parse(at) >= Date.parse(from) &&
+        Date.parse(at) < Date.parse(to),
+    ),
+  ).length;
+  expect(emptied).toBeGreaterThan(planned / 2);
+  const counted = run.counts.reduce((sum, one) => sum + one.requests, 0);
+  expect(counted).toBe(planned + emptied);
+  expect(requests).toBeGreaterThanOrEqual(counted);
+  expect(differences(await inStore(bench, ["hour"]), new Map())).toEqual([]);
+  const outcomes = await bench.sql<{ outcome: string; n: number }>(
+    "SELECT outcome, count(*) AS n FROM usage.fetch GROUP BY 1 ORDER BY 1",
+  );
+  expect(outcomes.find(({ outcome }) => outcome === "unconfirmed")?.n).toBe(emptied);
+});
+
+test("evidence that was being renewed already is not taken for newer", async () => {
+  const { standin, open } = await setup({ workspaces: [0] });
+  const source = await open();
+  const listings = () =>
+    standin.requests.recent.filter(({ url }) => url.startsWith("/api/v1/workspaces")).length;
+  const before = listings();
+  const first = source.evidence.renew();
+  // As of two slices that found their windows emptied while the listing of a third was on its way.
+  await Promise.all([first, source.evidence.renew(), source.evidence.renew()]);
+  expect(listings() - before).toBe(2);
+  await source.evidence.renew();
+  expect(listings() - before).toBe(3);
+});
+
+test("a first empty answer that the second one takes back retires nothing", async () => {
+  const bench = await setup({ workspaces: [0] });
+  await bench.sync();
+  const before = await dump(bench);
+  const { projects } = bench.standin.organisation;
+  const source = await bench.open({
+    settings: { hourlyForMs: 0 },
+  });
+  // Empty for one answer of each grouping only: the client hears of the second one through the renewed evidence.
+  for (const project of projects) project.dropped = true;
+  const renew = source.evidence.renew;
+  const { planSource } = await import("../../../../src/pipeline/sync/plan.ts");
+  const { runInline } = await import("../../../../src/pipeline/extract/run-inline.ts");
+  const slices = await planSource(source, {
+    wanted: [{ stride: "day", range: unsettled(bench) }],
+    reprocess: "all",
+  });
+  const run = await runInline(
+    {
+      ...source,
+      evidence: {
+        ...source.evidence,
+        renew: async () => {
+          await renew();
+          for (const project of projects) project.dropped = false;
+        },
+      },
+    },
+    slices.slice(0, 1),
+  );
+  expect(run.failures).toEqual([]);
+  expect(await dump(bench)).toEqual(before);
+});
+
+test.each([true, false])(
+  "a workspace that the key lost (listing %s) keeps what was loaded, unverified",
+  async (listing) => {
+    const bench = await setup({ workspaces: [0, 1], standin: { listing } });
+    await bench.sync();
+    const before = await inStore(bench);
+    const lost = bench.standin.organisation.workspaces[1];
+    if (lost === undefined) throw new Error("no workspace");
+    bench.standin.access.setReadable(lost, false);
+    const { run } = await bench.sync();
+    expect(differences(await inStore(bench), before)).toEqual([]);
+    expect(run.counts.every(({ rows }) => rows.unverified > 0)).toBe(true);
+    expect(run.counts.reduce((sum, { rows }) => sum + rows.retired + rows.restated, 0)).toBe(0);
+
+    // The days that were asked for again say so, and still show what was loaded.
+    const shown = await bench.sql<{ coverage_status: string; traces: number | null; usage_date: string }>(
+      `SELECT coverage_status, traces, usage_date FROM reporting.fct_usage_workspace_daily
+     WHERE workspace_id = $1 ORDER BY usage_date`,
+      [lost.id],
+    );
+    expect(shown.map((row) => row.coverage_status)).toEqual([
+      ...["ok", "ok", "ok"],
+      ...["unverified", "unverified", "unverified", "unverified"],
+    ]);
+    expect(shown.every((row) => row.traces !== null)).toBe(true);
+    const alarms = bench.logs.filter((line) => line.code === "workspace_unlisted");
+    expect(alarms.map((line) => line.workspaceId)).toEqual(listing ? [lost.id] : []);
+
+    // Found again, it heals by itself.
+    bench.standin.access.setReadable(lost, true);
+    await bench.passTime();
+    const healed = await bench.sync();
+    expect(healed.run.counts.reduce((sum, { rows, failed }) => sum + rows.unverified + failed, 0)).toBe(0);
+    expect((await dump(bench)).failures).toEqual([]);
+    expect(
+      differences(
+        await inStore(bench),
+        together(
+          days(bench),
+          inLedger(bench.standin, {
+            stride: "hour",
+            range: { start: bench.today - DAY_MS, end: bench.today + DAY_MS },
+            workspaceIds: bench.workspaceIds,
+          }),
+        ),
+      ),
+    ).toEqual([]);
+  },
+);
+
+test("a workspace that the key never read is not zero", async () => {
+  const bench = await setup({ workspaces: [0, 5] });
+  const { run } = await bench.sync();
+  const [, unreadable] = bench.workspaceIds;
+  expect(run.counts.every(({ rows }) => rows.unverified > 0)).toBe(true);
+  const rows = await bench.sql<{ coverage_status: string; traces: number | null }>(
+    "SELECT coverage_status, traces FROM reporting.fct_usage_workspace_daily WHERE workspace_id = $1",
+    [unreadable],
+  );
+  expect(rows).toHaveLength(7);
+  for (const row of rows) expect(row).toEqual({ coverage_status: "unverified", traces: null });
+  expect(differences(await inStore(bench, ["day"]), days(bench, [bench.workspaceIds[0] ?? ""]))).toEqual([]);
+});
+
+test("an empty workspace that is listed is zero, not missing", async () => {
+  const bench = await setup({ workspaces: [4] });
+  await bench.sync();
+  const rows = await bench.sql<{ coverage_status: string; traces: number | null; is_final: boolean }>(
+    "SELECT coverage_status, traces, is_final FROM reporting.fct_usage_workspace_daily ORDER BY usage_date",
+  );
+  expect(rows.map((row) => row.traces)).toEqual([0, 0, 0, 0, 0, 0, 0]);
+  expect(rows.slice(0, 3)).toEqual(
+    [1, 2, 3].map(() => ({ coverage_status: "empty", traces: 0, is_final: true })),
+  );
+});
+
+test("a workspace that is no longer configured raises no alarm", async () => {
+  const bench = await setup({ workspaces: [0, 1] });
+  await bench.sync();
+  await bench.sync({ config: { workspaceIds: bench.workspaceIds.slice(0, 1) } });
+  expect(bench.logs.filter((line) => line.code === "workspace_unlisted")).toEqual([]);
+  expect(await bench.sql("SELECT FROM usage.workspace WHERE unlisted_since IS NOT NULL")).toEqual([]);
+});

@@ -1,0 +1,286 @@
+import { describe, expect, test } from "vitest";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
+import { reconcileScheduled } from "../../../../src/pipeline/reconcile/nightly.ts";
+import { hoursDue, unreconciledDays } from "../../../../src/store/reconcile/reconciled-days.ts";
+import { startProxy } from "../../../support/proxy.ts";
+import { type Bench, senderOn, setup } from "../../../support/source.ts";
+import { differences, inLedger, inStore } from "../../../support/tables.ts";
+
+/** The nightly pass: what differs is mended without a hand, what was missed is made up for, and nothing is asked for nothing. */
+
+const DAYS = 45;
+
+async function night(bench: Bench, days = DAYS, how: Parameters<Bench["open"]>[0] = {}) {
+  const before = await sent(bench);
+  const results = await reconcileScheduled(await bench.open(how), { days });
+  const after = await sent(bench);
+  return {
+    results,
+    /** Requests by purpose and stride that this night sent. */
+    sent: Object.fromEntries(
+      Object.entries(after).flatMap(([key, n]) =>
+        n > (before[key] ?? 0) ? [[key, n - (before[key] ?? 0)]] : [],
+      ),
+    ),
+    left: results.reduce((sum, { open, platformDisagrees }) => sum + open + platformDisagrees, 0),
+    mended: results.reduce((sum, { repaired }) => sum + (repaired?.mended ?? 0), 0),
+    failed: results.reduce(
+      (sum, { failures, unverified, moved }) => sum + failures.length + unverified + moved,
+      0,
+    ),
+  };
+}
+
+async function sent({ sql }: Bench): Promise<Record<string, number>> {
+  const rows = await sql<{ key: string; n: number }>(
+    "SELECT purpose || ' ' || stride AS key, count(*) AS n FROM usage.fetch GROUP BY 1",
+  );
+  return Object.fromEntries(rows.map(({ key, n }) => [key, n]));
+}
+
+const unreconciled = (bench: Bench) =>
+  unreconciledDays(bench.store.db, {
+    sourceId: 1,
+    range: { start: bench.dataStart, end: bench.today + DAY_MS },
+  });
+
+/** What is stored of settled time, held against the stand-in's own book. */
+async function wrong(bench: Bench, stride: "day" | "hour", range: { start: number; end: number }) {
+  const stored = await inStore(bench, [stride]);
+  const within = new Map(
+    [...stored].filter(([key]) => {
+      const at = Date.parse(key.split(" ")[2] ?? "");
+      return at >= range.start && at < range.end;
+    }),
+  );
+  return differences(within, inLedger(bench.standin, { stride, range, workspaceIds: bench.workspaceIds }));
+}
+
+test("restatements, late usage, a dropped and a renamed project: one night finds them all, mends them, and ends clean", async () => {
+  const bench = await setup({ workspaces: [0, 1], days: 12, hourlyForMs: 9 * DAY_MS });
+  await bench.sync();
+  const { standin, dataStart, today } = bench;
+  // Restated down and up, late where nobody was, gone with all its past, and renamed.
+  const restated = senderOn(standin, 0, dataStart + DAY_MS);
+  standin.ledger.change(restated, -1);
+  standin.ledger.change(senderOn(standin, 1, today - 5 * DAY_MS), 40);
+  const [project, , dropped] = standin.organisation.projects.filter(
+    ({ workspace }) => workspace === standin.organisation.workspaces[0],
+  );
+  if (project === undefined || dropped === undefined) throw new Error("too few projects");
+  standin.ledger.change({ project, user: null, key: null, at: today - 6 * DAY_MS }, 3);
+  dropped.dropped = true;
+  restated.project.name = "Renamed";
+
+  const first = await night(bench);
+  expect(first).toMatchObject({ left: 0, failed: 0 });
+  expect(first.mended).toBeGreaterThan(8);
+  const settled = { start: dataStart, end: today - 3 * DAY_MS };
+  expect(await wrong(bench, "day", settled)).toEqual([]);
+  expect(await wrong(bench, "hour", { start: today - 9 * DAY_MS, end: settled.end })).toEqual([]);
+  const kinds = await bench.sql<{ kind: string; state: string }>(
+    "SELECT DISTINCT kind, state FROM usage.reconciliation_difference ORDER BY 1",
+  );
+  expect(kinds.map(({ state }) => state)).toEqual(kinds.map(() => "repaired"));
+  expect(kinds.map(({ kind }) => kind)).toEqual(
+    expect.arrayContaining(["missing_in_export", "missing_in_store", "name_differs", "traces_differ"]),
+  );
+  expect(await bench.sql("SELECT FROM usage.restatement")).not.toEqual([]);
+  expect(await unreconciled(bench)).toEqual([]);
+
+  // The next night asks for the days' exports alone: one for both workspaces, three groupings for each.
+  const second = await night(bench);
+  expect(second).toMatchObject({ left: 0, mended: 0, failed: 0, sent: { "reconcile day": 7 } });
+});
+
+describe("hours", () => {
+  test("are held against an export once, and again where their day was restated", async () => {
+    const bench = await setup({ workspaces: [0], days: 8, hourlyForMs: 7 * DAY_MS });
+    await bench.sync();
+    const [day, hour] = (await night(bench)).results;
+    expect([day?.windows, (hour?.windows ?? 0) > 8]).toEqual([4, true]);
+    expect((await night(bench)).sent).toEqual({ "reconcile day": 4 });
+
+    // The day is restated by somebody else's load; its hours are stale, and nobody has said so.
+    const at = bench.today - 5 * DAY_MS;
+    bench.standin.ledger.change(senderOn(bench.standin, 0, at), 7);
+    await bench.fetch({
+      wanted: [{ stride: "day", range: { start: at, end: at + DAY_MS } }],
+      reprocess: "all",
+    });
+    const third = await night(bench);
+    expect(third).toMatchObject({ left: 0, mended: 4 });
+    expect(
+      await wrong(bench, "hour", { start: bench.today - 7 * DAY_MS, end: bench.today - 3 * DAY_MS }),
+    ).toEqual([]);
+    expect((await night(bench)).sent).toEqual({ "reconcile day": 4 });
+  });
+
+  test("that were restated by themselves are owed again, on that day alone", async () => {
+    const bench = await setup({ workspaces: [0], days: 8, hourlyForMs: 7 * DAY_MS });
+    await bench.sync();
+    await night(bench);
+    const at = bench.today - 5 * DAY_MS;
+    const owed = () =>
+      hoursDue(bench.store.db, { sourceId: 1, range: { start: bench.dataStart, end: bench.today } });
+    expect(await owed()).toEqual([]);
+    bench.standin.ledger.change(senderOn(bench.standin, 0, at), 7);
+    const wanted = [{ stride: "hour" as const, range: { start: at, end: at + DAY_MS } }];
+    await bench.fetch({ wanted, reprocess: "all", groupings: ["user"] });
+    expect((await owed()).map(({ day }) => day)).toEqual([at]);
+  });
+
+  test("that the server does not have are not asked for", async () => {
+    const bench = await setup({
+      workspaces: [0],
+      hourlyForMs: 3 * DAY_MS,
+      standin: { contract: "day-granular" },
+    });
+    await bench.sync();
+    expect(await night(bench)).toMatchObject({ failed: 0, sent: { "reconcile day": 4 } });
+  });
+});
+
+describe("months", () => {
+  /** Days of whole calendar months that ended more than four days ago, and are older than the nightly pass looks back. */
+  async function months() {
+    const bench = await setup({ workspaces: [0], days: 80, hourlyForMs: 0 });
+    await bench.sync();
+    return bench;
+  }
+
+  test("are held against the export once more after they end, and a night that was missed is made up for", async () => {
+    const bench = await months();
+    // Looks back over one settled day only: everything before is owed.
+    const first = await night(bench, 4);
+    expect(first.failed).toBe(0);
+    const reach = await bench.sql<{ from: Date }>("SELECT min(period_start) AS from FROM usage.reconciled");
+    expect(reach[0]?.from.getTime()).toBe(bench.dataStart);
+    expect(await unreconciled(bench)).toEqual([]);
+    // Done: four groupings of the recent days are all there is left to ask.
+    expect((await night(bench, 4)).sent).toEqual({ "reconcile day": 4 });
+  });
+
+  test("that were looked at before they were final are looked at again, and no more", async () => {
+    const bench = await months();
+    await night(bench, 4);
+    const monthStart = new Date(bench.today);
+    const final = Date.UTC(monthStart.getUTCFullYear(), monthStart.getUTCMonth() - 1, 1) + 4 * DAY_MS;
+    // As if the last pass over them had been a day too early.
+    await bench.sql("UPDATE usage.reconciled SET reconciled_at = $1 WHERE period_start < $1", [
+      new Date(final - DAY_MS),
+    ]);
+    const again = await night(bench, 4);
+    expect(again.sent["reconcile day"]).toBeGreaterThan(4);
+    expect((await night(bench, 4)).sent).toEqual({ "reconcile day": 4 });
+  });
+
+  test("an old day that was restated is owed again", async () => {
+    const bench = await months();
+    await night(bench, 4);
+    const at = bench.dataStart + DAY_MS;
+    bench.standin.ledger.change(senderOn(bench.standin, 0, at), 7);
+    // Nobody looks there by himself; the reload does, and undoes what was proved.
+    expect((await night(bench, 4)).sent).toEqual({ "reconcile day": 4 });
+    await bench.fetch({
+      wanted: [{ stride: "day", range: { start: at, end: at + DAY_MS } }],
+      reprocess: "all",
+    });
+    expect(await unreconciled(bench)).toEqual(
+      GROUPINGS.map((groupBy) => ({
+        day: at,
+        groupBy,
+        workspaceId: bench.workspaceIds[0],
+        reason: "not_reconciled",
+      })),
+    );
+    expect(await night(bench, 4)).toMatchObject({ left: 0, sent: { "reconcile day": 8 } });
+    expect(await unreconciled(bench)).toEqual([]);
+  });
+
+  test("a day on which the platform's answers differ is not asked about every night", async () => {
+    const bench = await months();
+    const proxy = await startProxy(bench.standin.url, ({ url, text }) => {
+      if (!url.pathname.endsWith("/export") || url.searchParams.get("group_by") !== "workspace")
+        return undefined;
+      const day = new Date(bench.dataStart).toISOString().slice(0, 10);
+      return text.replace(
+        new RegExp(`^(${day}T.*,)(\\d+)\r`, "m"),
+        (_, head, n) => `${head}${Number(n) + 1}\r`,
+      );
+    });
+    const how = { baseUrl: proxy.url };
+    expect((await night(bench, 4, how)).left).toBe(1);
+    expect(await unreconciled(bench)).toEqual([
+      {
+        day: bench.dataStart,
+        groupBy: "workspace",
+        workspaceId: bench.workspaceIds[0],
+        reason: "platform_disagrees",
+      },
+    ]);
+    expect((await night(bench, 4, how)).sent).toEqual({ "reconcile day": 4 });
+  });
+});
+
+test("a workspace out of the listing is not asked about, and a difference of it stays open until it is back", async () => {
+  const bench = await setup({ workspaces: [0, 1], hourlyForMs: 0, days: 60 });
+  await bench.sync();
+  await night(bench, 4);
+  await bench.sql(
+    "UPDATE usage.workspace SET unlisted_since = now(), readable_at = NULL WHERE entity_id = (SELECT min(entity_id) FROM usage.workspace)",
+  );
+  await bench.sql("DELETE FROM usage.reconciled");
+  const lost = bench.standin.organisation.workspaces[0];
+  if (lost === undefined) throw new Error("no workspace");
+  bench.standin.access.setReadable(lost, false);
+  const { failed } = await night(bench, 4);
+  // Of its recent days it is said that they could not be compared; its months are not owed for ever.
+  expect(failed).toBe(4);
+  expect((await unreconciled(bench)).every(({ workspaceId }) => workspaceId === lost.id)).toBe(true);
+});
+
+test("what is left is named by day, grouping, workspace and reason", async () => {
+  const bench = await setup({ workspaces: [0, 1] });
+  await bench.sync();
+  const settled = [6, 5, 4].map((ago) => bench.today - ago * DAY_MS);
+  const all = await unreconciled(bench);
+  expect(all).toEqual(
+    settled.flatMap((day) =>
+      GROUPINGS.flatMap((groupBy) =>
+        bench.workspaceIds
+          .toSorted()
+          .map((workspaceId) => ({ day, groupBy, workspaceId, reason: "not_reconciled" })),
+      ),
+    ),
+  );
+  bench.standin.ledger.change(senderOn(bench.standin, 0, settled[1] as number), 2);
+  await bench.reconcile();
+  expect(await unreconciled(bench)).toEqual(
+    GROUPINGS.map((groupBy) => ({
+      day: settled[1],
+      groupBy,
+      workspaceId: bench.workspaceIds[0],
+      reason: "open",
+    })),
+  );
+  await bench.reconcile({ repair: true });
+  expect(await unreconciled(bench)).toEqual([]);
+  // Only what was asked for.
+  await bench.sql("DELETE FROM usage.reconciled");
+  const range = { start: settled[0] as number, end: settled[1] as number };
+  expect(await unreconciledDays(bench.store.db, { sourceId: 1, range })).toHaveLength(8);
+});
+
+test("an older export that comes late does not undo what a newer one has proved", async () => {
+  const bench = await setup({ workspaces: [0] });
+  await bench.sync();
+  await bench.reconcile({ groupings: ["project"] });
+  const [newest] = await bench.sql<{ fetch_number: number }>("SELECT fetch_number FROM usage.reconciled");
+  await bench.sql("UPDATE usage.reconciled SET fetch_number = fetch_number + 1000");
+  await bench.reconcile({ groupings: ["project"] });
+  expect(await bench.sql("SELECT fetch_number FROM usage.reconciled")).toEqual([
+    { fetch_number: (newest?.fetch_number ?? 0) + 1000 },
+  ]);
+});

@@ -1,0 +1,161 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { Secret } from "../../../../src/config/config.ts";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { startStandin } from "../../../../src/standin/server.ts";
+import { type Bench, setup } from "../../../support/source.ts";
+import { differences, dump, inLedger, inStore } from "../../../support/tables.ts";
+
+/** Which source this is, what it reads, and what the first requests of a process may meet. */
+
+const days = (bench: Bench) =>
+  inLedger(bench.standin, {
+    stride: "day",
+    range: { start: bench.dataStart, end: bench.today + DAY_MS },
+    ...(bench.workspaceIds.length > 0 ? { workspaceIds: bench.workspaceIds } : {}),
+  });
+
+async function anotherOrganization(bench: Bench) {
+  const other = await startStandin({
+    seed: 99,
+    now: () => bench.now,
+    apiKey: bench.standin.apiKey,
+    dataStart: new Date(bench.dataStart).toISOString().slice(0, 10),
+  });
+  onTestFinished(() => other.close());
+  return other;
+}
+
+describe("binding", () => {
+  test("a key of another organization is refused and leaves no trace", async () => {
+    const bench = await setup();
+    await bench.sync();
+    const before = await dump(bench);
+    const known = await bench.sql("SELECT * FROM usage.workspace ORDER BY 1");
+    const other = await anotherOrganization(bench);
+    await expect(bench.sync({ baseUrl: other.url })).rejects.toMatchObject({ code: "organization_changed" });
+    expect(await dump(bench)).toEqual(before);
+    expect(await bench.sql("SELECT * FROM usage.workspace ORDER BY 1")).toEqual(known);
+    // With the right key all is as it was: nothing of the other organization is asked for.
+    const { run } = await bench.sync();
+    expect(run.counts.reduce((sum, { rows, failed }) => sum + rows.unverified + failed, 0)).toBe(0);
+    expect(await dump(bench)).toEqual(before);
+  });
+
+  test("two sources may not read one workspace; the first goes on", async () => {
+    const bench = await setup({ workspaces: [0, 1] });
+    await bench.sync();
+    const second = { slug: "second", workspaceIds: bench.workspaceIds.slice(1) };
+    await expect(bench.sync({ config: second })).rejects.toMatchObject({ code: "workspace_shared" });
+    await expect(bench.sync({ config: { slug: "all", workspaceIds: [] } })).rejects.toMatchObject({
+      code: "workspace_shared",
+    });
+    const { run } = await bench.sync();
+    expect(run.failures).toEqual([]);
+    expect(differences(await inStore(bench, ["day"]), days(bench))).toEqual([]);
+  });
+
+  test("two sources of one organization that share no workspace are two sources", async () => {
+    const bench = await setup({ workspaces: [0] });
+    const { workspaces } = bench.standin.organisation;
+    await bench.sync();
+    await bench.sync({ config: { slug: "second", workspaceIds: [workspaces[1]?.id ?? ""] } });
+    const rows = await bench.sql<{ source_id: string; workspace_id: string }>(
+      "SELECT DISTINCT source_id, workspace_id FROM reporting.fct_usage_workspace_daily WHERE traces > 0 ORDER BY 1",
+    );
+    expect(rows).toEqual([
+      { source_id: "default", workspace_id: workspaces[0]?.id },
+      { source_id: "second", workspace_id: workspaces[1]?.id },
+    ]);
+  });
+
+  test("a data start that is moved later leaves every figure that is loaded; before any, it moves", async () => {
+    const bench = await setup({ workspaces: [0] });
+    const later = new Date(bench.dataStart + 3 * DAY_MS).toISOString().slice(0, 10);
+    const start = () => bench.sql("SELECT data_start::text FROM usage.source");
+    const figures = () =>
+      bench.sql(
+        `SELECT (SELECT sum(traces) FROM reporting.fct_usage_workspace_daily) AS by_workspace,
+                (SELECT sum(traces) FROM reporting.fct_usage_project_daily) AS by_project,
+                (SELECT sum(traces) FROM reporting.fct_usage_workspace_monthly WHERE is_complete) AS by_month,
+                (SELECT count(*) FROM reporting.dim_date) AS dates`,
+      );
+    await bench.open({ config: { dataStart: later } });
+    expect(await start()).toEqual([{ data_start: later }]);
+    await bench.sync();
+    const before = await figures();
+    await bench.sync({ config: { dataStart: later } });
+    expect(await figures()).toEqual(before);
+    expect(await start()).toEqual([{ data_start: new Date(bench.dataStart).toISOString().slice(0, 10) }]);
+  });
+
+  test("a rotated key changes nothing; kept failures are asked again at once", async () => {
+    const bench = await setup({ workspaces: [0] });
+    await bench.sync();
+    const before = await dump(bench);
+    await bench.sql(
+      `INSERT INTO usage.failure SELECT scope_id, now() - interval '1 day', now(), 'failed', 'x', 'x', 1, 1, now(), now() + interval '1 day'
+       FROM usage.scope LIMIT 1`,
+    );
+    bench.standin.access.apiKey = "rotated";
+    const apiKey = new Secret("rotated");
+    await bench.open({ config: { apiKey } });
+    expect(await dump(bench)).toEqual(before);
+  });
+});
+
+describe("workspaces", () => {
+  test("without listing and without configuration the message says what to set", async () => {
+    const bench = await setup({ standin: { listing: false } });
+    await expect(bench.open()).rejects.toMatchObject({
+      code: "workspaces_unknown",
+      next: expect.stringContaining("USAGE_WORKSPACE_IDS"),
+    });
+  });
+
+  test("a deleted workspace's past is loaded, and its name", async () => {
+    const bench = await setup();
+    const deleted = bench.standin.organisation.workspaces[1];
+    if (deleted === undefined) throw new Error("no workspace");
+    deleted.deletedAt = bench.today - 2 * DAY_MS;
+    const { run } = await bench.sync();
+    expect(run.failures).toEqual([]);
+    expect(differences(await inStore(bench, ["day"]), days(bench))).toEqual([]);
+    const rows = await bench.sql(
+      "SELECT workspace_name, is_deleted FROM reporting.dim_workspace WHERE workspace_id = $1",
+      [deleted.id],
+    );
+    expect(rows).toEqual([{ workspace_name: deleted.name, is_deleted: true }]);
+  });
+});
+
+describe("passing faults", () => {
+  test.each([
+    ["/api/v1/workspaces", "status"],
+    ["/api/v1/workspaces", "reset"],
+    ["/api/v1/orgs/current", "status"],
+    ["/api/v1/orgs/current", "reset"],
+  ] as const)("one on %s (%s) is waited out", async (path, kind) => {
+    const bench = await setup({ workspaces: [0] });
+    const fault = kind === "reset" ? ({ kind } as const) : ({ kind, status: 429, retry_after: 3 } as const);
+    // `orgs/current` is also the beginning of the billing routes: first contact is what comes first.
+    bench.standin.faults.script({ fault, times: 2, match: { path } });
+    await bench.open();
+    expect(bench.waits).toHaveLength(2);
+    if (kind === "status") expect(bench.waits).toEqual([3000, 3000]);
+  });
+
+  test("and so is one on the request that shows who can be read, where nothing is listed", async () => {
+    const bench = await setup({ workspaces: [0], standin: { listing: false } });
+    const source = await bench.open();
+    bench.standin.faults.script({ fault: { kind: "status", status: 503 }, times: 2 });
+    await source.evidence.fresh();
+    expect(bench.waits).toHaveLength(2);
+  });
+
+  test("one that stays is an error that says that it may pass", async () => {
+    const bench = await setup({ workspaces: [0] });
+    bench.standin.faults.script({ fault: { kind: "status", status: 502 }, times: 100 });
+    await expect(bench.open()).rejects.toMatchObject({ code: "server_error", retryable: true });
+    expect(bench.waits).toHaveLength(2);
+  });
+});

@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { planRound } from "../../../../src/pipeline/sync/sync.ts";
+import { roundBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
+import { feedSlices } from "../../../../src/store/work/slices.ts";
+import { type Bench, setup } from "../../../support/source.ts";
+
+/** What becomes of rounds that need more than the rate budget. */
+
+const DAY_MS = 86_400_000;
+
+describe("the need of a round", () => {
+  test("is what a round plans once all is loaded; the budget must be as large, and not larger", async () => {
+    const bench = await setup({ days: 6 });
+    await bench.sync();
+    const { planned } = await bench.sync();
+    const source = await bench.open();
+    const need = (rateLimit: number, syncEveryMs: number) =>
+      roundBudget(
+        {
+          ...source,
+          config: { ...source.config, rateLimit },
+          settings: { ...source.settings, syncEveryMs },
+        },
+        bench.now,
+      );
+    // Nine tenths of the budget are the fetch queue's.
+    expect(need(1_000, 900_000)).toEqual({ needed: planned, allowed: 81_000, problem: undefined });
+    const control = Math.floor(planned / 9);
+    expect(need(planned + control, 10_000)).toMatchObject({ allowed: planned, problem: undefined });
+    expect(need(planned + control - 1, 10_000)).toMatchObject({
+      needed: planned,
+      allowed: planned - 1,
+      problem: {
+        code: "rate_budget_short",
+        message: expect.stringContaining(
+          `needs ${planned} requests, and the rate budget lets ${planned - 1}`,
+        ),
+        next: expect.stringContaining("USAGE_SYNC_EVERY to PT1M or more"),
+      },
+    });
+    // What the next step says is enough.
+    const [, minutes] = /PT(\d+)M/.exec(need(1, 10_000).problem?.next ?? "") ?? [];
+    expect(need(1, Number(minutes) * 60_000).problem).toBeUndefined();
+    expect(need(1, (Number(minutes) - 1) * 60_000).problem).toBeDefined();
+  });
+
+  test("is warned of in the log of each round that lacks it", async () => {
+    const bench = await setup({ days: 6 });
+    const warnings = () => bench.logs.filter((line) => line.code === "rate_budget_short");
+    await planRound(await bench.open());
+    expect(warnings()).toEqual([]);
+    await planRound(await bench.open({ config: { rateLimit: 1 }, settings: { syncEveryMs: 10_000 } }));
+    expect(warnings()).toMatchObject([
+      { level: 40, allowed: 0, next: expect.stringContaining("USAGE_SYNC_EVERY") },
+    ]);
+  });
+});
+
+/** Feeds so many, and forgets that they were fed, as if they had been done; their first instants. */
+async function feedAndEnd({ store, sql }: Bench, sourceId: number, most: number): Promise<number[]> {
+  const fed = await store.transaction(({ db }) => feedSlices(db, { sourceId, most }));
+  const ids = fed.map(({ sliceId }) => sliceId);
+  const rows = await sql<{ at: Date }>(
+    "DELETE FROM usage.slice WHERE slice_id = ANY ($1) RETURNING period_start AS at",
+    [ids],
+  );
+  return rows.map(({ at }) => at.getTime());
+}
+
+describe("a feed", () => {
+  test("of rounds that take the whole budget reaches the oldest windows all the same", async () => {
+    const bench = await setup({ days: 6 });
+    const source = await bench.open();
+    const { sourceId } = source;
+    await planRound(source);
+    await bench.sql("DELETE FROM usage.slice");
+    const enter = (daysAgo: number, scope: number) =>
+      bench.sql(
+        `INSERT INTO usage.slice (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at)
+         SELECT $1, 'project', 'day', d, d + interval '1 day', ARRAY[$2::integer], ARRAY['w'], clock_timestamp()
+         FROM (SELECT to_timestamp($3) AS d) x ON CONFLICT DO NOTHING`,
+        [sourceId, scope, (bench.today - daysAgo * DAY_MS) / 1000],
+      );
+    for (let scope = 0; scope < 10; scope++) await enter(300, scope);
+    let old = 0;
+    for (let round = 1; round <= 10; round++) {
+      // Newer than anything else, and as much as the budget lets through.
+      for (let scope = 0; scope < 8; scope++) await enter(round % 2, 100 + scope);
+      const fed = await feedAndEnd(bench, sourceId, 8);
+      expect(fed).toHaveLength(8);
+      const oldest = fed.filter((at) => at === bench.today - 300 * DAY_MS).length;
+      expect(oldest).toBeLessThanOrEqual(2);
+      old += oldest;
+    }
+    expect(old).toBe(10);
+  });
+
+  test("keeps its order where nothing waits longer than the rest: newest first", async () => {
+    const bench = await setup({ days: 20 });
+    const source = await bench.open();
+    await planRound(source);
+    await bench.sql("UPDATE usage.slice SET created_at = now(), group_by = 'project'");
+    const all = await bench.sql<{ at: Date }>(
+      "SELECT period_start AS at FROM usage.slice ORDER BY 1 DESC LIMIT 12",
+    );
+    const fed = await feedAndEnd(bench, source.sourceId, 12);
+    expect(fed.sort((a, b) => b - a)).toEqual(all.map(({ at }) => at.getTime()));
+  });
+});

@@ -1,0 +1,215 @@
+import { expect, test } from "vitest";
+import { fewestRequests } from "../../../../src/domain/planning/slice.ts";
+import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
+import { planSource, routineDemand } from "../../../../src/pipeline/sync/plan.ts";
+import { openStore } from "../../../../src/store/db/database.ts";
+import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+import { type Bench, senderOn, setup } from "../../../support/source.ts";
+import { differences, dump, inLedger, inStore, together, totals } from "../../../support/tables.ts";
+
+/** All that a routine round keeps, as the ledger has it. */
+function routine({ standin, dataStart, today }: Bench, hourlyDays = 1) {
+  const end = today + DAY_MS;
+  return together(
+    inLedger(standin, { stride: "day", range: { start: dataStart, end } }),
+    inLedger(standin, {
+      stride: "hour",
+      range: { start: Math.max(dataStart, today - hourlyDays * DAY_MS), end },
+    }),
+  );
+}
+
+const fetched = (bench: Bench) =>
+  bench.sql<{ group_by: string; stride: string; period_start: Date; period_end: Date; n: number }>(
+    `SELECT group_by, stride, period_start, period_end, count(*) AS n FROM usage.fetch
+     WHERE purpose = 'load' GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3`,
+  );
+
+test("a round stores exactly what the ledger says, in the fewest requests", async () => {
+  const bench = await setup({ hourlyForMs: 2 * DAY_MS });
+  const { run, planned, requests } = await bench.sync();
+
+  const stored = await inStore(bench);
+  expect(differences(stored, routine(bench, 2))).toEqual([]);
+  const sums = totals(stored);
+  for (const groupBy of ["project", "user", "api_key"]) {
+    expect(sums[`${groupBy} day`]).toBe(sums["workspace day"]);
+    expect(sums[`${groupBy} hour`]).toBe(sums["workspace hour"]);
+  }
+  expect(sums["workspace day"]).toBeGreaterThan(10_000);
+
+  // Seven days are one window; so many hours in windows of 23. Five workspaces, of which by workspace at once.
+  const now = await storeNow(bench.store.db);
+  const hours = Math.ceil((now - (bench.today - 2 * DAY_MS)) / HOUR_MS);
+  const windows = { day: 1, hour: Math.ceil(hours / 23) };
+  expect(run.counts.map(({ groupBy, stride, planned: p, requests: r }) => [groupBy, stride, p, r])).toEqual(
+    (["workspace", "project", "user", "api_key"] as const).flatMap((groupBy) =>
+      (["day", "hour"] as const).map((stride) => {
+        const each = windows[stride] * (groupBy === "workspace" ? 1 : 5);
+        return [groupBy, stride, each, each];
+      }),
+    ),
+  );
+  expect(requests).toBe(planned);
+});
+
+test("the bound that `fewest possible` shows is met", async () => {
+  const bench = await setup({ days: 40, hourlyForMs: 3 * DAY_MS, workspaces: [0, 1] });
+  const source = await bench.open();
+  const wanted = routineDemand(source, await storeNow(bench.store.db));
+  const slices = await planSource(source, { wanted, reprocess: "missing" });
+  const { planned } = await bench.sync();
+  expect([slices.length, planned]).toEqual([fewestRequests(slices), fewestRequests(slices)]);
+});
+
+test("a second round asks for unsettled time alone and changes nothing", async () => {
+  const bench = await setup({ hourlyForMs: 5 * DAY_MS });
+  await bench.sync();
+  const before = await dump(bench);
+  const asked = (await fetched(bench)).reduce((sum, { n }) => sum + n, 0);
+  const { run } = await bench.sync();
+  expect(await dump(bench)).toEqual(before);
+  for (const { rows } of run.counts) {
+    expect(rows).toMatchObject({ inserted: 0, updated: 0, retired: 0, restated: 0, unverified: 0 });
+    expect(rows.unchanged).toBe(rows.records);
+  }
+  const second = await bench.sql<{ period_start: Date; n: number }>(
+    "SELECT period_start FROM usage.fetch WHERE purpose = 'load' ORDER BY fetch_number OFFSET $1",
+    [asked],
+  );
+  expect(second.length).toBeGreaterThan(0);
+  for (const { period_start } of second)
+    expect(period_start.getTime()).toBeGreaterThanOrEqual(bench.today - 3 * DAY_MS);
+});
+
+test("what settles is what ended the settling time ago, to the day", async () => {
+  const bench = await setup({ workspaces: [0] });
+  await bench.sync();
+  const settled = await bench.sql<{ until: Date }>(
+    `SELECT max(period_end) AS until FROM usage.coverage JOIN usage.scope USING (scope_id)
+     WHERE settled AND stride = 'day'`,
+  );
+  expect(settled[0]?.until.getTime()).toBe(bench.today - 3 * DAY_MS);
+});
+
+test("late arrivals and corrections of unsettled time change in place", async () => {
+  const bench = await setup({ hourlyForMs: 3 * DAY_MS, workspaces: [0, 1] });
+  await bench.sync();
+  const late = senderOn(bench.standin, 0, bench.today - DAY_MS);
+  const corrected = senderOn(bench.standin, 1, bench.today - 2 * DAY_MS);
+  bench.standin.ledger.change(late, 17);
+  bench.standin.ledger.change(corrected, -1);
+  const { run } = await bench.sync();
+  const stored = await inStore(bench);
+  const { dataStart, today, workspaceIds, standin } = bench;
+  const end = today + DAY_MS;
+  expect(
+    differences(
+      stored,
+      together(
+        inLedger(standin, { stride: "day", range: { start: dataStart, end }, workspaceIds }),
+        inLedger(standin, { stride: "hour", range: { start: today - 3 * DAY_MS, end }, workspaceIds }),
+      ),
+    ),
+  ).toEqual([]);
+  expect(run.counts.reduce((sum, { rows }) => sum + rows.restated, 0)).toBe(0);
+  expect((await dump(bench)).restatements).toEqual([]);
+});
+
+test("corrections of settled time wait for --reprocess all, and are restatements then", async () => {
+  const bench = await setup({ workspaces: [0, 1] });
+  const { dataStart, today, workspaceIds, standin } = bench;
+  await bench.sync();
+  const sender = senderOn(standin, 0, dataStart);
+  const before = await inStore(bench);
+  standin.ledger.change(sender, 5);
+  await bench.sync();
+  expect(differences(await inStore(bench), before)).toEqual([]);
+
+  const range = { start: dataStart, end: dataStart + 2 * DAY_MS };
+  const { run } = await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
+  expect(
+    differences(
+      await inStore(bench, ["day"]),
+      inLedger(standin, { stride: "day", range: { start: dataStart, end: today + DAY_MS }, workspaceIds }),
+    ),
+  ).toEqual([]);
+  // The same five traces, once in each grouping.
+  const { restatements } = await dump(bench);
+  expect(restatements).toHaveLength(4);
+  expect(run.counts.map(({ rows }) => rows.restated)).toEqual([1, 1, 1, 1]);
+  for (const line of restatements) {
+    const [old, changed] = line
+      .split(" ")
+      .slice(-3)
+      .filter((word) => word !== ">")
+      .map(Number);
+    expect((changed ?? 0) - (old ?? 0)).toBe(5);
+  }
+  // Fetched once more it is no restatement again.
+  await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
+  expect((await dump(bench)).restatements).toHaveLength(4);
+});
+
+test("nothing before the data start is asked for, hours neither", async () => {
+  const bench = await setup({
+    workspaces: [0],
+    standin: { dataStart: "2026-01-05" },
+    days: 2,
+    hourlyForMs: 9 * DAY_MS,
+  });
+  await bench.sync();
+  const range = { start: bench.dataStart - 5 * DAY_MS, end: bench.today };
+  await bench.fetch({
+    wanted: [
+      { stride: "day", range },
+      { stride: "hour", range },
+    ],
+    reprocess: "all",
+  });
+  const rows = await fetched(bench);
+  expect(rows.length).toBeGreaterThan(0);
+  expect(Math.min(...rows.map((row) => row.period_start.getTime()))).toBe(bench.dataStart);
+});
+
+test.each([
+  ["hash", /^sha256:[0-9a-f]{16}$/],
+  ["drop", undefined],
+] as const)("e-mail policy %s lets no address in, and the figures are the same", async (userEmail, form) => {
+  const bench = await setup({ workspaces: [0, 1], userEmail });
+  await bench.sync();
+  const { dataStart, today, workspaceIds, standin } = bench;
+  expect(
+    differences(
+      await inStore(bench, ["day"]),
+      inLedger(standin, { stride: "day", range: { start: dataStart, end: today + DAY_MS }, workspaceIds }),
+    ),
+  ).toEqual([]);
+  const names = await bench.sql<{ name: string }>(
+    "SELECT name FROM usage.entity_name JOIN usage.entity USING (entity_id) WHERE dimension = 'user'",
+  );
+  if (form === undefined) expect(names).toEqual([]);
+  else {
+    expect(names.length).toBeGreaterThan(5);
+    for (const { name } of names) expect(name).toMatch(form);
+  }
+  // Not anywhere else either.
+  const [{ text } = { text: "" }] = await bench.sql<{ text: string }>(
+    "SELECT string_agg(n::text, '') || (SELECT string_agg(e::text, '') FROM usage.entity e) AS text FROM usage.entity_name n",
+  );
+  for (const { email } of standin.organisation.users) if (email !== null) expect(text).not.toContain(email);
+});
+
+test("three rounds at the same time, each in a process of its own, end in the tables of one", async () => {
+  const alone = await setup({ workspaces: [0, 1] });
+  await alone.sync();
+  const bench = await setup({ workspaces: [0, 1], now: alone.now });
+  const stores = [1, 2, 3].map(() => openStore({ url: bench.databaseUrl, maxConnections: 4 }));
+  try {
+    const rounds = await Promise.all(stores.map((store) => bench.sync({ store })));
+    expect(rounds.flatMap(({ run }) => run.failures)).toEqual([]);
+  } finally {
+    await Promise.all(stores.map((store) => store.close()));
+  }
+  expect(await dump(bench)).toEqual(await dump(alone));
+});

@@ -1,0 +1,237 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { controlWindows } from "../../../../src/domain/planning/control.ts";
+import { intersect } from "../../../../src/domain/time/intervals.ts";
+import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
+import type { Interval } from "../../../../src/domain/time/window.ts";
+import { checkTotals } from "../../../../src/pipeline/totals/check-totals.ts";
+import { type Bench, farFromTheNextHour, senderOn, setup } from "../../../support/source.ts";
+import { differences, inLedger, inStore } from "../../../support/tables.ts";
+
+/** Totals prove the days: what was restated is loaded anew, what the platform contradicts is shown on its day. */
+
+const WORKSPACE = 1;
+
+/** One workspace with days that reach back far enough for windows of weeks and months; hours play no part. */
+async function loaded(days: number, standin: { align?: "window" | "epoch" } = {}): Promise<Bench> {
+  const bench = await setup({ days, workspaces: [WORKSPACE], hourlyForMs: HOUR_MS, standin });
+  await bench.fetch({
+    wanted: [{ stride: "day", range: { start: bench.dataStart, end: bench.today } }],
+    reprocess: "missing",
+  });
+  return bench;
+}
+
+const check = async (bench: Bench, reach: "month" | "quarter" | "all" = "all") => {
+  const source = await bench.open();
+  const before = bench.standin.requests.count;
+  const result = await checkTotals(source, reach);
+  return { ...result, seen: bench.standin.requests.count - before };
+};
+
+/** A day in the middle of settled weeks, not at their edge. */
+const dayInside = ({ today }: Bench, weeksAgo: number, day = 3) =>
+  floorToGrid(today - weeksAgo * STRIDE_MS.week, STRIDE_MS.week) + day * DAY_MS;
+
+const storeIsLedger = async (bench: Bench) => {
+  const { standin, workspaceIds, dataStart: start, today: end } = bench;
+  const ledger = inLedger(standin, { stride: "day", range: { start, end }, workspaceIds });
+  expect(differences(await inStore(bench, ["day"]), ledger)).toEqual([]);
+};
+
+describe.each(["window", "epoch"] as const)("on a server that aligns buckets to the %s", (align) => {
+  test("clean days are proved by few requests, and only the ends wait", async () => {
+    const bench = await loaded(200, { align });
+    const result = await check(bench);
+    expect(result).toMatchObject({ findings: [], failed: [], restated: 0, differences: 0 });
+    // Workspace, project, user and key; months, and weeks at either end.
+    expect(result.requests).toBeLessThanOrEqual(12);
+    expect(result.seen).toBe(result.requests);
+    expect(result.daysProved + result.daysWaiting).toBe(4 * 197);
+    expect(result.daysWaiting).toBeLessThanOrEqual(4 * 12);
+  });
+
+  test("a count that the platform restated is loaded anew, and nothing is left to show", async () => {
+    const bench = await loaded(120, { align });
+    const sender = senderOn(bench.standin, WORKSPACE, dayInside(bench, 5));
+    bench.standin.ledger.change(sender, 7);
+    const result = await check(bench, "quarter");
+    expect(result).toMatchObject({ findings: [], restated: 4 });
+    await storeIsLedger(bench);
+    expect(await bench.sql("SELECT FROM reporting.usage_reconciliation")).toEqual([]);
+    expect(await check(bench, "quarter")).toMatchObject({ restated: 0, findings: [] });
+  });
+
+  test("a day that the platform itself contradicts is found by halving, kept, and asked about no more", async () => {
+    const bench = await loaded(150, { align });
+    const day = dayInside(bench, 9);
+    const cell = senderOn(bench.standin, WORKSPACE, day);
+    bench.standin.discrepancies.push({ stride: "day", groupBy: "project", cell, delta: 5 });
+    await bench.fetch({
+      wanted: [{ stride: "day", range: { start: day - 3 * DAY_MS, end: day + 3 * DAY_MS } }],
+      reprocess: "all",
+    });
+    const clean = await check(bench, "all");
+    const found = clean.findings.filter((one) => one.kind === "stride_total");
+    expect(found).toMatchObject([
+      {
+        groupBy: "project",
+        externalId: cell.project.id,
+        start: day,
+        end: day + DAY_MS,
+        state: "platform_disagrees",
+      },
+    ]);
+    const [{ storedTraces, controlTraces } = { storedTraces: 0, controlTraces: 0 }] = found;
+    expect((controlTraces ?? 0) - (storedTraces ?? 0)).toBe(-5);
+    // Project names more on that day than the workspace has.
+    expect(clean.findings.filter((one) => one.kind === "grouping_total")).toMatchObject([
+      { groupBy: "project", start: day, state: "platform_disagrees" },
+    ]);
+
+    const quarter = await check(bench, "quarter");
+    expect(quarter.findings).toEqual(clean.findings);
+    expect(quarter.seen).toBeLessThanOrEqual(8);
+
+    bench.standin.discrepancies.length = 0;
+    expect(await check(bench, "all")).toMatchObject({ findings: [], restated: 1 });
+    await storeIsLedger(bench);
+    const [closed] = await bench.sql<{ open: number }>(
+      "SELECT count(*) FILTER (WHERE state <> 'closed') AS open FROM usage.control_difference",
+    );
+    expect(closed).toEqual({ open: 0 });
+  });
+});
+
+describe("groupings", () => {
+  test("a rest that a grouping does not name is shown as unattributed and is no fault", async () => {
+    const bench = await loaded(8);
+    const cell = senderOn(bench.standin, WORKSPACE, bench.dataStart + DAY_MS);
+    bench.standin.discrepancies.push({ stride: "day", groupBy: "user", cell, delta: -1 });
+    await bench.fetch({
+      wanted: [{ stride: "day", range: { start: bench.dataStart, end: bench.today } }],
+      reprocess: "all",
+    });
+    const result = await check(bench, "month");
+    const again = await check(bench, "all");
+    for (const { findings } of [result, again].filter((one) => one.range.start <= cell.at)) {
+      expect(findings).toMatchObject([{ kind: "grouping_total", groupBy: "user", state: "unattributed" }]);
+    }
+    expect(again.differences).toBe(0);
+    expect(
+      await bench.sql(
+        "SELECT usage_date::text, group_by, unattributed_traces FROM reporting.usage_unattributed_daily WHERE unattributed_traces <> 0",
+      ),
+    ).toEqual([
+      {
+        usage_date: new Date(bench.dataStart + DAY_MS).toISOString().slice(0, 10),
+        group_by: "user",
+        unattributed_traces: 1,
+      },
+    ]);
+  });
+
+  test("a record that was lost here is fetched again", async () => {
+    const bench = await loaded(8);
+    await bench.sql(
+      `DELETE FROM usage.dated_record r USING usage.series s, usage.scope c
+       WHERE s.series_id = r.series_id AND c.scope_id = s.scope_id AND c.group_by = 'project'
+         AND r.bucket_start = $1::date AND r.traces > 0`,
+      [new Date(bench.dataStart).toISOString().slice(0, 10)],
+    );
+    expect(await check(bench, "all")).toMatchObject({ findings: [] });
+    await storeIsLedger(bench);
+  });
+});
+
+test("a day in two windows that overlap is shown once", async () => {
+  const { days, shared } = overlapFor(floorToGrid(await farFromTheNextHour(), DAY_MS));
+  const bench = await loaded(days);
+  const cell = senderOn(bench.standin, WORKSPACE, shared.start);
+  bench.standin.discrepancies.push({ stride: "day", groupBy: "workspace", cell, delta: 4 });
+  const wanted = [{ stride: "day", range: shared }] as const;
+  await bench.fetch({ wanted, reprocess: "all", groupings: ["workspace"] });
+  for (const reach of ["all", "quarter", "all"] as const) {
+    const found = (await check(bench, reach)).findings.filter((one) => one.kind === "stride_total");
+    if (reach === "quarter" && found.length === 0) continue;
+    expect(found).toMatchObject([{ groupBy: "workspace" }]);
+    expect((found[0]?.controlTraces ?? 0) - (found[0]?.storedTraces ?? 0)).toBe(-4);
+  }
+});
+
+test("an error that only the total's own stride has is shown on the part, and on no day", async () => {
+  const bench = await loaded(200);
+  const settled = { start: bench.dataStart, end: bench.today - 3 * DAY_MS };
+  const month = controlWindows(settled, settled).find(({ stride }) => stride === "month");
+  if (month === undefined) throw new Error("no month");
+  const cell = senderOn(bench.standin, WORKSPACE, month.start + 40 * DAY_MS);
+  bench.standin.discrepancies.push({ stride: "month", groupBy: "user", cell, delta: 7 });
+  const found = (await check(bench)).findings.filter((one) => one.kind === "stride_total");
+  expect(found).toMatchObject([{ groupBy: "user", state: "platform_disagrees" }]);
+  expect((found[0]?.end ?? 0) - (found[0]?.start ?? 0)).toBe(STRIDE_MS.month);
+  expect((found[0]?.controlTraces ?? 0) - (found[0]?.storedTraces ?? 0)).toBe(7);
+});
+
+/** How many days before today have windows that overlap: too few for weeks before the first month. */
+function overlapFor(today: number): { days: number; shared: Interval } {
+  for (let days = 130; days < 230; days++) {
+    const settled = { start: today - days * DAY_MS, end: today - 3 * DAY_MS };
+    const windows = controlWindows(settled, settled);
+    const [shared] = windows.flatMap((one, i) => intersect([one], windows.slice(i + 1)));
+    if (shared !== undefined) return { days, shared: { ...shared, end: shared.start + DAY_MS } };
+  }
+  throw new Error("no windows overlap");
+}
+
+test("whatever was restated or contradicts itself, the days end as the platform gives them and errors add up", {
+  timeout: 180_000,
+}, async () => {
+  const bench = await loaded(130);
+  const { standin } = bench;
+  const span = { start: dayInside(bench, 17, 0), end: dayInside(bench, 2, 0) };
+  const days = (span.end - span.start) / DAY_MS;
+  const change = fc.record({ day: fc.nat(days - 1), delta: fc.integer({ min: -3, max: 9 }) });
+  const holds = async (given: { restated: typeof changes; contradicted: typeof changes }) => {
+    standin.discrepancies.length = 0;
+    const wrong = new Map<number, number>();
+    for (const { day, delta } of given.restated) {
+      standin.ledger.change(senderOn(standin, WORKSPACE, span.start + day * DAY_MS), delta);
+    }
+    for (const { day, delta } of given.contradicted) {
+      const at = span.start + day * DAY_MS;
+      standin.discrepancies.push({
+        stride: "day",
+        groupBy: "workspace",
+        cell: senderOn(standin, WORKSPACE, at),
+        delta: delta + 4,
+      });
+      wrong.set(at, (wrong.get(at) ?? 0) + delta + 4);
+    }
+    // The wrong days are stored as the platform gives them; what was restated is for the check to find.
+    await bench.fetch({
+      wanted: [{ stride: "day", range: span }],
+      reprocess: "all",
+      groupings: ["workspace"],
+    });
+    const { findings, failed } = await check(bench);
+    expect(failed).toEqual([]);
+    const errors = findings
+      .filter((one) => one.kind === "stride_total")
+      .reduce((sum, one) => sum + (one.controlTraces ?? 0) - (one.storedTraces ?? 0), 0);
+    expect(errors + [...wrong.values()].reduce((sum, one) => sum + one, 0)).toBe(0);
+    standin.discrepancies.length = 0;
+    await check(bench);
+    await storeIsLedger(bench);
+  };
+  const changes: { day: number; delta: number }[] = [];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.record({
+        restated: fc.array(change, { maxLength: 4 }),
+        contradicted: fc.array(change, { maxLength: 3 }),
+      }),
+      holds,
+    ),
+    { numRuns: 8 },
+  );
+});

@@ -1,0 +1,140 @@
+import { expect } from "vitest";
+import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS, type Stride } from "../../../../src/domain/time/stride.ts";
+import type { Window } from "../../../../src/domain/time/window.ts";
+import { AnswerCollector } from "../../../../src/domain/usage/answer.ts";
+import type { GroupBy } from "../../../../src/domain/usage/record.ts";
+import { FIRST_DAY } from "../setup.ts";
+import type { ModelAnswer, ModelRecord } from "./model.ts";
+import type { Fault } from "./statements.ts";
+
+/**
+ * One step of a history. Plain data, so that a failing history prints and shrinks; a `pick` is taken modulo what there
+ * is to pick from. `advance` moves the clock before the fetch is stamped.
+ */
+export type Command<Q = Question> =
+  /** Asked now, and delivered by a later step, in any order, once, twice or never. */
+  | { readonly do: "ask"; readonly advance: number; readonly question: Q; readonly rows: readonly Row[] }
+  | { readonly do: "deliver"; readonly pick: number; readonly again: boolean; readonly fault: Fault | null }
+  /** Asked and delivered at once. */
+  | {
+      readonly do: "load";
+      readonly advance: number;
+      readonly question: Q;
+      readonly rows: readonly Row[];
+      readonly fault: Fault | null;
+    }
+  | { readonly do: "fail"; readonly pick: number }
+  | { readonly do: "lose"; readonly pick: number }
+  /** The second fetch of an unconfirmed answer, after a listing of the workspaces whose bits are set. */
+  | {
+      readonly do: "confirm";
+      readonly advance: number;
+      readonly pick: number;
+      readonly listed: number;
+      readonly rows: readonly Row[] | "same";
+    }
+  /** Taken in now; asked for `late` milliseconds ago. */
+  | {
+      readonly do: "list";
+      readonly advance: number;
+      readonly late: number;
+      readonly listed: number;
+      readonly names: readonly number[];
+      readonly deleted: boolean;
+    }
+  | { readonly do: "fact"; readonly stride: "hour" | "day"; readonly known: boolean };
+
+export interface Question {
+  readonly groupBy: GroupBy;
+  readonly stride: Stride;
+  readonly at: number;
+  readonly length: number;
+  /** Bit i: workspace i is asked for. */
+  readonly workspaces: number;
+}
+
+/** A record; its bucket and workspace are counted within the window and the workspaces asked for. */
+export interface Row {
+  readonly workspace: number;
+  readonly bucket: number;
+  readonly id: string;
+  readonly name: string | null;
+  readonly traces: number;
+}
+
+export const WORKSPACES = ["w1", "w2", "w3"] as const;
+export const NAMES = ["Alpha", "Beta", "Gamma é"];
+
+interface Places {
+  readonly unit: number;
+  readonly first: number;
+  readonly starts: number;
+  /** Fewest and most units of a window. */
+  readonly least: number;
+  readonly most: number;
+}
+
+/** Few places, so that windows meet. Four times six hours are a day, and every other bucket of a window may be empty. */
+const PLACES: Readonly<Partial<Record<Stride, Places>>> = {
+  hour: { unit: 6 * HOUR_MS, first: FIRST_DAY, starts: 4, least: 1, most: 3 },
+  day: { unit: DAY_MS, first: FIRST_DAY, starts: 3, least: 1, most: 3 },
+  week: {
+    unit: 7 * DAY_MS,
+    first: floorToGrid(FIRST_DAY, 7 * DAY_MS) - 8 * 7 * DAY_MS,
+    starts: 2,
+    least: 5,
+    most: 6,
+  },
+};
+
+export function windowOf({ stride, at, length }: Question): Window {
+  const { unit, first, starts, least, most } = PLACES[stride] as Places;
+  const start = first + (at % starts) * unit;
+  return { stride, start, end: start + (least + (length % (most - least + 1))) * unit };
+}
+
+export function workspacesOf({ workspaces }: Pick<Question, "workspaces">): string[] {
+  return WORKSPACES.filter((_, i) => workspaces & (1 << i));
+}
+
+export function recordsOf(question: Question, rows: readonly Row[]): ModelRecord[] {
+  const { start, end, stride } = windowOf(question);
+  const asked = workspacesOf(question);
+  const size = STRIDE_MS[stride];
+  return rows.map((row) => {
+    const workspaceId = asked[row.workspace % asked.length] as string;
+    return {
+      workspaceId,
+      id: question.groupBy === "workspace" ? workspaceId : row.id,
+      name: question.groupBy === "api_key" ? null : row.name,
+      bucket: start + (row.bucket % ((end - start) / size)) * size,
+      traces: row.traces,
+    };
+  });
+}
+
+/** Name i of a listing; one past the last is none. */
+export function listedName(i: number): string | null {
+  return NAMES[i] ?? null;
+}
+
+/** As the client hands an answer over: in several batches; a window of one bucket may leave it unnamed. */
+export function collect(answer: ModelAnswer): AnswerCollector {
+  const { groupBy, stride, start, end, workspaceIds, records } = answer;
+  const collector = new AnswerCollector({ window: { stride, start, end }, groupBy, workspaceIds });
+  const single = end - start === STRIDE_MS[stride];
+  const alone = workspaceIds.length === 1;
+  records.forEach((record, i) => {
+    collector.add([
+      {
+        bucketStart: single && i % 2 === 1 ? null : record.bucket,
+        workspaceId: alone && i % 2 === 1 ? null : record.workspaceId,
+        dimensionId: groupBy === "workspace" && alone && i % 3 === 2 ? "" : record.id,
+        dimensionName: record.name,
+        traces: record.traces,
+      },
+    ]);
+  });
+  expect(collector.flaw(stride)).toBeUndefined();
+  return collector;
+}

@@ -1,0 +1,59 @@
+import { HOUR_MS } from "../../../../src/domain/time/stride.ts";
+import type { GroupBy } from "../../../../src/domain/usage/record.ts";
+import type { Model } from "./model.ts";
+
+export function label(id: string): string {
+  return id === "" ? "(none)" : id;
+}
+
+/** What a day or an hour shows of one workspace and grouping; without `traces` it is not loaded. */
+export interface Figure {
+  readonly status: string;
+  readonly settled: boolean;
+  readonly fetchedAt?: number | undefined;
+  readonly traces?: ReadonlyMap<string, number> | undefined;
+}
+
+export type Cell = { groupBy: GroupBy; workspaceId: string };
+
+export function hoursOf(day: number): number[] {
+  return Array.from({ length: 24 }, (_, i) => day + i * HOUR_MS);
+}
+
+/** The day's own record; only where the day is not loaded, its 24 hours together. */
+export function dayFigure(model: Model, { groupBy, workspaceId }: Cell, day: number): Figure {
+  const own = model.scope(workspaceId, groupBy, "day");
+  const hours = hoursOf(day).flatMap((t) => model.scope(workspaceId, groupBy, "hour").buckets.get(t) ?? []);
+  const parts = own.buckets.has(day) ? [own.buckets.get(day) ?? []].flat() : hours.length === 24 ? hours : [];
+  const traces = new Map<string, number>();
+  for (const part of parts) for (const [id, n] of part.traces) traces.set(id, (traces.get(id) ?? 0) + n);
+  const loaded = parts.length > 0 && {
+    settled: parts.every((part) => part.settled),
+    fetchedAt: Math.min(...parts.map((part) => part.fetchedAt)),
+    traces,
+  };
+  return withStatus(loaded, own.failures.get(day)?.state, model.facts.has("no_day"));
+}
+
+export function hourFigure(model: Model, { groupBy, workspaceId }: Cell, hour: number): Figure {
+  const scope = model.scope(workspaceId, groupBy, "hour");
+  const loaded = scope.buckets.get(hour) ?? false;
+  return withStatus(loaded, scope.failures.get(hour)?.state, model.facts.has("no_hour"));
+}
+
+/** The first that applies (docs/decisions.md, rule 10); `empty` and `ok` are told apart by the figures. */
+function withStatus(
+  loaded: Omit<Figure, "status"> | false,
+  failure: string | undefined,
+  isUnavailable: boolean,
+): Figure {
+  const isSettled = (loaded || { settled: false }).settled;
+  const first = (): string => {
+    if (!loaded && isUnavailable) return "not_available";
+    if (failure === "failed") return "failed";
+    if (!loaded && failure === undefined) return "missing";
+    if (failure === "unverified") return "unverified";
+    return isSettled ? "ok" : "provisional";
+  };
+  return { ...(loaded || { settled: false }), status: first() };
+}

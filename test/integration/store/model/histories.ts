@@ -1,0 +1,129 @@
+import fc from "fast-check";
+import { DAY_MS, HOUR_MS, type Stride } from "../../../../src/domain/time/stride.ts";
+import type { GroupBy } from "../../../../src/domain/usage/record.ts";
+import { type Command, NAMES, type Question, type Row } from "./commands.ts";
+import type { Fault } from "./statements.ts";
+
+/** Both sides of how long evidence of readability holds, and steps over which provisional days settle. */
+const advance = fc.constantFrom(1_000, 1_000, 60_000, 600_000, 600_001, 5 * HOUR_MS, DAY_MS);
+
+const row: fc.Arbitrary<Row> = fc.record({
+  workspace: fc.nat(2),
+  bucket: fc.oneof(fc.nat(1), fc.nat(17)),
+  // One key may come up more than once in an answer, under several names.
+  id: fc.constantFrom("", "p1", "p2"),
+  name: fc.constantFrom(null, ...NAMES),
+  // The last one does not fit the low word of COPY's binary format.
+  traces: fc.constantFrom(0, 1, 2, 3, 500, 2 ** 33 + 7),
+});
+const rows = fc.oneof(
+  { weight: 4, arbitrary: fc.array(row, { minLength: 1, maxLength: 6 }) },
+  { weight: 1, arbitrary: fc.constant<Row[]>([]) },
+);
+
+/** `scope` picks one of those that the history is about: spread over all of them, its answers would hardly meet. */
+const question = fc.record({
+  scope: fc.nat(1),
+  at: fc.nat(3),
+  length: fc.nat(2),
+  workspaces: fc.constantFrom(1, 1, 2, 3, 5, 7),
+});
+type Aimed = Command<Omit<Question, "groupBy" | "stride"> & { readonly scope: number }>;
+
+const fault = fc.option(
+  fc.record({
+    kind: fc.constantFrom<Fault["kind"][]>("die", "kill", "lose"),
+    at: fc.integer({ min: 1, max: 28 }),
+  }),
+  { nil: null, freq: 2 },
+);
+
+const pick = fc.nat(3);
+const list = fc.record({
+  do: fc.constant("list" as const),
+  advance,
+  late: fc.constantFrom(0, 0, 61_000, 700_000),
+  listed: fc.constantFrom(7, 7, 7, 6, 1, 0),
+  names: fc.array(fc.nat(NAMES.length), { minLength: 3, maxLength: 3 }),
+  deleted: fc.boolean(),
+});
+const command: fc.Arbitrary<Aimed> = fc.oneof(
+  { weight: 10, arbitrary: fc.record({ do: fc.constant("load" as const), advance, question, rows, fault }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("ask" as const), advance, question, rows }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ do: fc.constant("deliver" as const), pick, again: fc.boolean(), fault }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("fail" as const), pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("lose" as const), pick }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("confirm" as const),
+      advance,
+      pick,
+      listed: fc.constantFrom(7, 7, 6, 0),
+      rows: fc.oneof(fc.constant("same" as const), rows),
+    }),
+  },
+  { weight: 2, arbitrary: list },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("fact" as const),
+      stride: fc.constantFrom("hour" as const, "day" as const),
+      known: fc.boolean(),
+    }),
+  },
+);
+
+const FOCUS: (readonly [GroupBy, Stride][])[] = [
+  [
+    ["workspace", "hour"],
+    ["workspace", "day"],
+  ],
+  [
+    ["workspace", "day"],
+    ["project", "day"],
+  ],
+  [
+    ["workspace", "week"],
+    ["workspace", "day"],
+  ],
+  [
+    ["project", "hour"],
+    ["project", "day"],
+  ],
+  [["project", "hour"]],
+  [["project", "day"]],
+  [["project", "week"]],
+  [
+    ["user", "hour"],
+    ["user", "day"],
+  ],
+  [
+    ["api_key", "hour"],
+    ["api_key", "day"],
+  ],
+];
+
+/** Most begin with a listing of all workspaces: without one, an answer that names nobody says nothing. */
+export const history: fc.Arbitrary<Command[]> = fc
+  .record({
+    focus: fc.constantFrom(...FOCUS),
+    listed: fc.option(list, { freq: 5 }),
+    commands: fc.array(command, { minLength: 1, maxLength: 20, size: "max" }),
+  })
+  .map(({ focus, listed, commands }) => [
+    ...(listed === null ? [] : [{ ...listed, listed: 7, late: 0 }]),
+    ...commands.map((one) => (one.do === "load" || one.do === "ask" ? aim(one, focus) : one)),
+  ]);
+
+function aim(
+  command: Aimed & { do: "load" | "ask" },
+  focus: readonly (readonly [GroupBy, Stride])[],
+): Command {
+  const { scope, ...question } = command.question;
+  const [groupBy, stride] = focus[scope % focus.length] as readonly [GroupBy, Stride];
+  return { ...command, question: { ...question, groupBy, stride } };
+}

@@ -1,0 +1,299 @@
+import { expect } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
+import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
+import { scopeStates } from "../../../../src/store/catalog/scopes.ts";
+import { forgetFact, learnFact } from "../../../../src/store/catalog/server-capabilities.ts";
+import { takeListing } from "../../../../src/store/catalog/workspaces.ts";
+import { failScopes } from "../../../../src/store/load/failures.ts";
+import { beginFetch, drawStamp } from "../../../../src/store/load/fetch-ledger.ts";
+import { type LoadResult, loadAnswer } from "../../../../src/store/load/load.ts";
+import { enterSource, FIRST_DAY, LOADED_STRIDES, type StoreBundle } from "../setup.ts";
+import {
+  type Command,
+  collect,
+  listedName,
+  type Question,
+  recordsOf,
+  WORKSPACES,
+  windowOf,
+  workspacesOf,
+} from "./commands.ts";
+import { expectedLines } from "./expected.ts";
+import type { Lines } from "./lines.ts";
+import { Model, type ModelAnswer, type ModelResult } from "./model.ts";
+import { takeSnapshot } from "./snapshot.ts";
+import { type Fault, intercepted, type Trace, withFault, withoutMonthlyTotals } from "./statements.ts";
+
+export const SETTLE_AFTER_MS = DAY_MS;
+const SHOWN = { firstDay: FIRST_DAY, hourlyUntil: FIRST_DAY + 2 * DAY_MS };
+
+export interface Delivery {
+  /** Undefined where the fault ended the load. */
+  readonly result: LoadResult | undefined;
+  readonly trace: Trace;
+  readonly error: unknown;
+}
+
+/** A question and the answer that is on its way to the store. */
+interface InFlight {
+  readonly question: Question;
+  readonly answer: ModelAnswer;
+}
+
+/** The real store and the model of it, taken through the same steps. */
+export class History {
+  readonly model = new Model({ workspaceIds: WORKSPACES, settleAfterMs: SETTLE_AFTER_MS });
+  readonly #bundle: StoreBundle;
+  readonly sourceId: number;
+  readonly #scopeIds: ReadonlyMap<string, number>;
+  /** By which fetches are stamped. Starts late on the third day: the first one is settled, the second is not. */
+  #now = FIRST_DAY + 2 * DAY_MS + 22 * HOUR_MS;
+  /** Questions that are answered, each until it is delivered for the last time. */
+  readonly #inFlight: InFlight[] = [];
+  /** Answers that a second fetch may confirm. */
+  readonly #unconfirmed: (InFlight & { readonly emptied: readonly string[] })[] = [];
+
+  private constructor(bundle: StoreBundle, sourceId: number, scopeIds: ReadonlyMap<string, number>) {
+    this.#bundle = bundle;
+    this.sourceId = sourceId;
+    this.#scopeIds = scopeIds;
+  }
+
+  static async begin(bundle: StoreBundle): Promise<History> {
+    const sourceId = await enterSource(bundle, { workspaceIds: WORKSPACES, dataStart: FIRST_DAY });
+    const scopes = await scopeStates(bundle.store.db, {
+      sourceId,
+      groupings: GROUPINGS,
+      strides: LOADED_STRIDES,
+    });
+    const ids = scopes.map((s) => [`${s.workspaceId} ${s.groupBy} ${s.stride}`, s.scopeId] as const);
+    return new History(bundle, sourceId, new Map(ids));
+  }
+
+  async run(command: Command): Promise<void> {
+    switch (command.do) {
+      case "ask": {
+        const answer = await this.ask(command.question, command.rows, command.advance);
+        this.#inFlight.push({ question: command.question, answer });
+        return;
+      }
+      case "load": {
+        const answer = await this.ask(command.question, command.rows, command.advance);
+        return this.#deliverThrough({ question: command.question, answer }, command.fault);
+      }
+      case "deliver": {
+        const item = this.#inFlight[command.pick % this.#inFlight.length];
+        if (item === undefined) return;
+        if (!command.again) this.#inFlight.splice(this.#inFlight.indexOf(item), 1);
+        return this.#deliverThrough(item, command.fault);
+      }
+      case "fail": {
+        const failed = this.#take(command.pick);
+        if (failed !== undefined) await this.fail(failed.answer);
+        return;
+      }
+      case "lose":
+        this.#take(command.pick);
+        return;
+      case "confirm":
+        return this.#confirm(command);
+      case "list": {
+        const workspaces = WORKSPACES.flatMap((id, i) =>
+          command.listed & (1 << i)
+            ? [{ id, name: listedName(command.names[i] as number), isDeleted: command.deleted && i === 0 }]
+            : [],
+        );
+        return this.list(workspaces, command.advance, command.late);
+      }
+      case "fact": {
+        const fact = `no_${command.stride}` as const;
+        const { db } = this.#bundle.store;
+        if (command.known) await learnFact(db, { sourceId: this.sourceId, fact, evidence: "test" });
+        else await forgetFact(db, { sourceId: this.sourceId, fact });
+        if (command.known) this.model.facts.add(fact);
+        else this.model.facts.delete(fact);
+      }
+    }
+  }
+
+  /** Draws a number for a question and writes down its answer; nothing is loaded yet. */
+  async ask(
+    question: Question,
+    rows: Parameters<typeof recordsOf>[1],
+    advance: number,
+    confirms?: ModelAnswer["confirms"],
+  ): Promise<ModelAnswer> {
+    this.#now += advance;
+    const window = windowOf(question);
+    const { groupBy } = question;
+    const workspaceIds = workspacesOf(question);
+    const { fetchNumber } = await beginFetch(this.#bundle.store.db, {
+      sourceId: this.sourceId,
+      purpose: "load",
+      groupBy,
+      window,
+      workspaces: workspaceIds.length,
+    });
+    const records = recordsOf(question, rows);
+    return { ...window, groupBy, workspaceIds, records, fetchNumber, fetchedAt: this.#now, confirms };
+  }
+
+  /** What a dead process left is held against the model, then the answer comes again. */
+  async #deliverThrough(item: InFlight, fault: Fault | null): Promise<void> {
+    await this.deliver(item, fault);
+    if (fault?.kind !== "die") return;
+    await this.check();
+    await this.deliver(item, null);
+  }
+
+  /** Loads an answer into store and model, as far as the fault lets it come, and compares what the load reports. */
+  async deliver(item: InFlight, fault: Fault | null): Promise<Delivery> {
+    const { answer } = item;
+    const { interceptor, trace } = withFault(fault, this.#bundle.reader);
+    let result: LoadResult | undefined;
+    let error: unknown;
+    try {
+      // Every third answer comes by the way of an older release that is deployed beside this one.
+      const rewrite = answer.fetchNumber % 3 === 0 ? { rewrite: withoutMonthlyTotals } : {};
+      result = await intercepted({ ...interceptor, ...rewrite }, () => this.load(answer));
+    } catch (thrown) {
+      error = thrown;
+      if (fault?.kind !== "die") throw thrown;
+    }
+    // One transaction learns the names, where there are any, a statement who can be read; the next one replaces the window.
+    const learning = answer.records.length > 0 ? 2 : 0;
+    const commits = result === undefined ? trace.commits : Number.POSITIVE_INFINITY;
+    if (commits >= learning - 1) this.model.learn(answer);
+    if (commits >= learning) this.model.see(answer);
+    if (commits <= learning) return { result, trace, error };
+    const expected = this.model.load(answer);
+    // After a lost reply the load finds its own work and takes itself for doubled.
+    if (result !== undefined && fault?.kind !== "lose") {
+      expect(this.#withWorkspaces(answer, result)).toEqual(expected);
+    }
+    if (expected.outcome === "unconfirmed") this.#unconfirmed.push({ ...item, emptied: expected.emptied });
+    if (expected.outcome === "loaded") await this.#expectConserved(answer, expected);
+    return { result, trace, error };
+  }
+
+  load(answer: ModelAnswer): Promise<LoadResult> {
+    const { groupBy, stride, start, end, fetchNumber, fetchedAt, confirms } = answer;
+    return loadAnswer(this.#bundle.store, {
+      sourceId: this.sourceId,
+      groupBy,
+      window: { stride, start, end },
+      stamp: { fetchNumber, fetchedAt },
+      scopeIds: this.#scopesOf(answer),
+      answer: collect(answer),
+      settleAfterMs: SETTLE_AFTER_MS,
+      confirms: confirms && {
+        since: confirms.since,
+        emptied: this.#scopesOf({ ...answer, workspaceIds: confirms.emptied }),
+      },
+    });
+  }
+
+  /** Takes a load that has happened into the model, and holds what it reported against it. */
+  happened(answer: ModelAnswer, result: LoadResult): void {
+    this.model.learn(answer);
+    this.model.see(answer);
+    expect(this.#withWorkspaces(answer, result)).toEqual(this.model.load(answer));
+  }
+
+  async list(
+    workspaces: readonly { id: string; name: string | null; isDeleted: boolean }[],
+    advance: number,
+    late = 0,
+  ): Promise<void> {
+    this.#now += advance;
+    const { fetchNumber } = await drawStamp(this.#bundle.store.db);
+    const stamp = { fetchNumber, fetchedAt: this.#now - late };
+    await takeListing(this.#bundle.store, {
+      sourceId: this.sourceId,
+      workspaces: workspaces.map(({ id, ...rest }) => ({ workspaceId: id, ...rest })),
+      stamp,
+    });
+    this.model.list({ workspaces, ...stamp });
+  }
+
+  /** All that is committed, held against the model. */
+  async check(): Promise<void> {
+    const { now, lines } = await takeSnapshot(this.#bundle.reader, SHOWN);
+    const expected = expectedLines(this.model, { ...SHOWN, now });
+    // Told apart as text: expect takes ten times as long, and is needed only to show a difference.
+    const differs = (name: string) => lines[name]?.join("\n") !== expected[name]?.join("\n");
+    if ([...Object.keys(lines), ...Object.keys(expected)].some(differs)) expect(lines).toEqual(expected);
+  }
+
+  async lines(): Promise<Lines> {
+    return (await takeSnapshot(this.#bundle.reader, SHOWN)).lines;
+  }
+
+  #take(pick: number): InFlight | undefined {
+    return this.#inFlight.splice(pick % Math.max(this.#inFlight.length, 1), 1)[0];
+  }
+
+  /** The question got no usable answer. */
+  async fail(answer: ModelAnswer): Promise<void> {
+    const { start, end, fetchNumber, fetchedAt } = answer;
+    await failScopes(this.#bundle.store, {
+      scopeIds: this.#scopesOf(answer),
+      period: { start, end },
+      stamp: { fetchNumber, fetchedAt },
+      state: "failed",
+      code: "server_error",
+      message: "test",
+    });
+    this.model.fail(answer);
+  }
+
+  /** What extract does about an unconfirmed answer: newer evidence, then a second fetch of the same. */
+  async #confirm({ pick, listed, advance, rows }: Command & { do: "confirm" }): Promise<void> {
+    const [item] = this.#unconfirmed.splice(pick % Math.max(this.#unconfirmed.length, 1), 1);
+    if (item === undefined) return;
+    const { question, emptied, answer: first } = item;
+    if (listed > 0) {
+      await this.list(
+        workspacesOf({ workspaces: listed }).map((id) => ({ id, name: null, isDeleted: false })),
+        advance,
+      );
+    }
+    const second = await this.ask(question, rows === "same" ? [] : rows, advance, {
+      emptied,
+      since: first.fetchedAt,
+    });
+    const answer = rows === "same" ? { ...second, records: first.records } : second;
+    await this.deliver({ question, answer }, null);
+  }
+
+  #scopesOf({
+    workspaceIds,
+    groupBy,
+    stride,
+  }: Pick<ModelAnswer, "workspaceIds" | "groupBy" | "stride">): number[] {
+    return workspaceIds.map((id) => this.#scopeIds.get(`${id} ${groupBy} ${stride}`) as number);
+  }
+
+  #withWorkspaces(answer: ModelAnswer, result: LoadResult): ModelResult {
+    const scopeIds = this.#scopesOf(answer);
+    const named = (ids: readonly number[]) =>
+      ids.map((id) => answer.workspaceIds[scopeIds.indexOf(id)] as string).sort();
+    return { ...result, unverified: named(result.unverified), emptied: named(result.emptied) };
+  }
+
+  /** Rule 6, without the model: the sum that the view shows for the slice is the sum that was received. */
+  async #expectConserved(answer: ModelAnswer, { unverified }: ModelResult): Promise<void> {
+    const { rows } = await this.#bundle.reader.query(
+      `SELECT coalesce(sum(traces), 0)::float8 AS sum FROM reporting.usage_record
+       WHERE group_by = $1 AND stride = $2 AND workspace_id = ANY ($3) AND period_start >= $4 AND period_start < $5`,
+      [
+        answer.groupBy,
+        answer.stride,
+        answer.workspaceIds.filter((id) => !unverified.includes(id)),
+        new Date(answer.start),
+        new Date(answer.end),
+      ],
+    );
+    expect(rows[0].sum).toBe(answer.records.reduce((sum, record) => sum + record.traces, 0));
+  }
+}

@@ -1,0 +1,278 @@
+import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../../src/domain/time/stride.ts";
+import type { GroupBy } from "../../../../src/domain/usage/record.ts";
+
+/**
+ * What the store must come to, in memory and bucket by bucket. It shares no code with src/store: no intervals, no
+ * fragments, no sets of rows, only maps from a bucket to what is known of it.
+ */
+
+export interface ModelRecord {
+  readonly workspaceId: string;
+  /** Empty for none. */
+  readonly id: string;
+  readonly name: string | null;
+  readonly bucket: number;
+  readonly traces: number;
+}
+
+export interface ModelAnswer {
+  readonly groupBy: GroupBy;
+  readonly stride: Stride;
+  readonly start: number;
+  readonly end: number;
+  readonly workspaceIds: readonly string[];
+  readonly records: readonly ModelRecord[];
+  readonly fetchNumber: number;
+  readonly fetchedAt: number;
+  readonly confirms?: { readonly emptied: readonly string[]; readonly since: number } | undefined;
+}
+
+interface Bucket {
+  readonly fetchNumber: number;
+  readonly fetchedAt: number;
+  readonly settled: boolean;
+  readonly traces: ReadonlyMap<string, number>;
+}
+
+export interface Failed {
+  readonly fetchNumber: number;
+  readonly state: "failed" | "unverified";
+  readonly attempts: number;
+  readonly failedAt: number;
+  readonly retryAt: number;
+}
+
+export interface ModelScope {
+  readonly groupBy: GroupBy;
+  readonly workspaceId: string;
+  readonly stride: Stride;
+  readonly buckets: Map<number, Bucket>;
+  readonly failures: Map<number, Failed>;
+}
+
+export interface Restated {
+  readonly scope: ModelScope;
+  readonly id: string;
+  readonly bucket: number;
+  readonly before: number | undefined;
+  readonly after: number | undefined;
+  readonly fetchNumber: number;
+}
+
+export interface Entity {
+  readonly dimension: GroupBy;
+  readonly id: string;
+  /** Buckets that named it. */
+  readonly seen: number[];
+  /** Every time that a name was given to it. */
+  readonly named: { readonly name: string; readonly bucket: number; readonly fetchNumber: number }[];
+}
+
+export interface ModelWorkspace {
+  readableAt: number | undefined;
+  isDeleted: boolean;
+  unlistedSince: number | undefined;
+}
+
+/** As `LoadResult`, with workspaces in place of scopes. */
+export interface ModelResult {
+  readonly outcome: "loaded" | "discarded" | "unconfirmed" | "unverified";
+  readonly inserted: number;
+  readonly updated: number;
+  readonly retired: number;
+  readonly unchanged: number;
+  readonly restated: number;
+  readonly unverified: readonly string[];
+  readonly emptied: readonly string[];
+}
+
+const TEN_MINUTES = 600_000;
+const NONE = { inserted: 0, updated: 0, retired: 0, unchanged: 0, restated: 0, unverified: [], emptied: [] };
+
+export class Model {
+  readonly scopes = new Map<string, ModelScope>();
+  readonly workspaces = new Map<string, ModelWorkspace>();
+  readonly entities = new Map<string, Entity>();
+  readonly restatements: Restated[] = [];
+  readonly facts = new Set<string>();
+  readonly #settleAfterMs: number;
+
+  constructor(known: { workspaceIds: readonly string[]; settleAfterMs: number }) {
+    this.#settleAfterMs = known.settleAfterMs;
+    for (const id of known.workspaceIds) {
+      this.workspaces.set(id, { readableAt: undefined, isDeleted: false, unlistedSince: undefined });
+      this.#entity("workspace", id);
+    }
+  }
+
+  scope(workspaceId: string, groupBy: GroupBy, stride: Stride): ModelScope {
+    const key = `${workspaceId} ${groupBy} ${stride}`;
+    const scope = this.scopes.get(key) ?? {
+      groupBy,
+      workspaceId,
+      stride,
+      buckets: new Map(),
+      failures: new Map(),
+    };
+    this.scopes.set(key, scope);
+    return scope;
+  }
+
+  /** What an answer teaches whether it is loaded or not: entities, when they were seen, their names. */
+  learn({ groupBy, records, fetchNumber }: ModelAnswer): void {
+    for (const { id, name, bucket } of records) {
+      const entity = this.#entity(groupBy, id);
+      entity.seen.push(bucket);
+      if (name !== null) entity.named.push({ name, bucket, fetchNumber });
+    }
+  }
+
+  /** Of whom it shows that they can be read, whether it is loaded or not. */
+  see({ records, fetchedAt }: ModelAnswer): void {
+    for (const { workspaceId } of records) {
+      const workspace = this.#workspace(workspaceId);
+      if ((workspace.unlistedSince ?? 0) > fetchedAt) continue;
+      workspace.readableAt = Math.max(workspace.readableAt ?? 0, fetchedAt);
+    }
+  }
+
+  load(answer: ModelAnswer): ModelResult {
+    const { fetchNumber, fetchedAt, confirms } = answer;
+    const times = bucketsOf(answer);
+    const scopes = answer.workspaceIds.map((id) => this.scope(id, answer.groupBy, answer.stride));
+    const isOld = (scope: ModelScope) =>
+      times.some((t) => (scope.buckets.get(t)?.fetchNumber ?? -1) >= fetchNumber);
+    if (scopes.some(isOld)) return { outcome: "discarded", ...NONE };
+
+    const isNamed = (id: string) => answer.records.some((record) => record.workspaceId === id);
+    const since = confirms?.since ?? fetchedAt - TEN_MINUTES;
+    const isReadable = (id: string) => isNamed(id) || (this.#workspace(id).readableAt ?? -1) >= since;
+    const readable = scopes.filter((scope) => isReadable(scope.workspaceId));
+    const unread = scopes.filter((scope) => !readable.includes(scope));
+    for (const scope of unread) this.#fail(scope, { ...answer, state: "unverified" });
+    const unverified = unread.map((scope) => scope.workspaceId);
+    if (readable.length === 0) return { outcome: "unverified", ...NONE, unverified };
+
+    const emptied = readable
+      .filter((scope) => {
+        const before = times.flatMap((t) =>
+          [...(scope.buckets.get(t)?.traces ?? [])].map(([id, n]) => ({ t, id, n })),
+        );
+        const nonZero = before.filter(({ n }) => n > 0);
+        return nonZero.length > 0 && nonZero.every(({ t, id }) => !tracesOf(answer, scope, t).has(id));
+      })
+      .map((scope) => scope.workspaceId);
+    if (emptied.some((id) => !confirms?.emptied.includes(id))) {
+      return { outcome: "unconfirmed", ...NONE, emptied };
+    }
+
+    const result = { outcome: "loaded" as const, ...NONE, unverified };
+    for (const scope of readable) {
+      for (const t of times) {
+        const old = scope.buckets.get(t);
+        const traces = tracesOf(answer, scope, t);
+        for (const id of new Set([...(old?.traces.keys() ?? []), ...traces.keys()])) {
+          const [before, after] = [old?.traces.get(id), traces.get(id)];
+          if (before === undefined) result.inserted++;
+          else if (after === undefined) result.retired++;
+          else if (before === after) result.unchanged++;
+          else result.updated++;
+          if (old?.settled && (before ?? 0) !== (after ?? 0)) {
+            result.restated++;
+            this.restatements.push({ scope, id, bucket: t, before, after, fetchNumber });
+          }
+        }
+        const settledUntil = Math.floor((fetchedAt - this.#settleAfterMs) / DAY_MS) * DAY_MS;
+        const settled = t + STRIDE_MS[scope.stride] <= settledUntil;
+        scope.buckets.set(t, { fetchNumber, fetchedAt, settled, traces });
+        if ((scope.failures.get(t)?.fetchNumber ?? fetchNumber) < fetchNumber) scope.failures.delete(t);
+      }
+    }
+    return result;
+  }
+
+  /** A slice that got no usable answer. */
+  fail(answer: ModelAnswer): void {
+    for (const id of answer.workspaceIds) {
+      this.#fail(this.scope(id, answer.groupBy, answer.stride), { ...answer, state: "failed" });
+    }
+  }
+
+  #fail(scope: ModelScope, failure: ModelAnswer & { state: Failed["state"] }): void {
+    const { fetchNumber, fetchedAt, state } = failure;
+    const times = bucketsOf(failure);
+    const older = times
+      .flatMap((t) => scope.failures.get(t) ?? [])
+      .filter((f) => f.fetchNumber < fetchNumber);
+    const attempts = Math.max(0, ...older.map((f) => f.attempts)) + 1;
+    const retryAt = fetchedAt + Math.min(HOUR_MS * 2 ** (attempts - 1), DAY_MS);
+    for (const t of times) {
+      if ((scope.buckets.get(t)?.fetchNumber ?? -1) > fetchNumber) continue;
+      if ((scope.failures.get(t)?.fetchNumber ?? -1) >= fetchNumber) continue;
+      scope.failures.set(t, { fetchNumber, state, attempts, failedAt: fetchedAt, retryAt });
+    }
+  }
+
+  /** The platform's list of workspaces, all of them known before. */
+  list(listing: {
+    workspaces: readonly { id: string; name: string | null; isDeleted: boolean }[];
+    fetchNumber: number;
+    fetchedAt: number;
+  }): void {
+    const { workspaces, fetchNumber, fetchedAt } = listing;
+    for (const [id, workspace] of this.workspaces) {
+      const listed = workspaces.find((w) => w.id === id);
+      const isNews = (workspace.unlistedSince ?? 0) <= fetchedAt;
+      if (listed === undefined) {
+        if (!isNews || (workspace.readableAt ?? 0) > fetchedAt) continue;
+        workspace.readableAt = undefined;
+        workspace.unlistedSince ??= fetchedAt;
+        continue;
+      }
+      workspace.isDeleted = listed.isDeleted;
+      if (isNews) {
+        workspace.readableAt = Math.max(workspace.readableAt ?? 0, fetchedAt);
+        workspace.unlistedSince = undefined;
+      }
+      const bucket = Math.floor(fetchedAt / HOUR_MS) * HOUR_MS;
+      if (listed.name !== null)
+        this.#entity("workspace", id).named.push({ name: listed.name, bucket, fetchNumber });
+    }
+  }
+
+  /** Of the latest bucket, ties by newest fetch; two names of one fetch and bucket in the order of the alphabet. */
+  nameOf(dimension: GroupBy, id: string): string | null {
+    const { named } = this.#entity(dimension, id);
+    const [current] = [...named].sort(
+      (a, b) => b.bucket - a.bucket || b.fetchNumber - a.fetchNumber || (a.name < b.name ? -1 : 1),
+    );
+    return current?.name ?? null;
+  }
+
+  #entity(dimension: GroupBy, id: string): Entity {
+    const key = `${dimension} ${id}`;
+    const entity = this.entities.get(key) ?? { dimension, id, seen: [], named: [] };
+    this.entities.set(key, entity);
+    return entity;
+  }
+
+  #workspace(id: string): ModelWorkspace {
+    return this.workspaces.get(id) as ModelWorkspace;
+  }
+}
+
+/** Starts of all buckets of a window. */
+export function bucketsOf({ start, end, stride }: { start: number; end: number; stride: Stride }): number[] {
+  const size = STRIDE_MS[stride];
+  return Array.from({ length: (end - start) / size }, (_, i) => start + i * size);
+}
+
+/** Traces of one workspace and bucket by id; records of one key are added up. */
+function tracesOf(answer: ModelAnswer, scope: ModelScope, bucket: number): Map<string, number> {
+  const traces = new Map<string, number>();
+  for (const record of answer.records) {
+    if (record.workspaceId !== scope.workspaceId || record.bucket !== bucket) continue;
+    traces.set(record.id, (traces.get(record.id) ?? 0) + record.traces);
+  }
+  return traces;
+}

@@ -1,0 +1,91 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { controlWindows, REACHES, rangeOfReach, searchOf } from "../../../../src/domain/planning/control.ts";
+import { intersect, subtract, totalMs } from "../../../../src/domain/time/intervals.ts";
+import { DAY_MS, STRIDE_MS, strideOfRange, TIER_BUCKETS } from "../../../../src/domain/time/stride.ts";
+
+const day = (text: string) => Date.parse(text);
+const settledTime = fc
+  .record({ start: fc.integer({ min: 20_400, max: 20_800 }), days: fc.integer({ min: 1, max: 1500 }) })
+  .map(({ start, days }) => ({ start: start * DAY_MS, end: (start + days) * DAY_MS }));
+
+describe("the windows of a check", () => {
+  test("lie in settled time and in the tier of their stride", () => {
+    fc.assert(
+      fc.property(settledTime, fc.constantFrom(...REACHES), (settled, reach) => {
+        for (const { start, end, stride } of controlWindows(rangeOfReach(reach, settled), settled)) {
+          expect(start).toBeGreaterThanOrEqual(settled.start);
+          expect(end).toBeLessThanOrEqual(settled.end);
+          expect(strideOfRange(end - start)).toBe(stride);
+          expect(start % STRIDE_MS[stride]).toBe(0);
+          expect((end - start) / STRIDE_MS[stride]).toBeGreaterThanOrEqual(TIER_BUCKETS[stride].min);
+        }
+      }),
+    );
+  });
+
+  test("leave less than a week unproved at either end, once there are six weeks", () => {
+    fc.assert(
+      fc.property(settledTime, fc.constantFrom(...REACHES), (settled, reach) => {
+        fc.pre(settled.end - settled.start >= 6 * STRIDE_MS.week);
+        const range = rangeOfReach(reach, settled);
+        const waiting = subtract([range], controlWindows(range, settled));
+        for (const part of waiting) expect(totalMs([part])).toBeLessThan(STRIDE_MS.week);
+        expect(waiting.length).toBeLessThanOrEqual(2);
+      }),
+    );
+  });
+
+  test("are few: a quarter in one or two, three years in five at most", () => {
+    const settled = { start: day("2026-01-05"), end: day("2029-01-04") };
+    expect(controlWindows(rangeOfReach("quarter", settled), settled).length).toBeLessThanOrEqual(2);
+    expect(controlWindows(rangeOfReach("month", settled), settled)).toHaveLength(1);
+    expect(controlWindows(rangeOfReach("all", settled), settled).length).toBeLessThanOrEqual(5);
+  });
+
+  test("a month just begun is the month of its last settled day", () => {
+    const settled = { start: day("2026-01-05"), end: day("2026-05-01") };
+    expect(rangeOfReach("month", settled)).toEqual({ start: day("2026-04-01"), end: day("2026-05-01") });
+    expect(rangeOfReach("month", { ...settled, end: day("2026-05-02") }).start).toBe(day("2026-05-01"));
+  });
+});
+
+describe("the search for a guilty day", () => {
+  const settled = { start: day("2026-01-05"), end: day("2026-12-01") };
+  const part = { start: day("2026-06-04"), end: day("2026-06-11") };
+
+  test("reaches back where that is clean, else forward, else not at all", () => {
+    const before = { start: day("2026-05-20"), end: day("2026-05-27") };
+    const after = { start: day("2026-06-11"), end: day("2026-06-18") };
+    expect(searchOf(part, { settled, dirty: [part] })?.direction).toBe("backward");
+    expect(searchOf(part, { settled, dirty: [part, before] })?.direction).toBe("forward");
+    expect(searchOf(part, { settled, dirty: [part, before, after] })).toBeUndefined();
+    expect(
+      searchOf(part, { settled: { ...settled, start: day("2026-05-10") }, dirty: [part] })?.direction,
+    ).toBe("forward");
+  });
+
+  test("asks in a coarse tier, for exactly the days on one side", () => {
+    const parts = fc.constantFrom(7, 30, 91, 365).map((days) => ({
+      start: day("2028-06-01"),
+      end: day("2028-06-01") + days * DAY_MS,
+    }));
+    fc.assert(
+      fc.property(
+        parts,
+        fc.boolean(),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (of, isDirtyBefore, where) => {
+          const wide = { start: day("2026-01-05"), end: day("2030-12-01") };
+          const dirty = isDirtyBefore ? [of, { start: of.start - DAY_MS, end: of.start }] : [of];
+          const search = searchOf(of, { settled: wide, dirty });
+          const at = of.start + Math.round((where * (of.end - of.start)) / DAY_MS) * DAY_MS;
+          const window = search?.windowAt(at) ?? { start: 0, end: 0 };
+          expect(["week", "month"]).toContain(strideOfRange(window.end - window.start));
+          const side = isDirtyBefore ? { start: at, end: of.end } : { start: of.start, end: at };
+          expect(intersect([window], [of])).toEqual(at === (isDirtyBefore ? of.end : of.start) ? [] : [side]);
+        },
+      ),
+    );
+  });
+});

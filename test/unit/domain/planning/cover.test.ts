@@ -1,0 +1,119 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { coverBuckets, coverSlices } from "../../../../src/domain/planning/cover.ts";
+import { DAY_MS, STRIDE_MS, STRIDES, type Stride, TIER_BUCKETS } from "../../../../src/domain/time/stride.ts";
+import type { Interval } from "../../../../src/domain/time/window.ts";
+
+const seed = 20_260_105;
+const DAY0 = Date.UTC(2026, 0, 5);
+const day = (n: number) => DAY0 + n * DAY_MS;
+const days = (from: number, to: number): Interval => ({ start: day(from), end: day(to) });
+const inDays = (windows: readonly Interval[]) =>
+  windows.map(({ start, end }) => [(start - DAY0) / DAY_MS, (end - DAY0) / DAY_MS]);
+
+describe("coverBuckets", () => {
+  test("one window for buckets that fit its tier, from the first to the last", () => {
+    expect(inDays(coverBuckets([day(3), day(20)], "day", [days(0, 45)]))).toEqual([[3, 21]]);
+    expect(inDays(coverBuckets([day(3), day(33)], "day", [days(0, 45)]))).toEqual([[3, 34]]);
+    expect(inDays(coverBuckets([day(3), day(34)], "day", [days(0, 45)]))).toEqual([
+      [3, 4],
+      [34, 35],
+    ]);
+  });
+
+  test("never over time that is left out", () => {
+    expect(inDays(coverBuckets([day(3), day(9)], "day", [days(0, 5), days(6, 10)]))).toEqual([
+      [3, 4],
+      [9, 10],
+    ]);
+    expect(coverBuckets([day(5)], "day", [days(0, 5), days(6, 10)])).toEqual([]);
+  });
+
+  test("a tier's least length is reached forwards, then backwards", () => {
+    const week = STRIDE_MS.week;
+    const start = Math.ceil(DAY0 / week) * week;
+    const range = { start, end: start + 9 * week };
+    const at = (n: number) =>
+      coverBuckets([start + n * week], "week", [range]).map((w) => (w.start - start) / week);
+    expect(at(0)).toEqual([0]);
+    expect(at(8)).toEqual([4]);
+    expect(coverBuckets([start], "week", [{ start, end: start + 4 * week }])).toEqual([]);
+  });
+
+  test(`is the fewest windows there are (seed ${seed})`, () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom<Stride>(...STRIDES.filter((stride) => stride !== "year")),
+        fc.uniqueArray(fc.nat({ max: 60 }), { minLength: 1, maxLength: 12 }),
+        fc.integer({ min: 1, max: 61 }),
+        (stride, indices, length) => {
+          const size = STRIDE_MS[stride];
+          const { min, max } = TIER_BUCKETS[stride];
+          const first = Math.ceil(DAY0 / size) * size;
+          const within = { start: first, end: first + length * size };
+          const buckets = indices.map((i) => first + i * size);
+          const inside = buckets.filter((bucket) => length >= min && bucket < within.end);
+          const windows = coverBuckets(buckets, stride, [within]);
+          for (const { start, end } of windows) {
+            expect(start).toBeGreaterThanOrEqual(within.start);
+            expect(end).toBeLessThanOrEqual(within.end);
+            expect((end - start) / size).toBeGreaterThanOrEqual(min);
+            expect((end - start) / size).toBeLessThanOrEqual(max);
+          }
+          for (const bucket of inside)
+            expect(windows.some(({ start, end }) => bucket >= start && bucket < end)).toBe(true);
+          // Buckets no window of the tier holds two of: each needs one of its own.
+          let needed = 0;
+          let reach = Number.NEGATIVE_INFINITY;
+          for (const bucket of inside.sort((a, b) => a - b)) {
+            if (bucket < reach) continue;
+            needed++;
+            reach = bucket + max * size;
+          }
+          expect(windows.length).toBe(needed);
+        },
+      ),
+      { seed, numRuns: 2_000 },
+    );
+  });
+});
+
+describe("coverSlices", () => {
+  const scope = (scopeId: number, buckets: number[], within = [days(0, 45)]) => ({
+    scopeId,
+    groupBy: "workspace" as const,
+    workspaceId: `w${scopeId}`,
+    buckets,
+    within,
+  });
+
+  test("workspaces share a request, each where it has something to ask", () => {
+    const slices = coverSlices([scope(1, [day(3), day(40)]), scope(2, [day(5)])], "day");
+    expect(slices.map(({ window, scopeIds }) => [inDays([window])[0], scopeIds])).toEqual([
+      [
+        [3, 6],
+        [1, 2],
+      ],
+      [[40, 41], [1]],
+    ]);
+  });
+
+  test("time that they do not share is asked for apart", () => {
+    const slices = coverSlices(
+      [scope(1, [day(3), day(20)], [days(0, 30)]), scope(2, [day(5)], [days(0, 10)])],
+      "day",
+    );
+    expect(slices.map(({ window, scopeIds }) => [inDays([window])[0], scopeIds])).toEqual([
+      [
+        [3, 6],
+        [1, 2],
+      ],
+      [[20, 21], [1]],
+    ]);
+  });
+
+  test("other groupings ask for one workspace at a time", () => {
+    const users = [1, 2].map((id) => ({ ...scope(id, [day(3)]), groupBy: "user" as const }));
+    expect(coverSlices(users, "day").map(({ workspaceIds }) => workspaceIds)).toEqual([["w1"], ["w2"]]);
+  });
+});

@@ -1,0 +1,192 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { alignRange, planWindows } from "../../../../src/domain/planning/windows.ts";
+import {
+  DAY_MS,
+  HOUR_MS,
+  STRIDE_MS,
+  STRIDES,
+  type Stride,
+  strideOfRange,
+  TIER_BUCKETS,
+} from "../../../../src/domain/time/stride.ts";
+import type { Interval, Window } from "../../../../src/domain/time/window.ts";
+import { enumerateBest, type Row, searchBest } from "./exhaustive.ts";
+
+const seed = 20_260_105;
+const DATA_START = Date.parse("2026-01-05T00:00:00Z");
+
+/** Aligned ranges from 2026 on, up to so many days long; ends fall on the hour, the day or some stride's grid. */
+function alignedRange(days: number): fc.Arbitrary<Interval> {
+  const grid = fc.constantFrom(HOUR_MS, DAY_MS, ...STRIDES.map((stride) => STRIDE_MS[stride]));
+  return (
+    fc
+      .record({
+        start: fc.nat({ max: 3_000 * 24 }),
+        hours: fc.integer({ min: 1, max: days * 24 }),
+        startGrid: grid,
+        endGrid: grid,
+      })
+      .map(({ start, hours, startGrid, endGrid }) => {
+        const from = DATA_START + start * HOUR_MS;
+        const to = from + hours * HOUR_MS;
+        return { start: Math.floor(from / startGrid) * startGrid, end: Math.ceil(to / endGrid) * endGrid };
+      })
+      // Rounding both ends to years would make every search a long one.
+      .filter(({ start, end }) => end - start <= days * DAY_MS)
+  );
+}
+
+function inHours({ start, end }: Interval): [number, number] {
+  return [start / HOUR_MS, end / HOUR_MS];
+}
+
+describe("the exhaustive search itself", () => {
+  // Sizes that do not divide each other and tiers with a least and a greatest length, as the platform's have.
+  const SMALL: readonly Row[] = [
+    { stride: "hour", size: 1, least: 1, most: 1 },
+    { stride: "day", size: 2, least: 2, most: 5 },
+    { stride: "week", size: 4, least: 7, most: 13 },
+    { stride: "month", size: 6, least: 14, most: Number.POSITIVE_INFINITY },
+  ];
+
+  test.each(["hour", "day", "week", "month"])(
+    "finds what writing out every tiling finds, at %s",
+    (stride) => {
+      for (let start = 0; start < 12; start++) {
+        for (let length = 1; length <= 19; length++) {
+          const [a, b] = [start, start + length];
+          expect(searchBest(a, b, stride, SMALL)).toEqual(enumerateBest(a, b, stride, SMALL));
+        }
+      }
+    },
+  );
+});
+
+describe("planWindows against the exhaustive search over every cut on the hour", () => {
+  test.each<[Stride, number, number]>([
+    ["hour", 8, 300],
+    ["day", 130, 150],
+    ["week", 330, 80],
+    ["month", 1_000, 40],
+    ["year", 2_400, 25],
+  ])("%s: ranges up to %i days", (stride, days, numRuns) => {
+    fc.assert(
+      fc.property(alignedRange(days), (range) => {
+        const plan = planWindows(range, stride).map((window) => {
+          const [start, end] = inHours(window);
+          return { start, end, stride: window.stride };
+        });
+        expect(plan).toEqual(searchBest(...inHours(range), stride));
+      }),
+      { seed, numRuns },
+    );
+  });
+});
+
+describe("every plan", () => {
+  const runs = { seed, numRuns: 1_000 };
+  const wanted = fc.constantFrom(...STRIDES);
+
+  test("tiles its range: no gap, no overlap, no more and no less", () => {
+    fc.assert(
+      fc.property(alignedRange(4_000), wanted, (range, stride) => {
+        const plan = planWindows(range, stride);
+        const starts = plan.map((window) => window.start);
+        const ends = plan.map((window) => window.end);
+        expect([...starts, range.end]).toEqual([range.start, ...ends]);
+        expect(plan.filter(({ start, end }) => start >= end)).toEqual([]);
+      }),
+      runs,
+    );
+  });
+
+  test("has windows on their stride's grid, in their tier, of a length that gets the stride, and never coarser", () => {
+    fc.assert(
+      fc.property(alignedRange(4_000), wanted, (range, stride) => {
+        const sound = (window: Window) => {
+          const { min, max } = TIER_BUCKETS[window.stride];
+          const size = STRIDE_MS[window.stride];
+          const buckets = (window.end - window.start) / size;
+          return (
+            window.start % size === 0 &&
+            window.end % size === 0 &&
+            min <= buckets &&
+            buckets <= max &&
+            strideOfRange(window.end - window.start) === window.stride &&
+            STRIDES.indexOf(window.stride) <= STRIDES.indexOf(stride)
+          );
+        };
+        expect(planWindows(range, stride).filter((window) => !sound(window))).toEqual([]);
+      }),
+      runs,
+    );
+  });
+
+  test("needs no hours for a stride of a day or more", () => {
+    const coarse = fc.constantFrom<Stride>("day", "week", "month", "year");
+    fc.assert(
+      fc.property(alignedRange(4_000), coarse, (range, stride) => {
+        const aligned = alignRange(range, stride) ?? range;
+        expect(planWindows(aligned, stride).some((window) => window.stride === "hour")).toBe(false);
+      }),
+      runs,
+    );
+  });
+
+  test("is the same for the same range moved by a common multiple of all grids", () => {
+    const common = 365 * 7 * 6 * DAY_MS;
+    fc.assert(
+      fc.property(alignedRange(1_500), wanted, (range, stride) => {
+        const moved = { start: range.start + common, end: range.end + common };
+        const back = planWindows(moved, stride).map((window) => ({
+          ...window,
+          start: window.start - common,
+          end: window.end - common,
+        }));
+        expect(back).toEqual(planWindows(range, stride));
+      }),
+      runs,
+    );
+  });
+});
+
+describe("alignRange", () => {
+  const instant = fc.integer({
+    min: Date.parse("2024-01-01T00:00:00Z"),
+    max: Date.parse("2033-01-01T00:00:00Z"),
+  });
+
+  test("widens each end by less than the grid, leaves out what is before the data start, and is done at once", () => {
+    fc.assert(
+      fc.property(
+        instant,
+        fc.integer({ min: 1, max: 900 * DAY_MS }),
+        fc.constantFrom(...STRIDES),
+        fc.option(instant, { nil: undefined }),
+        (start, length, stride, notBefore) => {
+          const grid = stride === "hour" ? HOUR_MS : DAY_MS;
+          const end = start + length;
+          const dataStart = notBefore === undefined ? undefined : notBefore - (notBefore % DAY_MS);
+          const aligned = alignRange({ start, end }, stride, notBefore);
+          if (aligned === undefined) {
+            expect(dataStart).toBeGreaterThanOrEqual(end);
+            return;
+          }
+          expect(aligned.start % grid).toBe(0);
+          expect(aligned.end % grid).toBe(0);
+          expect(aligned.end - end).toBeGreaterThanOrEqual(0);
+          expect(aligned.end - end).toBeLessThan(grid);
+          if (dataStart !== undefined && dataStart > start) {
+            expect(aligned.start).toBe(dataStart);
+          } else {
+            expect(start - aligned.start).toBeGreaterThanOrEqual(0);
+            expect(start - aligned.start).toBeLessThan(grid);
+          }
+          expect(alignRange(aligned, stride, notBefore)).toEqual(aligned);
+        },
+      ),
+      { seed, numRuns: 3_000 },
+    );
+  });
+});

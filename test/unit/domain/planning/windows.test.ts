@@ -1,0 +1,180 @@
+import { describe, expect, test } from "vitest";
+import { alignRange, planWindows } from "../../../../src/domain/planning/windows.ts";
+import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../../../src/domain/time/stride.ts";
+import type { Interval } from "../../../../src/domain/time/window.ts";
+
+/** An instant from `2026-01-05`, `2026-01-05T22:00` or longer, always UTC. */
+const utc = (text: string) => Date.parse(text.includes("T") ? `${text}Z` : `${text}T00:00Z`);
+const range = (from: string, to: string): Interval => ({ start: utc(from), end: utc(to) });
+
+/** A plan in short: buckets and stride of each window. */
+function shape(interval: Interval, stride: Stride): string {
+  return planWindows(interval, stride)
+    .map((window) => `${(window.end - window.start) / STRIDE_MS[window.stride]} ${window.stride}`)
+    .join(", ");
+}
+
+/** A plan with its instants, to the hour. */
+function dated(interval: Interval, stride: Stride): string[] {
+  const iso = (instant: number) => new Date(instant).toISOString().slice(0, 13);
+  return planWindows(interval, stride).map(({ start, end, stride: at }) => `${iso(start)} ${iso(end)} ${at}`);
+}
+
+describe("both sides of every tier edge, from an instant on the stride's grid", () => {
+  // An instant on the grid of every stride: 365 * 7 * 6 days after 1970 is 2011-12-18, twice that 2053-12-04.
+  const origin = 365 * 7 * 6 * 2 * DAY_MS;
+  const H = HOUR_MS;
+  const D = DAY_MS;
+  test.each<[Stride, string, number, string]>([
+    ["hour", "1 h", 1 * H, "1 hour"],
+    ["hour", "23 h", 23 * H, "23 hour"],
+    ["hour", "24 h", 24 * H, "1 hour, 23 hour"],
+    ["hour", "46 h", 46 * H, "23 hour, 23 hour"],
+    ["hour", "47 h", 47 * H, "1 hour, 23 hour, 23 hour"],
+    ["day", "23 h", 23 * H, "23 hour"],
+    ["day", "24 h", 24 * H, "1 day"],
+    ["day", "25 h", 25 * H, "1 day, 1 hour"],
+    ["day", "31 d", 31 * D, "31 day"],
+    ["day", "32 d", 32 * D, "1 day, 31 day"],
+    ["day", "62 d", 62 * D, "31 day, 31 day"],
+    ["day", "63 d", 63 * D, "1 day, 31 day, 31 day"],
+    ["week", "31 d", 31 * D, "31 day"],
+    ["week", "32 d", 32 * D, "1 day, 31 day"],
+    ["week", "34 d", 34 * D, "3 day, 31 day"],
+    ["week", "35 d", 35 * D, "5 week"],
+    ["week", "36 d", 36 * D, "5 week, 1 day"],
+    ["week", "91 d", 91 * D, "13 week"],
+    ["week", "93 d", 93 * D, "13 week, 2 day"],
+    ["week", "94 d", 94 * D, "13 week, 3 day"],
+    ["week", "97 d", 97 * D, "13 week, 6 day"],
+    ["week", "98 d", 98 * D, "5 week, 9 week"],
+    ["week", "26 weeks", 182 * D, "13 week, 13 week"],
+    ["week", "27 weeks", 189 * D, "5 week, 9 week, 13 week"],
+    ["month", "93 d", 93 * D, "13 week, 2 day"],
+    ["month", "94 d", 94 * D, "13 week, 3 day"],
+    ["month", "119 d", 119 * D, "5 week, 12 week"],
+    ["month", "120 d", 120 * D, "4 month"],
+    ["month", "360 d", 360 * D, "12 month"],
+    ["month", "366 d", 366 * D, "12 month, 6 day"],
+    ["month", "367 d", 367 * D, "12 month, 7 day"],
+    ["month", "389 d", 389 * D, "12 month, 29 day"],
+    ["month", "390 d", 390 * D, "4 month, 9 month"],
+    ["month", "25 months", 750 * D, "4 month, 9 month, 12 month"],
+    ["year", "366 d", 366 * D, "12 month, 6 day"],
+    ["year", "367 d", 367 * D, "12 month, 7 day"],
+    ["year", "729 d", 729 * D, "12 month, 12 month, 9 day"],
+    ["year", "730 d", 730 * D, "2 year"],
+    ["year", "731 d", 731 * D, "2 year, 1 day"],
+    ["year", "100 years", 36_500 * D, "100 year"],
+  ])("%s over %s", (stride, _, length, expected) => {
+    expect(shape({ start: origin, end: origin + length }, stride)).toBe(expected);
+  });
+});
+
+describe("planWindows on real dates", () => {
+  test("weeks begin on Thursdays, as the epoch did; the days before and after are days", () => {
+    expect(dated(range("2026-01-05", "2026-04-03"), "week")).toEqual([
+      "2026-01-05T00 2026-01-08T00 day",
+      "2026-01-08T00 2026-04-02T00 week",
+      "2026-04-02T00 2026-04-03T00 day",
+    ]);
+  });
+
+  test("what months leave over is under 30 days, too short for weeks: days", () => {
+    expect(dated(range("2025-11-01", "2026-12-31"), "month")).toEqual([
+      "2025-11-01T00 2025-11-08T00 day",
+      "2025-11-08T00 2026-03-08T00 month",
+      "2026-03-08T00 2026-12-03T00 month",
+      "2026-12-03T00 2026-12-31T00 day",
+    ]);
+  });
+
+  test("each finer stride takes what the coarser ones leave: years, months, weeks, days", () => {
+    // The grid of years falls on 2026-12-18 and 2028-12-17; the three whole months after it are too few for a window.
+    expect(dated(range("2026-01-05", "2029-03-25"), "year")).toEqual([
+      "2026-01-05T00 2026-01-07T00 day",
+      "2026-01-07T00 2026-12-03T00 month",
+      "2026-12-03T00 2026-12-18T00 day",
+      "2026-12-18T00 2028-12-17T00 year",
+      "2028-12-17T00 2028-12-21T00 day",
+      "2028-12-21T00 2029-03-22T00 week",
+      "2029-03-22T00 2029-03-25T00 day",
+    ]);
+  });
+
+  test("hours are cut at 23, over midnight too", () => {
+    expect(dated(range("2026-01-05T22:00", "2026-01-07T03:00"), "hour")).toEqual([
+      "2026-01-05T22 2026-01-06T04 hour",
+      "2026-01-06T04 2026-01-07T03 hour",
+    ]);
+  });
+
+  test("an hour range at day stride: hours up to midnight, days, hours after it", () => {
+    expect(dated(range("2026-03-07T22:00", "2026-03-10T03:00"), "day")).toEqual([
+      "2026-03-07T22 2026-03-08T00 hour",
+      "2026-03-08T00 2026-03-10T00 day",
+      "2026-03-10T00 2026-03-10T03 hour",
+    ]);
+  });
+
+  test("a leap year has one day more: the first window holds it", () => {
+    expect(shape(range("2028-01-01", "2029-01-01"), "day")).toBe(
+      ["25 day", ...Array(11).fill("31 day")].join(", "),
+    );
+    expect(shape(range("2027-01-01", "2028-01-01"), "day")).toBe(
+      ["24 day", ...Array(11).fill("31 day")].join(", "),
+    );
+    expect(shape(range("2028-02-28", "2028-03-01"), "day")).toBe("2 day");
+    expect(shape(range("2028-02-29T00:00", "2028-03-01T00:00"), "hour")).toBe("1 hour, 23 hour");
+  });
+
+  test("an empty range needs no window; one off the hour or reversed is refused", () => {
+    const start = utc("2026-01-05");
+    expect(planWindows({ start, end: start }, "day")).toEqual([]);
+    expect(() => planWindows({ start: start + 1, end: start + DAY_MS }, "day")).toThrow(RangeError);
+    expect(() => planWindows({ start, end: start + DAY_MS - 1 }, "day")).toThrow(RangeError);
+    expect(() => planWindows({ start: start + DAY_MS, end: start }, "day")).toThrow(RangeError);
+    expect(() => planWindows({ start: Number.NaN, end: start }, "day")).toThrow(RangeError);
+    expect(() => planWindows({ start, end: Number.POSITIVE_INFINITY }, "day")).toThrow(RangeError);
+  });
+});
+
+describe("alignRange", () => {
+  const asked = range("2026-03-08T05:30", "2026-03-10T07:00:00.001");
+
+  test("widens to the hour for hour, to the UTC day for every other stride", () => {
+    expect(alignRange(asked, "hour")).toEqual(range("2026-03-08T05:00", "2026-03-10T08:00"));
+    for (const stride of STRIDES.filter((name) => name !== "hour")) {
+      expect(alignRange(asked, stride)).toEqual(range("2026-03-08", "2026-03-11"));
+    }
+  });
+
+  test("leaves an end on the grid alone, and moves one a millisecond off", () => {
+    expect(alignRange(range("2026-03-08", "2026-03-09"), "day")).toEqual(range("2026-03-08", "2026-03-09"));
+    const off = { start: utc("2026-03-08") - 1, end: utc("2026-03-09") + 1 };
+    expect(alignRange(off, "day")).toEqual(range("2026-03-07", "2026-03-10"));
+    expect(alignRange(off, "hour")).toEqual(range("2026-03-07T23:00", "2026-03-09T01:00"));
+  });
+
+  test("an empty or reversed range stays empty, on the grid and off it", () => {
+    expect(alignRange(range("2026-03-08", "2026-03-08"), "day")).toBeUndefined();
+    expect(alignRange(range("2026-03-08T05:30", "2026-03-08T05:30"), "hour")).toBeUndefined();
+    expect(alignRange(range("2026-03-09", "2026-03-08"), "day")).toBeUndefined();
+  });
+
+  test.each(STRIDES)("%s: nothing before the data start, floored to its UTC day", (stride) => {
+    const dataStart = utc("2026-01-05T13:45");
+    const end = utc("2026-11-21");
+    expect(alignRange({ start: utc("2025-06-01"), end }, stride, dataStart)).toEqual(
+      range("2026-01-05", "2026-11-21"),
+    );
+    expect(alignRange(range("2025-06-01", "2026-01-05"), stride, dataStart)).toBeUndefined();
+    expect(alignRange(range("2025-06-01", "2026-01-05T00:00:00.001"), stride, dataStart)?.start).toBe(
+      utc("2026-01-05"),
+    );
+    expect(alignRange({ start: utc("2026-01-06"), end }, stride, dataStart)?.start).toBe(utc("2026-01-06"));
+    const plan = planWindows(range("2026-01-05", "2026-11-21"), stride);
+    expect(plan[0]?.start).toBe(utc("2026-01-05"));
+    expect(plan.at(-1)?.end).toBe(end);
+  });
+});

@@ -1,0 +1,114 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { intersect, normalize, subtract, totalMs, union } from "../../../../src/domain/time/intervals.ts";
+import type { Interval } from "../../../../src/domain/time/window.ts";
+
+/** The naive model: one bit for each of a few instants. */
+const INSTANTS = 24;
+
+function bits(intervals: readonly Interval[]): boolean[] {
+  return Array.from({ length: INSTANTS }, (_, at) =>
+    intervals.some(({ start, end }) => start <= at && at < end),
+  );
+}
+
+function fromBits(set: readonly boolean[]): Interval[] {
+  const intervals: Interval[] = [];
+  for (let at = 0; at < set.length; at++) {
+    if (!set[at] || set[at - 1]) continue;
+    let end = at;
+    while (set[end]) end++;
+    intervals.push({ start: at, end });
+  }
+  return intervals;
+}
+
+/** Any list: unsorted, overlapping, touching, empty and reversed intervals. */
+const list = fc.array(fc.record({ start: fc.nat({ max: INSTANTS }), end: fc.nat({ max: INSTANTS }) }), {
+  maxLength: 8,
+});
+
+function both(a: readonly Interval[], b: readonly Interval[], keep: (inA: boolean, inB: boolean) => boolean) {
+  const other = bits(b);
+  return fromBits(bits(a).map((inA, at) => keep(inA, other[at] ?? false)));
+}
+
+const runs = { seed: 20_260_105, numRuns: 3_000 };
+
+describe("interval sets against a bitset", () => {
+  test("normalize", () => {
+    fc.assert(
+      fc.property(list, (a) => {
+        expect(normalize(a)).toEqual(fromBits(bits(a)));
+      }),
+      runs,
+    );
+  });
+
+  test("union", () => {
+    fc.assert(
+      fc.property(list, list, (a, b) => {
+        expect(union(a, b)).toEqual(both(a, b, (x, y) => x || y));
+      }),
+      runs,
+    );
+  });
+
+  test("subtract", () => {
+    fc.assert(
+      fc.property(list, list, (a, b) => {
+        expect(subtract(a, b)).toEqual(both(a, b, (x, y) => x && !y));
+      }),
+      runs,
+    );
+  });
+
+  test("intersect", () => {
+    fc.assert(
+      fc.property(list, list, (a, b) => {
+        expect(intersect(a, b)).toEqual(both(a, b, (x, y) => x && y));
+      }),
+      runs,
+    );
+  });
+
+  test("totalMs counts an instant once", () => {
+    fc.assert(
+      fc.property(list, (a) => {
+        expect(totalMs(a)).toBe(bits(a).filter(Boolean).length);
+      }),
+      runs,
+    );
+  });
+});
+
+describe("interval sets, by example", () => {
+  test("touching intervals become one, a gap of one millisecond does not close", () => {
+    expect(normalize([span(5, 9), span(0, 5)])).toEqual([span(0, 9)]);
+    expect(normalize([span(6, 9), span(0, 5)])).toEqual([span(0, 5), span(6, 9)]);
+  });
+
+  test("a window loses its stride: a set has no other field", () => {
+    const window = { ...span(0, 5), stride: "hour" };
+    expect(normalize([window])).toStrictEqual([span(0, 5)]);
+    expect(intersect([window], [window])).toStrictEqual([span(0, 5)]);
+  });
+
+  test("nothing from nothing", () => {
+    expect(subtract([], [span(0, 5)])).toEqual([]);
+    expect(subtract([span(0, 5)], [])).toEqual([span(0, 5)]);
+    expect(intersect([span(0, 5)], [span(5, 9)])).toEqual([]);
+    expect(totalMs([])).toBe(0);
+  });
+
+  test("the arguments stay as they were", () => {
+    const a = Object.freeze([Object.freeze(span(5, 9)), Object.freeze(span(0, 6))]);
+    expect(union(a, a)).toEqual([span(0, 9)]);
+    expect(subtract(a, [span(2, 3)])).toEqual([span(0, 2), span(3, 9)]);
+    expect(a).toEqual([span(5, 9), span(0, 6)]);
+  });
+});
+
+function span(start: number, end: number): Interval {
+  return { start, end };
+}

@@ -1,0 +1,69 @@
+import { describe, expect, test } from "vitest";
+import {
+  ceilToGrid,
+  DAY_MS,
+  finerStride,
+  floorToGrid,
+  HOUR_MS,
+  STRIDE_MS,
+  STRIDES,
+  type Stride,
+  strideOfRange,
+  TIER_BUCKETS,
+} from "../../../../src/domain/time/stride.ts";
+
+describe("strideOfRange, on both sides of every edge of the platform's table", () => {
+  test.each<[string, number, Stride]>([
+    ["1 h", HOUR_MS, "hour"],
+    ["23 h", 23 * HOUR_MS, "hour"],
+    ["24 h less 1 ms", DAY_MS - 1, "hour"],
+    ["24 h", DAY_MS, "day"],
+    ["31 d", 31 * DAY_MS, "day"],
+    ["32 d", 32 * DAY_MS, "week"],
+    ["93 d", 93 * DAY_MS, "week"],
+    ["94 d", 94 * DAY_MS, "month"],
+    ["366 d", 366 * DAY_MS, "month"],
+    ["367 d", 367 * DAY_MS, "year"],
+    ["10 years", 3_650 * DAY_MS, "year"],
+  ])("%s", (_, length, stride) => {
+    expect(strideOfRange(length)).toBe(stride);
+  });
+});
+
+describe("TIER_BUCKETS", () => {
+  test.each(STRIDES)(
+    "%s: the least and greatest count get the stride, one less and one more do not",
+    (stride) => {
+      const { min, max } = TIER_BUCKETS[stride];
+      const size = STRIDE_MS[stride];
+      expect(strideOfRange(min * size)).toBe(stride);
+      if (min > 1) expect(strideOfRange((min - 1) * size)).not.toBe(stride);
+      if (Number.isFinite(max)) {
+        expect(strideOfRange(max * size)).toBe(stride);
+        expect(strideOfRange((max + 1) * size)).not.toBe(stride);
+      }
+    },
+  );
+
+  test.each(STRIDES)(
+    "%s: any count from the least on can be shared out, as the planner assumes",
+    (stride) => {
+      const { min, max } = TIER_BUCKETS[stride];
+      expect(2 * min).toBeLessThanOrEqual(max + 1);
+    },
+  );
+});
+
+test("finerStride steps down to hour and ends there", () => {
+  expect(STRIDES.map(finerStride)).toEqual([undefined, "hour", "day", "week", "month"]);
+});
+
+test("the grid: an instant on it stays, one beside it moves to the neighbour", () => {
+  const noon = Date.parse("2028-02-29T12:00:00Z");
+  expect(floorToGrid(noon, HOUR_MS)).toBe(noon);
+  expect(ceilToGrid(noon, HOUR_MS)).toBe(noon);
+  expect(floorToGrid(noon, DAY_MS)).toBe(Date.parse("2028-02-29T00:00:00Z"));
+  expect(ceilToGrid(noon, DAY_MS)).toBe(Date.parse("2028-03-01T00:00:00Z"));
+  expect(floorToGrid(noon - 1, HOUR_MS)).toBe(noon - HOUR_MS);
+  expect(ceilToGrid(noon + 1, HOUR_MS)).toBe(noon + HOUR_MS);
+});

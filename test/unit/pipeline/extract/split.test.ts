@@ -1,0 +1,143 @@
+import { describe, expect, test } from "vitest";
+import type { Slice } from "../../../../src/domain/planning/slice.ts";
+import { DAY_MS, HOUR_MS, type Stride } from "../../../../src/domain/time/stride.ts";
+import type { AnswerFlaw } from "../../../../src/domain/usage/answer.ts";
+import { PlatformError } from "../../../../src/errors.ts";
+import { afterFlaw, afterRefusal } from "../../../../src/pipeline/extract/split.ts";
+
+const START = Date.UTC(2026, 2, 5);
+const slice = (stride: Stride, length: number, workspaces = 1): Slice => ({
+  groupBy: "project",
+  window: { stride, start: START, end: START + length },
+  workspaceIds: Array.from({ length: workspaces }, (_, i) => `w${i}`),
+  scopeIds: Array.from({ length: workspaces }, (_, i) => i),
+});
+const refusal = (status: number | undefined, locations: string[] = [], code = "request_refused") =>
+  new PlatformError({
+    ...{ code, message: "x", next: "x", method: "GET", url: "https://x.example", locations },
+    ...(status === undefined ? {} : { status }),
+  });
+const flaw = (kind: AnswerFlaw["kind"], code: AnswerFlaw["code"]): AnswerFlaw => ({
+  kind,
+  code,
+  message: "x",
+});
+const LATER = START + 1000 * DAY_MS;
+const shapes = (step: ReturnType<typeof afterRefusal>) =>
+  step.parts.map(({ window, workspaceIds }) => [
+    window.stride,
+    (window.start - START) / HOUR_MS,
+    (window.end - START) / HOUR_MS,
+    workspaceIds.join(),
+  ]);
+
+describe("a refusal that may be one record's", () => {
+  test("is split by workspace first", () => {
+    const step = afterRefusal(slice("day", 4 * DAY_MS, 3), refusal(422), LATER, true);
+    expect(step).toMatchObject({ outcome: "split", keep: false });
+    expect(shapes(step)).toEqual([
+      ["day", 0, 96, "w0,w1"],
+      ["day", 0, 96, "w2"],
+    ]);
+  });
+
+  test("then by time, to one bucket", () => {
+    expect(shapes(afterRefusal(slice("day", 3 * DAY_MS), refusal(400), LATER, true))).toEqual([
+      ["day", 0, 48, "w0"],
+      ["day", 48, 72, "w0"],
+    ]);
+    expect(afterRefusal(slice("day", DAY_MS), refusal(400), LATER, true)).toMatchObject({
+      outcome: "failed",
+      keep: true,
+      parts: [],
+    });
+  });
+
+  test("is kept whole where nothing is usable so far", () => {
+    expect(afterRefusal(slice("day", 4 * DAY_MS, 3), refusal(422), LATER, false)).toMatchObject({
+      outcome: "failed",
+      keep: true,
+    });
+  });
+
+  test("of weeks is kept whole: half of them would come as days", () => {
+    expect(afterRefusal(slice("week", 35 * DAY_MS), refusal(422), LATER, true).outcome).toBe("failed");
+  });
+
+  test.each([
+    [500, [], false],
+    [404, [], false],
+    [400, [], true],
+    [413, [], true],
+    [414, [], true],
+    [431, [], true],
+    [undefined, [], false],
+  ])("status %s", (status, locations, isSplit) => {
+    const step = afterRefusal(slice("day", 4 * DAY_MS), refusal(status, locations), LATER, true);
+    expect(step.outcome).toBe(isSplit ? "split" : "failed");
+  });
+
+  test("an answer that is wrong in one place is, one that is foreign as a whole is not", () => {
+    const wide = slice("day", 4 * DAY_MS);
+    expect(afterRefusal(wide, refusal(200, ["usage.3.traces"], "answer_invalid"), LATER, true).outcome).toBe(
+      "split",
+    );
+    expect(afterRefusal(wide, refusal(200, [], "answer_invalid"), LATER, true).outcome).toBe("failed");
+  });
+});
+
+describe("a refused end in the future", () => {
+  const now = START + 30.5 * HOUR_MS;
+  test.each([
+    ["day", 3 * DAY_MS, [["day", 0, 24, "w0"]]],
+    ["hour", 20 * HOUR_MS, undefined],
+  ] as const)("of a %s window teaches it and asks for what is past", (stride, length, parts) => {
+    const step = afterRefusal(slice(stride, length), refusal(422, ["query.end_time"]), now, true);
+    if (parts === undefined) expect(step.learn).toBeUndefined();
+    else {
+      expect(step).toMatchObject({ outcome: "split", learn: "no_future_end", keep: false });
+      expect(shapes(step)).toEqual(parts);
+    }
+  });
+
+  test("is believed only where the end does lie in the future, to the millisecond", () => {
+    const refused = refusal(422, ["query.end_time"]);
+    const window = slice("hour", 3 * HOUR_MS);
+    expect(afterRefusal(window, refused, window.window.end, true).learn).toBeUndefined();
+    expect(afterRefusal(window, refused, window.window.end - 1, true).learn).toBe("no_future_end");
+  });
+});
+
+describe("an answer in another stride", () => {
+  test.each([
+    ["day", 3 * DAY_MS, "hour"],
+    ["week", 35 * DAY_MS, "day"],
+    ["month", 120 * DAY_MS, "week"],
+    ["year", 730 * DAY_MS, "month"],
+  ] as const)("of a %s window is planned one finer and kept", (stride, length, finer) => {
+    const size = { day: DAY_MS, week: 7 * DAY_MS, month: 30 * DAY_MS, year: 365 * DAY_MS }[stride];
+    const start = Math.ceil(START / size) * size;
+    const window = { stride, start, end: start + length };
+    const step = afterFlaw({ ...slice(stride, length), window }, flaw("grid", "stride_differs"), true);
+    expect(step).toMatchObject({ outcome: "split", keep: true });
+    expect(step.learn).toBeUndefined();
+    expect(step.parts.some((part) => part.window.stride === finer)).toBe(true);
+    // Not a moment is lost or asked for twice.
+    const spans = step.parts.map((part) => part.window).sort((a, b) => a.start - b.start);
+    expect([spans[0]?.start, spans.at(-1)?.end]).toEqual([window.start, window.end]);
+    spans.slice(1).forEach((span, i) => {
+      expect(span.start).toBe(spans[i]?.end);
+    });
+  });
+
+  test("of hours says that there are none; one bucket astray does not", () => {
+    expect(afterFlaw(slice("hour", HOUR_MS), flaw("grid", "stride_differs"), true)).toMatchObject({
+      outcome: "not_available",
+      learn: "no_hour",
+      keep: false,
+    });
+    const astray = afterFlaw(slice("hour", HOUR_MS), flaw("grid", "bucket_misplaced"), true);
+    expect(astray).toMatchObject({ outcome: "failed", keep: true });
+    expect(astray.learn).toBeUndefined();
+  });
+});

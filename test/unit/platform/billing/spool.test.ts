@@ -1,0 +1,65 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { Spool } from "../../../../src/platform/billing/spool.ts";
+
+/** A folder for temporary files of this test's own. */
+function ownFolder(): string {
+  const before = process.env.TMPDIR;
+  const folder = mkdtempSync(join(tmpdir(), "usage-etl-spool-"));
+  process.env.TMPDIR = folder;
+  onTestFinished(() => {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return folder;
+}
+
+async function filled(pieces: readonly Buffer[]): Promise<Spool> {
+  const spool = new Spool();
+  onTestFinished(() => spool.close());
+  for (const piece of pieces) await spool.push(piece);
+  return spool;
+}
+
+async function all(spool: Spool, lent: boolean): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of spool.chunks({ lent })) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks);
+}
+
+test.each([
+  ["nothing", 0, 1],
+  ["what fits into memory", 1_000_000, 65_536],
+  ["one byte more than that", 1_048_577, 65_536],
+  ["many pieces of odd sizes", 3_000_001, 70_001],
+])("gives back %s, as often as asked", async (_, bytes, size) => {
+  const folder = ownFolder();
+  const whole = Buffer.from(Array.from({ length: bytes }, (__, i) => (i * 31) % 251));
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < bytes; at += size) pieces.push(whole.subarray(at, at + size));
+  const spool = await filled(pieces);
+  expect(spool.bytes).toBe(bytes);
+  for (const lent of [true, false, true]) expect((await all(spool, lent)).equals(whole)).toBe(true);
+  // Nothing that a killed process would leave behind, or anybody else could read.
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("chunks that are kept are the reader's own", async () => {
+  const spool = await filled(Array.from({ length: 40 }, (_, i) => Buffer.alloc(65_536, i)));
+  const kept: Buffer[] = [];
+  for await (const chunk of spool.chunks()) kept.push(chunk);
+  expect(kept.map((chunk) => chunk[0])).toEqual(Array.from({ length: 40 }, (_, i) => i));
+});
+
+test("says what to do where the folder takes nothing", async () => {
+  rmSync(ownFolder(), { recursive: true });
+  const spool = new Spool();
+  await expect(spool.push(Buffer.alloc(2_000_000))).rejects.toMatchObject({
+    code: "spool_failed",
+    next: expect.stringContaining("TMPDIR"),
+  });
+  await spool.close();
+});

@@ -1,0 +1,306 @@
+import { inspect } from "node:util";
+import { describe, expect, it } from "vitest";
+import { createPlatformHttp, type PlatformHttpOptions } from "../../../../src/platform/http/http.ts";
+import { clientOf, framed, KEY, QUERY, rawServer, rejection, status } from "./raw-server.ts";
+
+const ANSWER = '{"stride":{"days":1},"usage":[]}';
+const NOW = Date.UTC(2026, 0, 5, 12);
+
+interface Found {
+  readonly message: string;
+  readonly next: string;
+  readonly url: string;
+  readonly cause?: { readonly code?: string };
+}
+
+async function failure(
+  url: string,
+  options: Partial<PlatformHttpOptions> = {},
+  signal?: AbortSignal,
+): Promise<Found> {
+  const client = clientOf(url, { clock: { now: () => NOW }, ...options });
+  return (await rejection(
+    client.usage(QUERY, { onRecords: () => {}, ...(signal === undefined ? {} : { signal }) }),
+  )) as Found;
+}
+
+describe("an answer that is an error", () => {
+  it.each([
+    [400, "request_refused", false],
+    [401, "unauthorized", false],
+    [403, "forbidden", false],
+    [404, "request_refused", false],
+    [405, "request_refused", false],
+    [408, "request_refused", true],
+    [409, "request_refused", false],
+    [414, "request_refused", false],
+    [422, "request_refused", false],
+    [424, "request_refused", false],
+    [425, "request_refused", true],
+    [429, "rate_limited", true],
+    [431, "request_refused", false],
+    [499, "request_refused", false],
+    [500, "server_error", true],
+    [502, "server_error", true],
+    [503, "server_error", true],
+    [599, "server_error", true],
+    [201, "answer_invalid", false],
+    [206, "answer_invalid", false],
+  ])("%d is %s, worth trying again: %s", async (code, name, retryable) => {
+    const server = await rawServer(() => status(`${code} X`, '{"detail":"why"}'));
+    const error = await failure(server.url);
+    expect(error).toMatchObject({
+      name: "PlatformError",
+      code: name,
+      retryable,
+      status: code,
+      method: "GET",
+    });
+    expect(error.message).toContain(`answered ${code}: {"detail":"why"}`);
+    expect(error.message).toContain(`GET ${server.url}/api/v1/orgs/current/billing/granular-usage?`);
+    expect(error.next).not.toBe("");
+  });
+
+  it("names the next step of 401, 403 and 404", async () => {
+    const server = await rawServer((_, index) => status(`${[401, 403, 404][index]} X`, ""));
+    expect((await failure(server.url)).next).toContain("USAGE_API_KEY");
+    const forbidden = await failure(server.url);
+    expect(forbidden.next).toMatch(/region's host.*organization:read/);
+    expect(forbidden.message).toContain("with an empty body");
+    expect((await failure(server.url, { variable: "USAGE_X_URL" })).next).toContain("USAGE_X_URL");
+  });
+
+  it.each([
+    ["0", 0],
+    ["7", 7000],
+    ["86400", 86_400_000],
+    ["86401", 86_400_000],
+    ["9".repeat(400), 86_400_000],
+    ["Mon, 05 Jan 2026 12:00:30 GMT", 30_000],
+    ["Mon, 05 Jan 2026 11:59:59 GMT", 0],
+    ["-1", undefined],
+    ["1.5", undefined],
+    ["soon", undefined],
+    ["", undefined],
+  ])("reads Retry-After %j", async (header, retryAfterMs) => {
+    const server = await rawServer(() => status("429 X", "slow down", [`retry-after: ${header}`]));
+    expect(await failure(server.url)).toMatchObject({ code: "rate_limited", retryAfterMs });
+  });
+
+  it("lists the locations of a 422", async () => {
+    const detail = [
+      { loc: ["query", "End_Time"], msg: "m", type: "t" },
+      { loc: ["body", "items", 0] },
+      { msg: "no loc" },
+      null,
+    ];
+    const server = await rawServer((_, index) =>
+      status("422 X", index === 0 ? JSON.stringify({ detail }) : "null"),
+    );
+    expect(await failure(server.url)).toMatchObject({ locations: ["query.end_time", "body.items.0"] });
+    expect(await failure(server.url)).toMatchObject({ code: "request_refused", locations: [] });
+  });
+
+  it("shows at most 300 characters of the body, and none of the key even where it would be cut in two", async () => {
+    const body = `${"x".repeat(290)}${KEY}${"y".repeat(5000)}`;
+    const server = await rawServer(() => status("500 X", body));
+    const { message } = await failure(server.url);
+    const excerpt = message.slice(message.indexOf("answered 500: ") + "answered 500: ".length);
+    expect(excerpt).toHaveLength(300);
+    expect(excerpt).not.toContain(KEY.slice(0, 5));
+  });
+
+  it("keeps the status where the error's own body is cut", async () => {
+    const server = await rawServer(() => ({
+      bytes: "HTTP/1.1 503 X\r\ncontent-length: 99\r\n\r\nhalf",
+      closing: "end",
+    }));
+    expect(await failure(server.url)).toMatchObject({ code: "server_error", status: 503 });
+  });
+});
+
+describe("no answer", () => {
+  it("says network where nobody listens or the name is unknown, with the cause", async () => {
+    const refused = await failure("http://127.0.0.1:1");
+    expect(refused).toMatchObject({ code: "network", retryable: true, status: undefined });
+    expect(refused.cause?.code).toBe("ECONNREFUSED");
+    const unknown = await failure("http://no-such-host.invalid");
+    expect(unknown).toMatchObject({ code: "network", retryable: true });
+    expect(unknown.next).toContain("USAGE_BASE_URL");
+  });
+
+  it("says network where the connection ends before the head, or is not HTTP", async () => {
+    const server = await rawServer((_, index) => ({
+      bytes: index === 0 ? "HTTP/1.1 200 OK\r\ncontent-" : "SSH-2.0-x\r\n\r\n",
+      closing: "end",
+    }));
+    expect(await failure(server.url)).toMatchObject({ code: "network", retryable: true });
+    expect(await failure(server.url)).toMatchObject({
+      code: "network",
+      next: expect.stringContaining("does not speak HTTP"),
+    });
+  });
+
+  it("says timeout where the head or the rest of the body does not come", async () => {
+    const silent = await rawServer(() => undefined);
+    expect(await failure(silent.url, { timeouts: { headersMs: 60 } })).toMatchObject({
+      code: "timeout",
+      retryable: true,
+    });
+    const half = await rawServer(() => ({
+      bytes: framed(ANSWER, "length").subarray(0, -3),
+      closing: "keep",
+    }));
+    expect(await failure(half.url, { timeouts: { bodyMs: 60 } })).toMatchObject({
+      code: "timeout",
+      retryable: true,
+    });
+  });
+
+  it("rethrows the reason of the signal unchanged, before, during the head and during the body", async () => {
+    for (const reason of [new RangeError("mine"), "a string"]) {
+      expect(await failure("http://127.0.0.1:1", {}, AbortSignal.abort(reason))).toBe(reason);
+      const beforeHead = new AbortController();
+      const silent = await rawServer(() => {
+        beforeHead.abort(reason);
+        return undefined;
+      });
+      expect(await failure(silent.url, {}, beforeHead.signal)).toBe(reason);
+      const midBody = new AbortController();
+      const record = '{"dimensions":{"project_id":"p"}}';
+      const half = await rawServer(() => ({
+        bytes: framed(`{"usage":[${record},${record}]}`, "length").subarray(0, -9),
+        closing: "keep",
+      }));
+      const asked = clientOf(half.url).usage(QUERY, {
+        signal: midBody.signal,
+        onRecords: () => midBody.abort(reason),
+      });
+      expect(await rejection(asked)).toBe(reason);
+    }
+  });
+});
+
+describe("redirects", () => {
+  it("follows one within the origin, with its query, three at most", async () => {
+    const server = await rawServer((_, index) =>
+      index < 3 ? status("307 X", "", [`location: /hop${index}?a=${index}`]) : status("200 OK", ANSWER),
+    );
+    await clientOf(server.url).usage(QUERY, { onRecords: () => {} });
+    expect(server.requests.map((head) => head.split(" ")[1]).slice(1)).toEqual([
+      "/hop0?a=0",
+      "/hop1?a=1",
+      "/hop2?a=2",
+    ]);
+    expect(server.requests[3]).toContain(`x-api-key: ${KEY}`);
+    const endless = await rawServer(() => status("302 X", "", ["location: /again"]));
+    expect(await failure(endless.url)).toMatchObject({ code: "redirect_refused", retryable: false });
+    expect(endless.requests).toHaveLength(4);
+  });
+
+  it.each([301, 302, 303, 307, 308])("refuses a %d to another host, and sends it nothing", async (code) => {
+    const other = await rawServer(() => status("200 OK", ANSWER));
+    const server = await rawServer(() => status(`${code} X`, "", [`location: ${other.url}/login?k=${KEY}`]));
+    const error = await failure(server.url);
+    expect(error).toMatchObject({ code: "redirect_refused", retryable: false, status: code });
+    expect(error.message).toContain(new URL(server.url).host);
+    expect(error.message).toContain(new URL(other.url).host);
+    expect(error.message).not.toContain(KEY);
+    expect(error.next).toContain("USAGE_BASE_URL");
+    expect(other.connections()).toBe(0);
+  });
+
+  it.each(["", "location: https://127.0.0.1/x", "location: http://[", "location: file:///etc/passwd"])(
+    "refuses %j",
+    async (header) => {
+      const server = await rawServer(() => status("302 X", "", header === "" ? [] : [header]));
+      expect(await failure(server.url)).toMatchObject({ code: "redirect_refused" });
+      expect(server.requests).toHaveLength(1);
+    },
+  );
+});
+
+describe("the key", () => {
+  it("is in no error and no client, whatever the server sends back", async () => {
+    const echo = `key=${KEY} and ${encodeURIComponent(KEY)} "${KEY}"`;
+    const server = await rawServer((_, index) =>
+      [
+        status("401 X", echo),
+        status("422 X", JSON.stringify({ detail: [{ loc: ["query", KEY], msg: echo }] })),
+        status("200 OK", echo),
+        status("200 OK", `{"${KEY}":1,"usage":[],"stride":"${KEY}"}`),
+        status("302 X", "", [`location: http://${KEY}.example/${KEY}`]),
+        { bytes: `HTTP/1.1 200 OK\r\n${KEY} ${KEY}\r\n\r\n`, closing: "end" } as const,
+        { bytes: `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${KEY}\r\n`, closing: "end" } as const,
+      ].at(index),
+    );
+    for (const expected of [
+      "unauthorized",
+      "request_refused",
+      "answer_invalid",
+      "answer_invalid",
+      "redirect_refused",
+      "network",
+      "answer_cut",
+    ]) {
+      const error = await failure(server.url);
+      expect(error).toMatchObject({ code: expected });
+      expect(everythingOf(error)).not.toContain(KEY.toLowerCase());
+    }
+    const endsWithin = `{"usage":[{"dimensions":{},"traces":"${"x".repeat(48)}${KEY}"}]}`;
+    const shortened = await rawServer(() => status("200 OK", endsWithin));
+    const { message } = await failure(shortened.url);
+    expect(message).toContain("x[redacted]...");
+    const inPath = await failure(`http://127.0.0.1:1/${KEY}`);
+    expect(everythingOf(inPath)).not.toContain(KEY.toLowerCase());
+    expect(inPath.url).toContain("/[redacted]/api/v1/");
+  });
+
+  it("is in no client, while a request is under way either", async () => {
+    const controller = new AbortController();
+    const seen: string[] = [];
+    const http = createPlatformHttp({ baseUrl: "http://127.0.0.1:1", apiKey: KEY });
+    seen.push(everythingOf(http));
+    await http.close();
+    const server = await rawServer(() => {
+      seen.push(everythingOf(client));
+      controller.abort();
+      return undefined;
+    });
+    const client = clientOf(server.url);
+    await rejection(client.usage(QUERY, { onRecords: () => {}, signal: controller.signal }));
+    expect(seen).toHaveLength(2);
+    expect(seen.join()).not.toContain(KEY.toLowerCase());
+  });
+
+  it.each(["", " ", "a b", "a\r\nx: y", "ключ", `${KEY}\n`])(
+    "is refused where no header could carry it: %j",
+    (apiKey) => {
+      expect(() => createPlatformHttp({ baseUrl: "http://h", apiKey })).toThrow(/API key/);
+    },
+  );
+
+  it.each([
+    "",
+    "h",
+    "ftp://h",
+    "http://u:hunter2@h",
+    "http://u@h",
+    "http://h/?a=hunter2",
+    "http://h/#hunter2",
+  ])("is sent to no such base URL: %j", (baseUrl) => {
+    let message = "";
+    try {
+      createPlatformHttp({ baseUrl, apiKey: KEY });
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    expect(message).toContain("USAGE_BASE_URL");
+    expect(message).not.toContain("hunter2");
+  });
+});
+
+function everythingOf(value: unknown): string {
+  const stack = value instanceof Error ? `${value.stack}${value.message}` : "";
+  return `${inspect(value, { depth: 12, showHidden: true })}${JSON.stringify(value)}${stack}`.toLowerCase();
+}

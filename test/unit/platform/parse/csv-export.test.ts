@@ -1,0 +1,226 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { ExportRow } from "../../../../src/domain/usage/export.ts";
+import type { GroupBy } from "../../../../src/domain/usage/record.ts";
+import { AnswerFault } from "../../../../src/platform/parse/answer-fault.ts";
+import { CsvExportReader } from "../../../../src/platform/parse/csv-export.ts";
+
+const COLUMNS =
+  "Time Bucket Start,Time Bucket End,Workspace ID,Workspace Name,Project ID,Project Name,User ID,User Email,API Key Short Key,Traces";
+const HEADER = `${COLUMNS}\n`;
+const DAY = "2026-01-05T00:00:00Z,2026-01-06T00:00:00Z";
+const START = Date.UTC(2026, 0, 5);
+const END = Date.UTC(2026, 0, 6);
+
+interface How {
+  readonly groupBy?: GroupBy;
+  readonly proved?: boolean;
+}
+
+async function read(
+  pieces: string | Buffer | readonly Buffer[],
+  { groupBy = "project", proved = true }: How = {},
+) {
+  const rows: ExportRow[] = [];
+  const reader = new CsvExportReader(groupBy, (batch) => rows.push(...batch));
+  for (const piece of Array.isArray(pieces) ? pieces : [Buffer.from(pieces as string)])
+    await reader.push(piece);
+  const { rows: count } = await reader.end(proved);
+  expect(count).toBe(rows.length);
+  return rows;
+}
+
+async function refusal(pieces: string | readonly Buffer[], how?: How): Promise<AnswerFault> {
+  const error = await read(pieces, how).then(
+    (rows) => new Error(`expected a refusal, got ${JSON.stringify(rows)}`),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(AnswerFault);
+  return error as AnswerFault;
+}
+
+function project(id: string, name: string, traces: string | number): string {
+  return `${DAY},,,${id},${name},,,,${traces}`;
+}
+
+describe("CsvExportReader", () => {
+  it.each([
+    ["workspace", `${DAY},W1,Work,,,,,,3`, "W1", "W1", "Work"],
+    ["project", `${DAY},,,P1,Proj,,,,3`, null, "P1", "Proj"],
+    ["project", `${DAY},W1,,P1,Proj,,,,3`, "W1", "P1", "Proj"],
+    ["user", `${DAY},,,,,U1,a@example.com,,3`, null, "U1", "a@example.com"],
+    ["api_key", `${DAY},,,,,,,lsv2...Ab,3`, null, "lsv2...Ab", null],
+    ["project", `${DAY},,,,,,,,3`, null, "", null],
+  ] as const)("reads a row of %s", async (groupBy, row, workspaceId, dimensionId, dimensionName) => {
+    expect(await read(HEADER + row, { groupBy })).toEqual([
+      { bucketStart: START, bucketEnd: END, workspaceId, dimensionId, dimensionName, traces: 3, line: 2 },
+    ]);
+  });
+
+  it("goes by the names of the columns, wherever they stand and whatever is between", async () => {
+    const rows = await read(
+      `Traces,New,Project Name,Time Bucket End,Project ID,Time Bucket Start\n5,x,N,2026-01-06T00:00:00Z,P,2026-01-05T00:00:00Z\n`,
+    );
+    expect(rows).toMatchObject([
+      {
+        bucketStart: START,
+        bucketEnd: END,
+        dimensionId: "P",
+        dimensionName: "N",
+        traces: 5,
+        workspaceId: null,
+      },
+    ]);
+  });
+
+  it("takes CRLF and LF, a byte order mark, empty lines, quotes, and counts the lines", async () => {
+    const body = `\u{FEFF}${COLUMNS}\r\n${project('"P,1"', '"a ""b""\r\n漢\nc"', 1)}\r\n\r\n${project("P2", "x", 2)}\n${project("P3", "y", 3)}\r\n`;
+    const expected = [
+      { dimensionId: "P,1", dimensionName: 'a "b"\r\n漢\nc', traces: 1, line: 2 },
+      { dimensionId: "P2", traces: 2, line: 6 },
+      { dimensionId: "P3", traces: 3, line: 7 },
+    ];
+    expect(await read(body)).toMatchObject(expected);
+    expect(await read(Array.from(Buffer.from(body), (byte) => Buffer.from([byte])))).toMatchObject(expected);
+  });
+
+  it.each([
+    ["\t=1+1", "=1+1"],
+    ["\t+1", "+1"],
+    ["\t-1", "-1"],
+    ["\t@a", "@a"],
+    ["\t\tx", "\tx"],
+    ['"\t\rx"', "\rx"],
+    ["\tx", "\tx"],
+    ["\t", "\t"],
+    ["=1", "=1"],
+    [" \t=1", " \t=1"],
+  ])("takes the guard off a cell a spreadsheet would run: %j", async (cell, name) => {
+    expect((await read(`${HEADER}${project(cell, cell, 1)}\n`))[0]).toMatchObject({
+      dimensionId: name,
+      dimensionName: name,
+    });
+  });
+
+  it.each(["-1", "+1", "1.0", "1e3", "", " 1", "01", "9007199254740992", "1,000".replace(",", " "), "x"])(
+    "refuses %j traces",
+    async (traces) => {
+      const found = await refusal(
+        `${HEADER}${project("P0", "n", 1)}\n${project("P1", "secret@example.com", traces)}\n`,
+      );
+      expect(found).toMatchObject({ code: "answer_invalid", location: "line 3.Traces" });
+      expect(found.message).toContain(`line 3, column "Traces": ${JSON.stringify(traces)}`);
+      expect(found.message).not.toContain("example.com");
+    },
+  );
+
+  it.each(["0", "9007199254740991"])("takes %s traces", async (traces) => {
+    expect((await read(HEADER + project("P", "n", traces)))[0]?.traces).toBe(Number(traces));
+  });
+
+  it("takes a row without a bucket, and refuses half a bucket", async () => {
+    expect(await read(`${HEADER},,,,P,n,,,,1\n`)).toMatchObject([{ bucketStart: null, bucketEnd: null }]);
+    expect(await refusal(`${HEADER}2026-01-05T00:00:00Z,,,,P,n,,,,1\n`)).toMatchObject({
+      location: "line 2.Time Bucket End",
+    });
+    expect(await refusal(`${HEADER},2026-01-05T00:00:00Z,,,P,n,,,,1\n`)).toMatchObject({
+      location: "line 2.Time Bucket Start",
+    });
+    expect(await refusal(`${HEADER}2026,2026-01-05T00:00:00Z,,,P,n,,,,1\n`)).toMatchObject({
+      location: "line 2.Time Bucket Start",
+    });
+  });
+
+  it.each(["Time Bucket Start", "Time Bucket End", "Project ID", "Project Name", "Traces"])(
+    "refuses a header without %s, and names what is there",
+    async (column) => {
+      const found = await refusal(`${COLUMNS.replace(column, "Nodes Executed")}\n${project("P", "n", 1)}\n`);
+      expect(found).toMatchObject({ code: "answer_invalid", location: undefined });
+      expect(found.message).toContain(`no column "${column}"`);
+      expect(found.message).toContain('"Nodes Executed"');
+    },
+  );
+
+  it("refuses a column that is there twice, a page, and a row too short or too long", async () => {
+    expect((await refusal(`${COLUMNS},Traces\n`)).message).toContain('"Traces" twice');
+    expect(await refusal('<!DOCTYPE html>\n<html lang="en">\n</html>\n')).toMatchObject({
+      code: "answer_invalid",
+    });
+    for (const row of [`${DAY},,,P`, `${project("P", "n", 1)},`]) {
+      expect(await refusal(`${HEADER}${row}\n${project("P", "n", 1)}\n`)).toMatchObject({
+        code: "answer_invalid",
+        location: "line 2",
+      });
+      expect(await refusal(`${HEADER}${row}\n`)).toMatchObject({
+        code: "answer_invalid",
+        location: "line 2",
+      });
+    }
+    const quote = await refusal(`${HEADER}${project("P", 'secret" x', 1)}\n`);
+    expect(quote).toMatchObject({ code: "answer_invalid", location: "line 2" });
+    expect(quote.message).not.toContain("secret");
+  });
+
+  it("refuses an export of another grouping, and takes one where some rows have the asked one", async () => {
+    const other = `${DAY},W1,Work,,,,,,3\n`;
+    expect(await refusal(HEADER + other + other)).toMatchObject({
+      code: "answer_invalid",
+      message: expect.stringContaining('"Workspace ID"'),
+    });
+    expect(await read(`${HEADER}${other}${project("P", "n", 1)}`)).toHaveLength(2);
+    expect(await read(`${HEADER}${project("", "", 1)}\n`)).toHaveLength(1);
+  });
+
+  it("takes an export without rows, with or without a line end", async () => {
+    expect(await read(HEADER)).toEqual([]);
+    expect(await read(COLUMNS)).toEqual([]);
+    expect(await read(HEADER, { proved: false })).toEqual([]);
+    expect(await refusal("")).toMatchObject({ code: "answer_cut" });
+  });
+
+  it("refuses half a row at the end as cut", async () => {
+    const whole = `${HEADER}${project("P1", "a", 1)}\n`;
+    expect(await refusal(`${whole}${DAY},,,P2`)).toMatchObject({ code: "answer_cut" });
+    expect(await refusal(`${whole}${DAY},,,"P2`)).toMatchObject({ code: "answer_cut" });
+    expect(await refusal(`${whole}${DAY},,,"P2\n`)).toMatchObject({ code: "answer_cut" });
+  });
+
+  it("gives, of any beginning of an unproved body, whole and true rows only, or refuses it as cut", async () => {
+    const cell = fc.constantFrom("a", '"q""u"', '"l\r\nm"', "", "é漢", "\t=x");
+    const row = fc.tuple(cell, cell, fc.nat(99_999)).map(([id, name, traces]) => project(id, name, traces));
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(row, { minLength: 1, maxLength: 3 }),
+        fc.constantFrom("\n", "\r\n"),
+        async (rows, eol) => {
+          const body = Buffer.from([COLUMNS, ...rows, ""].join(eol));
+          const all = await read([body]);
+          for (let end = 0; end < body.length; end += 1) {
+            let found: ExportRow[];
+            try {
+              found = await read([body.subarray(0, end)], { proved: false });
+            } catch (error) {
+              expect(error).toMatchObject({ code: "answer_cut" });
+              continue;
+            }
+            expect(found).toEqual(all.slice(0, found.length));
+            expect(
+              body.toString("latin1", 0, end).split(eol).length,
+              "no line that ended is left out",
+            ).toBeGreaterThan(found.length);
+          }
+        },
+      ),
+      { numRuns: 15 },
+    );
+  });
+
+  it("passes on what the receiver throws", async () => {
+    const reader = new CsvExportReader("project", () => {
+      throw new RangeError("mine");
+    });
+    await expect(async () => {
+      await reader.push(Buffer.from(HEADER + `${project("P", "n", 1)}\n`.repeat(4)));
+    }).rejects.toThrow(RangeError);
+  });
+});

@@ -1,0 +1,136 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { ExportRow } from "../../../../src/domain/usage/export.ts";
+import { AnswerFault } from "../../../../src/platform/parse/answer-fault.ts";
+import { CsvExportReader } from "../../../../src/platform/parse/csv-export.ts";
+import { NotPlain } from "../../../../src/platform/parse/plain-csv.ts";
+import { PlainExportReader } from "../../../../src/platform/parse/plain-export.ts";
+
+/** The fast reader gives what csv-parse gives, row for row and line for line, or nothing at all. */
+
+const seed = 20_260_105;
+const COLUMNS =
+  "Time Bucket Start,Time Bucket End,Workspace ID,Workspace Name,Project ID,Project Name,User ID,User Email,API Key Short Key,Traces";
+const DAY = "2026-01-05T00:00:00Z,2026-01-06T00:00:00Z";
+
+interface How {
+  readonly pieceBytes?: number;
+  readonly proved?: boolean;
+}
+
+async function read(
+  Reader: typeof PlainExportReader | typeof CsvExportReader,
+  body: string | Buffer,
+  { pieceBytes = 65_536, proved = true }: How = {},
+): Promise<ExportRow[] | "refused"> {
+  const rows: ExportRow[] = [];
+  const reader = new Reader("project", (batch) => rows.push(...batch));
+  const bytes = Buffer.from(body);
+  try {
+    for (let at = 0; at < bytes.length; at += pieceBytes)
+      await reader.push(bytes.subarray(at, at + pieceBytes));
+    const { rows: count } = await reader.end(proved);
+    expect(count).toBe(rows.length);
+    return rows;
+  } catch (error) {
+    expect(error instanceof NotPlain || error instanceof AnswerFault, String(error)).toBe(true);
+    return "refused";
+  }
+}
+
+const project = (id: string, name: string, traces: string) => `${DAY},,,${id},${name},,,,${traces}`;
+
+describe("PlainExportReader", () => {
+  it.each([
+    ["LF", `${COLUMNS}\n${project("P", "n", "1")}\n`],
+    ["CRLF, and a byte order mark", `\u{FEFF}${COLUMNS}\r\n${project("P", "n", "1")}\r\n`],
+    ["both", `${COLUMNS}\r\n${project("P", "n", "1")}\n${project("Q", "n", "2")}\r\n`],
+    ["no line end behind the last row", `${COLUMNS}\n${project("P", "n", "1")}`],
+    ["empty lines", `${COLUMNS}\n\n${project("P", "n", "1")}\n\r\n""\n${project("Q", "n", "2")}\n\n`],
+    [
+      "quotes, commas and line ends in cells",
+      `${COLUMNS}\n${project('"P,""1"""', '"a\r\nb\nc"', '"7"')}\n${project("Q", '""', "2")}`,
+    ],
+    ["quotes in the last cell", `${COLUMNS}\n${DAY},,,P,n,,,,"3"\r\n${DAY},,,P,n,,,,"4"`],
+    ["a carriage return within a cell", `${COLUMNS}\n${project("P", "a\rb", "1")}\n`],
+    [
+      "guards, empty ids and names of other scripts",
+      `${COLUMNS}\n${project("\t=1", "漢🚀", "1")}\n${project("", "", "2")}\n`,
+    ],
+    ["a quoted header", `"${COLUMNS.replaceAll(",", '","')}"\n${project("P", "n", "1")}\n`],
+  ])("reads by itself: %s", async (_, body) => {
+    const careful = await read(CsvExportReader, body);
+    expect(careful).not.toBe("refused");
+    for (const pieceBytes of [1, 2, 3, 7, 65_536]) {
+      expect(await read(PlainExportReader, body, { pieceBytes })).toEqual(careful);
+    }
+  });
+
+  it.each([
+    ["a quote within a cell", `${COLUMNS}\n${project("P", 'a"b"', "1")}\n`],
+    ["something behind a closing quote", `${COLUMNS}\n${project("P", '"a" ', "1")}\n`],
+    ["a carriage return alone behind a quote", `${COLUMNS}\n${DAY},,,P,n,,,,"1"\r`],
+    ["a carriage return at the end", `${COLUMNS}\n${project("P", "n", "1")}\r`],
+    ["half a row", `${COLUMNS}\n${DAY},,,P`],
+    ["a quote that nobody closes", `${COLUMNS}\n${project("P", '"n', "1")}\n`],
+    ["a row too long", `${COLUMNS}\n${project("P", "n", "1")},\n`],
+    ["half a header", "Time Bucket Start,Time"],
+    ["nothing", ""],
+    ["other traces than digits", `${COLUMNS}\n${project("P", "n", "01")}\n`],
+    ["another grouping", `${COLUMNS}\n${DAY},W,Work,,,,,,,3\n`],
+  ])("leaves to csv-parse: %s", async (_, body) => {
+    for (const pieceBytes of [1, 65_536]) {
+      expect(await read(PlainExportReader, body, { pieceBytes })).toBe("refused");
+    }
+  });
+
+  it("leaves a row of 400,000 characters to csv-parse, long before its own bound", async () => {
+    const body = `${COLUMNS}\n${project("P", "x".repeat(400_000), "1")}\n`;
+    // Not by what was read: a message of that length helps nobody.
+    expect((await read(PlainExportReader, body)) === "refused").toBe(true);
+    expect((await read(CsvExportReader, body)).length).toBe(1);
+  });
+
+  it("leaves a last row to csv-parse that may have lost digits", async () => {
+    const body = `${COLUMNS}\n${project("P", "n", "12")}`;
+    expect(await read(PlainExportReader, body, { proved: false })).toBe("refused");
+    expect(await read(PlainExportReader, `${body}\n`, { proved: false })).toHaveLength(1);
+  });
+
+  it(`agrees with csv-parse on whatever it reads (seed ${seed})`, async () => {
+    const cell = fc.oneof(
+      { weight: 12, arbitrary: fc.constantFrom("P1", "n", "", "é漢", "\t=x", "\t\tq", "=1") },
+      {
+        weight: 4,
+        arbitrary: fc.constantFrom('"a"', '"q""u"', '"l\r\nm"', '"x,y"', '""', '"\n"', '"""'),
+      },
+      { weight: 1, arbitrary: fc.string({ unit: fc.constantFrom(...'ab",\r\n\t\\.\0 é'), maxLength: 5 }) },
+    );
+    const traces = fc.constantFrom("0", "7", "12", "9007199254740991", '"5"', "x", "-1", "", " 1");
+    const row = fc
+      .tuple(cell, cell, fc.oneof({ weight: 20, arbitrary: fc.constantFrom("1", "2") }, traces))
+      .map(([id, name, count]) => project(id, name, count));
+    const line = fc.oneof({ weight: 30, arbitrary: row }, fc.constantFrom("", '""', "\\.", "a,b", "x"));
+    const eol = fc.oneof({ weight: 30, arbitrary: fc.constantFrom("\n", "\r\n") }, fc.constant("\r"));
+    let plain = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(line, eol), { maxLength: 6 }),
+        fc.constantFrom("", "\u{FEFF}"),
+        fc.nat({ max: 4 }),
+        fc.constantFrom(1, 5, 65_536),
+        fc.boolean(),
+        async (lines, mark, cut, pieceBytes, proved) => {
+          const whole = Buffer.from(`${mark}${COLUMNS}\n${lines.map(([text, end]) => text + end).join("")}`);
+          const body = whole.subarray(0, whole.length - Math.min(cut, 3));
+          const fast = await read(PlainExportReader, body, { pieceBytes, proved });
+          if (fast === "refused") return;
+          plain++;
+          expect(await read(CsvExportReader, body, { proved })).toEqual(fast);
+        },
+      ),
+      { seed, numRuns: 1_500 },
+    );
+    expect(plain).toBeGreaterThan(300);
+  });
+});

@@ -1,0 +1,150 @@
+import { gzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import type { UsageRecord } from "../../../../src/domain/usage/record.ts";
+import { clientOf, framed, QUERY, rawServer, rejection } from "../http/raw-server.ts";
+
+const BODY = JSON.stringify({
+  stride: { days: 1, hours: 0 },
+  usage: [
+    {
+      time_bucket: "2026-01-05T00:00:00Z",
+      dimensions: { project_id: "p1", project_name: 'A "漢" 🚀}]' },
+      traces: 4,
+    },
+    { time_bucket: "2026-01-06T00:00:00Z", dimensions: { project_id: "p2", project_name: null }, traces: 38 },
+  ],
+});
+const GZIP = gzipSync(BODY);
+
+const CASES = (["length", "chunked", "close"] as const).flatMap((framing) =>
+  [false, true].flatMap((gzip) =>
+    (["keep-alive", "close"] as const).map((connection) => ({ framing, gzip, connection })),
+  ),
+);
+
+function answerOf({ framing, gzip, connection }: (typeof CASES)[number]) {
+  const headers = [
+    ...(gzip ? ["content-encoding: gzip"] : []),
+    ...(framing === "close" ? [] : [`connection: ${connection}`]),
+  ];
+  return framed(gzip ? GZIP : BODY, framing, headers);
+}
+
+/** `run` for every number below `count`, eight at a time. */
+async function forEach(count: number, run: (index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      while (next < count) await run(next++);
+    }),
+  );
+}
+
+describe("the proof that an answer is whole", () => {
+  it.each(CASES)("accepts it all: $framing, gzip $gzip, connection $connection", async (way) => {
+    const server = await rawServer(() => ({
+      bytes: answerOf(way),
+      closing: way.framing === "close" ? "end" : "keep",
+    }));
+    const records: UsageRecord[] = [];
+    const answer = await clientOf(server.url).usage(QUERY, { onRecords: (batch) => records.push(...batch) });
+    expect(answer).toEqual({
+      stride: "day",
+      wireStride: { days: 1, hours: 0 },
+      records: 2,
+      bytes: Buffer.byteLength(BODY),
+      framing: way.framing,
+    });
+    expect(records.map(({ traces }) => traces)).toEqual([4, 38]);
+    expect(records[0]?.dimensionName).toBe('A "漢" 🚀}]');
+  });
+
+  // Every byte of the answer is a place where the connection may be lost.
+  it.each(CASES)("refuses every cut: $framing, gzip $gzip, connection $connection", async (way) => {
+    const whole = answerOf(way);
+    const head = whole.indexOf("\r\n\r\n") + 4;
+    const cuts = whole.length - head;
+    const server = await rawServer((request) => {
+      const [, at, then] = /X-Organization-Id: (\d+)-(\w+)/i.exec(request) ?? [];
+      return { bytes: whole.subarray(0, head + Number(at)), closing: then === "reset" ? "reset" : "end" };
+    });
+    for (const then of ["end", "reset"]) {
+      await forEach(cuts, async (at) => {
+        const client = clientOf(server.url, { organizationId: `${at}-${then}` });
+        const error = await rejection(client.usage(QUERY, { onRecords: () => {} }));
+        await client.close();
+        // A reset may overtake the bytes before it, the head included.
+        const codes = then === "reset" ? ["answer_cut", "network"] : ["answer_cut"];
+        expect(codes, `cut at ${at} of ${cuts}, ${then}: ${error}`).toContain(
+          (error as { code: string }).code,
+        );
+        expect(error).toMatchObject({ retryable: true });
+      });
+    }
+  });
+
+  it.each(["length", "chunked", "close"] as const)(
+    "refuses what follows the gzip trailer: %s",
+    async (framing) => {
+      for (const more of [
+        Buffer.alloc(1),
+        Buffer.alloc(5000),
+        Buffer.from("x"),
+        Buffer.from("\x1f\x8b", "latin1"),
+        GZIP.subarray(0, 9),
+      ]) {
+        const server = await rawServer(() => ({
+          bytes: framed(Buffer.concat([GZIP, more]), framing, ["content-encoding: gzip"]),
+          closing: "end",
+        }));
+        const error = await rejection(clientOf(server.url).usage(QUERY, { onRecords: () => {} }));
+        expect(error).toMatchObject({ code: "answer_cut", retryable: true });
+      }
+    },
+  );
+
+  it("refuses a zero byte that comes alone after the gzip trailer", async () => {
+    const bytes = framed(GZIP, "close", ["content-encoding: gzip"]);
+    const server = await rawServer(() => ({ bytes, more: "\0", closing: "end" }));
+    const error = await rejection(clientOf(server.url).usage(QUERY, { onRecords: () => {} }));
+    expect(error).toMatchObject({ code: "answer_cut" });
+  });
+
+  it("refuses a gzip whose checksum does not hold", async () => {
+    const broken = Buffer.from(GZIP);
+    const crc = broken.length - 8;
+    broken[crc] = (broken[crc] ?? 0) ^ 1;
+    const server = await rawServer(() => ({
+      bytes: framed(broken, "length", ["content-encoding: gzip"]),
+      closing: "keep",
+    }));
+    expect(await rejection(clientOf(server.url).usage(QUERY, { onRecords: () => {} }))).toMatchObject({
+      code: "answer_cut",
+    });
+  });
+
+  it("refuses an encoding that was not asked for", async () => {
+    const server = await rawServer(() => ({
+      bytes: framed(BODY, "length", ["content-encoding: br"]),
+      closing: "keep",
+    }));
+    expect(await rejection(clientOf(server.url).usage(QUERY, { onRecords: () => {} }))).toMatchObject({
+      code: "answer_invalid",
+      message: expect.stringContaining("encoded as br"),
+    });
+  });
+
+  it("refuses what is not UTF-8, and takes the same in UTF-8", async () => {
+    const body = '{"stride":{"hours":1},"usage":[{"dimensions":{"project_id":"é"}}]}';
+    const server = await rawServer((_, index) => ({
+      bytes: framed(Buffer.from(body, index === 0 ? "utf8" : "latin1"), "length"),
+      closing: "keep",
+    }));
+    const client = clientOf(server.url);
+    expect(await client.usage(QUERY, { onRecords: () => {} })).toMatchObject({ stride: "hour", records: 1 });
+    expect(await rejection(client.usage(QUERY, { onRecords: () => {} }))).toMatchObject({
+      code: "answer_invalid",
+      message: expect.stringContaining("UTF-8"),
+    });
+  });
+});
