@@ -35,7 +35,7 @@ test("every view has a key, a comment, and comments of its columns", async () =>
   const { store } = await setupSource();
   for (const view of await listViews(store.db)) {
     const names = view.columns.map(({ name }) => name);
-    expect(keyOf(view).length, `${view.name} has no key in src/store/views.ts`).toBeGreaterThan(0);
+    expect(keyOf(view).length, `${view.name} has no key in src/store/report/views.ts`).toBeGreaterThan(0);
     expect(names, view.name).toEqual(expect.arrayContaining([...keyOf(view)]));
     for (const said of [view, ...view.columns])
       expect(said.comment, `${view.name}.${said.name}`).not.toBe("");

@@ -32,7 +32,7 @@ import { createSession, inSession, type Session } from "../session/session.ts";
 import { describeProbe, exitOfProbe } from "./probe.ts";
 import { describeReconcile } from "./reconcile.ts";
 
-const DATA_DIR = fileURLToPath(new URL("../../.usage-etl/demo", import.meta.url));
+const DATA_DIR = fileURLToPath(new URL("../../../.usage-etl/demo", import.meta.url));
 /** The stand-in is ours alone: what the live platform's gateway would let through. */
 const RATE_LIMIT = 1000;
 const NEXT_ROUND_MS = 30_000;
