@@ -9,7 +9,7 @@ export const checkTotalsJob = defineJob({
   payload: z.strictObject({ reach: z.enum(REACHES) }),
   options: CONTROL_OPTIONS,
   handle: async (context, { reach }) => {
-    const source = await context.source.openForRound();
+    const source = await context.source.openForSync();
     if (source === undefined) return { skipped: "the platform refuses the key" };
     const { range, findings, failed, ...counts } = await checkTotals(source, reach);
     return { reach, ...counts };

@@ -1,7 +1,7 @@
 import { RateLimitError, UnrecoverableError } from "bullmq";
 import { z } from "zod";
 import { PlatformError } from "../src/errors.ts";
-import { returnTickets, workTicket } from "../src/pipeline/extract/work-slice.ts";
+import { returnMessages, workMessage } from "../src/pipeline/extract/work-slice.ts";
 import { pauseOf } from "../src/pipeline/source/retry.ts";
 import { isKeyRefused } from "../src/pipeline/source/source.ts";
 import { defineJob, type JobContext } from "./job.ts";
@@ -25,7 +25,7 @@ export const extractSliceJob = defineJob({
     try {
       // A job's own signal: it ends where the job has become another worker's, and the process goes on.
       const source = { ...(await context.source.open()), signal: context.signal };
-      const result = await workTicket(source, { sliceId, generation, isLastAttempt });
+      const result = await workMessage(source, { sliceId, generation, isLastAttempt });
       return "rows" in result
         ? {
             outcome: result.outcome,
@@ -43,7 +43,7 @@ export const extractSliceJob = defineJob({
 /** Decides what becomes of a ticket whose work threw: nothing of the slice is lost in any of these ways. */
 async function handBack({ holdBack, source }: JobContext, error: unknown, sliceId: number): Promise<never> {
   if (isKeyRefused(error)) {
-    await returnTickets((await source.known()).store, [sliceId]);
+    await returnMessages((await source.known()).store, [sliceId]);
     throw new UnrecoverableError(error.message);
   }
   if (error instanceof PlatformError && error.status === 429) {

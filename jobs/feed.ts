@@ -1,15 +1,15 @@
 import { z } from "zod";
-import { feedQueue } from "../src/pipeline/sync/enqueue.ts";
+import { enqueueSlices } from "../src/pipeline/sync/enqueue.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /** Keeps the source's queue filled from the slices that wait in Postgres. */
-export const feedJob = defineJob({
+export const enqueueJob = defineJob({
   name: "feed",
   queue: "control",
   payload: z.strictObject({}),
   options: { ...CONTROL_OPTIONS, attempts: 1 },
   handle: async ({ source, fetchQueue }) => {
     const { store, sourceId } = await source.known();
-    return feedQueue(store, { sourceId, queue: fetchQueue });
+    return enqueueSlices(store, { sourceId, queue: fetchQueue });
   },
 });

@@ -1,7 +1,7 @@
 import { Queue, type Telemetry } from "bullmq";
 import { Redis, type RedisOptions } from "ioredis";
 import { UnreachableError, UsageError } from "../src/errors.ts";
-import { type FetchQueue, type Ticket, ticketId } from "../src/pipeline/sync/fetch-queue.ts";
+import { type FetchQueue, messageId, type QueueMessage } from "../src/pipeline/sync/fetch-queue.ts";
 import { extractSliceJob } from "./extract-slice.ts";
 
 /** One hash tag for all queues, so that they stand in one slot of a Redis Cluster. */
@@ -67,12 +67,12 @@ export function fetchQueueOf(queue: Queue): FetchQueue {
 const REMOVED_AT_ONCE = 100;
 
 /** BullMQ serves jobs without priority first; those with a lower number come before a higher one. */
-function toJob(ticket: Ticket) {
+function toJob(ticket: QueueMessage) {
   const { sliceId, generation, routine } = ticket;
   return {
     name: extractSliceJob.name,
     data: { sliceId, generation },
-    opts: { ...extractSliceJob.options, jobId: ticketId(ticket), priority: routine ? 1 : 2 },
+    opts: { ...extractSliceJob.options, jobId: messageId(ticket), priority: routine ? 1 : 2 },
   };
 }
 

@@ -9,7 +9,7 @@ export const reconcileRangeJob = defineJob({
   payload: z.strictObject({ days: z.int().min(1) }),
   options: CONTROL_OPTIONS,
   handle: async (context, { days }) => {
-    const source = await context.source.openForRound();
+    const source = await context.source.openForSync();
     if (source === undefined) return { skipped: "the platform refuses the key" };
     const results = await reconcileScheduled(source, { days });
     const sum = (count: (result: (typeof results)[number]) => number) =>

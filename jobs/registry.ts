@@ -1,23 +1,23 @@
 import { alertJob } from "./alert.ts";
 import { checkTotalsJob } from "./check-totals.ts";
 import { extractSliceJob } from "./extract-slice.ts";
-import { feedJob } from "./feed.ts";
+import { enqueueJob } from "./feed.ts";
 import type { JobDefinition } from "./job.ts";
-import { planRoundJob } from "./plan-round.ts";
+import { planSyncJob } from "./plan-round.ts";
 import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
-import { sweepJob } from "./sweep.ts";
+import { requeueJob } from "./sweep.ts";
 
 /** Every kind of job there is, by name. */
 export const JOBS: ReadonlyMap<string, JobDefinition<never>> = new Map(
   [
-    planRoundJob,
+    planSyncJob,
     checkTotalsJob,
     extractSliceJob,
-    feedJob,
+    enqueueJob,
     reconcileRangeJob,
-    sweepJob,
+    requeueJob,
     pruneJob,
     alertJob,
     probeJob,

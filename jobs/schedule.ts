@@ -2,13 +2,13 @@ import type { JobsOptions, Queue } from "bullmq";
 import type { Logger } from "../src/log.ts";
 import { alertJob } from "./alert.ts";
 import { checkTotalsJob } from "./check-totals.ts";
-import { feedJob } from "./feed.ts";
+import { enqueueJob } from "./feed.ts";
 import { CONTROL_OPTIONS } from "./job.ts";
-import { planRoundJob } from "./plan-round.ts";
+import { planSyncJob } from "./plan-round.ts";
 import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
-import { sweepJob } from "./sweep.ts";
+import { requeueJob } from "./sweep.ts";
 
 /** How often a scheduler looks whether its schedules still stand in Redis. */
 const RESTORE_EVERY_MS = 20_000;
@@ -47,9 +47,9 @@ export function schedulesOf({
   const probe = { job: probeJob.name, data: {}, options: probeJob.options };
   const schedules: (Omit<Schedule, "id"> & { id?: string })[] = [
     ...(probeEveryMs === undefined ? [] : [{ ...probe, repeat: { every: probeEveryMs } }]),
-    { job: planRoundJob.name, repeat: { every: syncEveryMs }, data: {} },
-    { job: feedJob.name, repeat: { every: 5_000 }, data: {} },
-    { job: sweepJob.name, repeat: { every: 20_000 }, data: {} },
+    { job: planSyncJob.name, repeat: { every: syncEveryMs }, data: {} },
+    { job: enqueueJob.name, repeat: { every: 5_000 }, data: {} },
+    { job: requeueJob.name, repeat: { every: 20_000 }, data: {} },
     // Each reach takes in the one before it, less often: what is wrong far back is rare, and costs more requests.
     ...(
       [

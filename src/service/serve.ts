@@ -12,7 +12,7 @@ import { EtlError } from "../errors.ts";
 import { type Logger, sparingly, type WarnSparingly } from "../log.ts";
 import { sharesOf } from "../pipeline/source/rate-shares.ts";
 import { createSourceHandle, withinQueue } from "../pipeline/source/source-handle.ts";
-import { knownRoundBudget } from "../pipeline/sync/sync-budget.ts";
+import { knownSyncBudget } from "../pipeline/sync/sync-budget.ts";
 import { billingClientOf, deploymentClientsOf } from "../platform/clients.ts";
 import type { Store } from "../store/db/database.ts";
 import { createMetrics } from "./http/metrics.ts";
@@ -83,7 +83,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
   };
   const readNeeds = async () => {
     const needs = sources.map(async (source) => {
-      const budget = await knownRoundBudget(options.store.db, { config: source, settings: config });
+      const budget = await knownSyncBudget(options.store.db, { config: source, settings: config });
       return budget === undefined ? [] : [{ source: source.slug, ...budget }];
     });
     return (await Promise.all(needs)).flat();

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { ensureScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../src/store/catalog/sources.ts";
-import { noteReadable } from "../../src/store/catalog/workspace-access.ts";
+import { noteAccess } from "../../src/store/catalog/workspace-access.ts";
 import { knowWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
@@ -22,7 +22,7 @@ async function fill(store: Store, slug: string): Promise<void> {
     configurationDigest: "one",
   });
   await knowWorkspaces(store.db, { sourceId, workspaceIds: WORKSPACES });
-  await noteReadable(store.db, { sourceId, asked: WORKSPACES, named: WORKSPACES, at: Date.now() });
+  await noteAccess(store.db, { sourceId, asked: WORKSPACES, named: WORKSPACES, at: Date.now() });
   await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour", "week"] });
   for (const groupBy of GROUPINGS) {
     for (const workspaceId of WORKSPACES) {

@@ -2,9 +2,9 @@ import pg from "pg";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { ensureScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
-import { learnFact } from "../../src/store/catalog/server-capabilities.ts";
+import { learnCapability } from "../../src/store/catalog/server-capabilities.ts";
 import { registerSource } from "../../src/store/catalog/sources.ts";
-import { noteReadable } from "../../src/store/catalog/workspace-access.ts";
+import { noteAccess } from "../../src/store/catalog/workspace-access.ts";
 import { knowWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
@@ -33,7 +33,7 @@ beforeEach(async () => {
     configurationDigest: "one",
   });
   await knowWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE, OTHER] });
-  await noteReadable(store.db, {
+  await noteAccess(store.db, {
     sourceId,
     asked: [WORKSPACE, OTHER],
     named: [WORKSPACE, OTHER],
@@ -131,7 +131,7 @@ describe("zero, missing, failed, unverified, provisional and not available diffe
   );
 
   test("hours that the server does not have are not available, and not a gap", async () => {
-    await learnFact(store.db, { sourceId, fact: "no_hour", evidence: "test" });
+    await learnCapability(store.db, { sourceId, fact: "no_hour", evidence: "test" });
     const rows = await query(
       `SELECT DISTINCT status FROM reporting.usage_coverage_daily WHERE stride = 'hour' AND group_by = 'workspace'`,
     );

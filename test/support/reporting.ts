@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { ensureScopes } from "../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../src/store/catalog/sources.ts";
-import { noteReadable } from "../../src/store/catalog/workspace-access.ts";
+import { noteAccess } from "../../src/store/catalog/workspace-access.ts";
 import { knowWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { setupMigrated } from "./store.ts";
@@ -33,7 +33,7 @@ export async function addSource(
     configurationDigest: "one",
   });
   await knowWorkspaces(store.db, { sourceId, workspaceIds });
-  await noteReadable(store.db, { sourceId, asked: workspaceIds, named: workspaceIds, at: Date.now() });
+  await noteAccess(store.db, { sourceId, asked: workspaceIds, named: workspaceIds, at: Date.now() });
   await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
   return sourceId;
 }

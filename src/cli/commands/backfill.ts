@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { feedJob } from "../../../jobs/feed.ts";
+import { enqueueJob } from "../../../jobs/feed.ts";
 import { systemClock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
@@ -108,7 +108,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     });
     const queue = openControl(session, redis, source.config.slug);
     // A nudge: without it the next feed comes within seconds anyway.
-    await queue.add(feedJob.name, {}, { ...feedJob.options, jobId: `feed-for-backfill-${id}` });
+    await queue.add(enqueueJob.name, {}, { ...enqueueJob.options, jobId: `feed-for-backfill-${id}` });
     started.push(await backfillOf(store.db, id));
     return EXIT.done;
   });

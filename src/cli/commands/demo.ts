@@ -9,9 +9,9 @@ import { runInline } from "../../pipeline/extract/run-inline.ts";
 import { abandonProbe, type ProbeResult, probeMeter } from "../../pipeline/probe/probe.ts";
 import { type ReconcileResult, reconcile } from "../../pipeline/reconcile/reconcile.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
-import { feedQueue, sweepQueue } from "../../pipeline/sync/enqueue.ts";
+import { enqueueSlices, requeueLost } from "../../pipeline/sync/enqueue.ts";
 import { planSource, routineDemand } from "../../pipeline/sync/plan.ts";
-import { planRound } from "../../pipeline/sync/sync.ts";
+import { planSync } from "../../pipeline/sync/sync.ts";
 import { deploymentClientsOf } from "../../platform/clients.ts";
 import { serve } from "../../service/serve.ts";
 import { resolvePostgres, resolveRedis } from "../../services/resolve.ts";
@@ -145,9 +145,9 @@ async function throughQueue(source: OpenSource, redisUrl: string, session: Sessi
   try {
     const fetchQueue = fetchQueueOf(queue);
     // What a killed run left in the queue of a Redis that is gone.
-    await sweepQueue(store, { sourceId, queue: fetchQueue });
-    await planRound(source);
-    await feedQueue(store, { sourceId, queue: fetchQueue });
+    await requeueLost(store, { sourceId, queue: fetchQueue });
+    await planSync(source);
+    await enqueueSlices(store, { sourceId, queue: fetchQueue });
     let total = 0;
     for (;;) {
       const due = (await dueSlices(store.db)).find((one) => one.source === config.slug);

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { EtlError } from "../../errors.ts";
-import { roundBudget } from "../../pipeline/sync/sync-budget.ts";
-import { factsOf, type LearnedFact } from "../../store/catalog/server-capabilities.ts";
+import { syncBudget } from "../../pipeline/sync/sync-budget.ts";
+import { capabilitiesOf, type LearnedCapability } from "../../store/catalog/server-capabilities.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { serverFacts } from "../../store/report/overview.ts";
+import { serverCapabilities } from "../../store/report/overview.ts";
 import { describeFinality, finalityOf } from "../report/lateness-report.ts";
 import { EXIT } from "../session/exit.ts";
 import { inSession, requireSchema, type Session } from "../session/session.ts";
@@ -28,7 +28,7 @@ async function doctor(session: Session): Promise<number> {
   const findings: Finding[] = [];
   const { output } = session;
   const store = await session.store();
-  const server = await serverFacts(store.db);
+  const server = await serverCapabilities(store.db);
   findings.push({
     ok: server.number >= OLDEST_POSTGRES,
     subject: "postgres",
@@ -53,7 +53,7 @@ async function doctor(session: Session): Promise<number> {
         subject: slug,
         finding: `${baseUrl} answers${version}; the key reads ${source.workspaces.length} workspaces`,
       });
-      const { needed, allowed, problem } = roundBudget(source, await storeNow(source.store.db));
+      const { needed, allowed, problem } = syncBudget(source, await storeNow(source.store.db));
       findings.push({
         ok: problem === undefined,
         subject: slug,
@@ -62,8 +62,8 @@ async function doctor(session: Session): Promise<number> {
             ? `a round needs ${needed} requests, and the rate budget lets ${allowed} through until the next`
             : `${problem.message} ${problem.next} [${problem.code}]`,
       });
-      for (const fact of await factsOf(source.store.db, source.sourceId)) {
-        findings.push({ ok: true, subject: slug, finding: describeFact(fact) });
+      for (const fact of await capabilitiesOf(source.store.db, source.sourceId)) {
+        findings.push({ ok: true, subject: slug, finding: describeCapability(fact) });
       }
       const { settleAfterMs } = session.config;
       const finality = await finalityOf(source.store.db, { sourceId: source.sourceId, settleAfterMs });
@@ -92,7 +92,7 @@ const FACTS: Readonly<Record<string, string>> = {
   no_future_end: "refuses an end in the future: today's figure comes from its hours",
 };
 
-function describeFact({ fact, evidence, learnedAt }: LearnedFact): string {
+function describeCapability({ fact, evidence, learnedAt }: LearnedCapability): string {
   const meaning =
     FACTS[fact] ?? `never answers in ${fact.slice("no_".length)} buckets: that stride is not available`;
   return `learned on ${learnedAt.toISOString().slice(0, 10)}: ${meaning} (${evidence})`;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { planRoundJob } from "../../../jobs/plan-round.ts";
+import { planSyncJob } from "../../../jobs/plan-round.ts";
 import { requireSources } from "../../config/config.ts";
 import { WORKSPACES_PER_REQUEST } from "../../domain/planning/slice.ts";
 import { alignRange, planWindows } from "../../domain/planning/windows.ts";
@@ -62,7 +62,7 @@ async function plan(session: Session, options: RangeOptions & SelectionOptions):
 }
 
 async function sync(session: Session, options: { inline?: boolean }): Promise<number> {
-  if (options.inline !== true) return askForRound(session);
+  if (options.inline !== true) return askForSync(session);
   return runAll(session, async (source, now) => {
     await askAgainAfterOutage(source.store.db, source.sourceId);
     return { wanted: routineDemand(source, now), reprocess: "missing" };
@@ -70,12 +70,12 @@ async function sync(session: Session, options: { inline?: boolean }): Promise<nu
 }
 
 /** Asks the service for a round now, instead of at its next tick. */
-async function askForRound(session: Session): Promise<number> {
+async function askForSync(session: Session): Promise<number> {
   const redis = requireRedis(session);
   const asked: string[] = [];
   for (const { slug } of requireSources(session.config)) {
     const queue = openControl(session, redis, slug);
-    await queue.add(planRoundJob.name, {}, { ...planRoundJob.options, jobId: `asked-${Date.now()}` });
+    await queue.add(planSyncJob.name, {}, { ...planSyncJob.options, jobId: `asked-${Date.now()}` });
     asked.push(slug);
   }
   session.output.data(

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { describeSettings } from "../../config/settings.ts";
 import type { Finality } from "../../domain/finality.ts";
-import { knownRoundBudget, type RoundBudget } from "../../pipeline/sync/sync-budget.ts";
+import { knownSyncBudget, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import type { Database } from "../../store/db/database.ts";
 import {
   type CoverageLine,
@@ -75,13 +75,13 @@ async function status(session: Session): Promise<number> {
 }
 
 /** What a round needs of the rate budget; null for a source that this configuration does not name. */
-async function roundsOf({ config }: Session, db: Database, slug: string): Promise<RoundBudget | null> {
+async function roundsOf({ config }: Session, db: Database, slug: string): Promise<SyncBudget | null> {
   const source = config.sources.find((one) => one.slug === slug);
   if (source === undefined) return null;
-  return (await knownRoundBudget(db, { config: source, settings: config })) ?? null;
+  return (await knownSyncBudget(db, { config: source, settings: config })) ?? null;
 }
 
-type ShownStatus = SourceStatus & { readonly rounds: RoundBudget | null; readonly finality: Finality };
+type ShownStatus = SourceStatus & { readonly rounds: SyncBudget | null; readonly finality: Finality };
 
 function describeStatus(statuses: readonly ShownStatus[], settleAfterMs: number): string {
   if (statuses.length === 0) return "No source was ever opened: run `usage-etl sync --inline`.";

@@ -7,8 +7,8 @@ const FRESHNESS = "{ warn_after: { count: 6, period: hour }, error_after: { coun
 
 /** Key columns that are never null. */
 function notNullOf(view: View): readonly string[] {
-  const isFact = view.name.startsWith("fct_");
-  return keyOf(view).filter((name) => !(isFact && NULL_WHERE_MISSING.includes(name)));
+  const isCapability = view.name.startsWith("fct_");
+  return keyOf(view).filter((name) => !(isCapability && NULL_WHERE_MISSING.includes(name)));
 }
 
 /**

@@ -28,7 +28,7 @@ function settledUntil(fetchedAt: number, settleAfterMs: number): number {
  * The fragments with which a loaded window covers its scope. What was settled stays settled, even where a longer
  * `USAGE_SETTLE_AFTER` would not settle it today: it was shown as final, and its changes must stay restatements.
  */
-export function fragmentsOf(
+export function loadedIntervalsOf(
   window: Window,
   stamp: FetchStamp,
   { settleAfterMs, settledBefore }: { settleAfterMs: number; settledBefore: readonly Interval[] },

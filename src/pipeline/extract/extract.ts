@@ -5,7 +5,11 @@ import { AnswerCollector, type AnswerFlaw } from "../../domain/usage/answer.ts";
 import type { UsageRecord } from "../../domain/usage/record.ts";
 import { EtlError, PlatformError } from "../../errors.ts";
 import { scopesOf } from "../../store/catalog/scopes.ts";
-import { type Fact, forgetFact, learnFact } from "../../store/catalog/server-capabilities.ts";
+import {
+  forgetCapability,
+  learnCapability,
+  type ServerCapability,
+} from "../../store/catalog/server-capabilities.ts";
 import { failScopes } from "../../store/load/failures.ts";
 import { beginFetch, finishFetch } from "../../store/load/fetch-ledger.ts";
 import { type LoadResult, loadAnswer } from "../../store/load/load.ts";
@@ -68,13 +72,13 @@ export async function extractSlice(
 ): Promise<SliceResult> {
   let requests = 0;
   const count = () => requests++;
-  await source.evidence.fresh();
+  await source.access.fresh();
   try {
     const first = await fetchOnce(source, slice, count);
     let last = first;
     if (first.load?.outcome === "unconfirmed") {
       // Every non-zero row would go: only a second answer, and newer evidence that the workspaces are readable, may do that.
-      await source.evidence.renew();
+      await source.access.renew();
       last = await fetchOnce(source, slice, count, {
         emptied: first.load.emptied,
         since: first.stamp.fetchedAt,
@@ -236,13 +240,14 @@ async function takeNextStep(
   return { outcome, requests, rows: NO_ROWS, followUps, code, message };
 }
 
-async function learn(source: OpenSource, fact: Fact, evidence: string): Promise<void> {
-  source.facts.add(fact);
-  await learnFact(source.store.db, { sourceId: source.sourceId, fact, evidence });
+async function learn(source: OpenSource, fact: ServerCapability, evidence: string): Promise<void> {
+  source.capabilities.add(fact);
+  await learnCapability(source.store.db, { sourceId: source.sourceId, fact, evidence });
 }
 
-async function forget(source: OpenSource, fact: Fact): Promise<void> {
-  if (source.facts.delete(fact)) await forgetFact(source.store.db, { sourceId: source.sourceId, fact });
+async function forget(source: OpenSource, fact: ServerCapability): Promise<void> {
+  if (source.capabilities.delete(fact))
+    await forgetCapability(source.store.db, { sourceId: source.sourceId, fact });
 }
 
 /** What `USAGE_USER_EMAIL` lets in: before anything is stored, so that nothing has to be removed. */

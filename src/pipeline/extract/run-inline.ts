@@ -67,8 +67,8 @@ export async function runInline(
   const run = async (slice: Slice): Promise<void> => {
     if (stop !== undefined) return;
     try {
-      const isProbe = source.probes.delete(`no_${slice.window.stride}`);
-      if (source.facts.has(`no_${slice.window.stride}`) && !isProbe) {
+      const isStrideRetry = source.strideRetries.delete(`no_${slice.window.stride}`);
+      if (source.capabilities.has(`no_${slice.window.stride}`) && !isStrideRetry) {
         note(slice, notAvailable(slice));
       } else {
         const result = await extractSlice(source, slice);

@@ -12,7 +12,7 @@ interface Failed<T> {
  * Does the work of each in turn, with evidence that is fresh; returns those that the platform failed. Throws where the
  * source as a whole must stop: a refused key, a platform that is down, anything that is not the platform's.
  */
-export async function oneByOne<T>(
+export async function sequentially<T>(
   source: OpenSource,
   all: readonly T[],
   {
@@ -26,7 +26,7 @@ export async function oneByOne<T>(
   const failed: Failed<T>[] = [];
   let [done, gaveUpInARow] = [0, 0];
   for (const one of all) {
-    await source.evidence.fresh();
+    await source.access.fresh();
     try {
       await work(one);
       gaveUpInARow = 0;

@@ -4,7 +4,7 @@ import { DAY_MS, finerStride, floorToGrid, HOUR_MS, STRIDE_MS } from "../../doma
 import type { Interval, Window } from "../../domain/time/window.ts";
 import type { AnswerFlaw } from "../../domain/usage/answer.ts";
 import type { PlatformError } from "../../errors.ts";
-import type { Fact } from "../../store/catalog/server-capabilities.ts";
+import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 
 /** A part of a slice that takes its place. */
 interface SlicePart {
@@ -20,7 +20,7 @@ export interface NextStep {
   readonly parts: readonly SlicePart[];
   /** Whether the slice's own scopes keep it as a failure, to be asked again later. */
   readonly keep: boolean;
-  readonly learn?: Fact;
+  readonly learn?: ServerCapability;
 }
 
 /** Statuses that may be one workspace's or one record's fault; 414 and 431 are an address that is too long. */

@@ -27,7 +27,7 @@ export type WorkResult =
  * Does the work of one ticket: takes its slice, fetches and loads it, and ends it together with entering the slices
  * that take its place. Throws what should be tried again; the ticket then stays queued.
  */
-export async function workTicket(
+export async function workMessage(
   source: OpenSource,
   ticket: { sliceId: number; generation: number; isLastAttempt: boolean },
 ): Promise<WorkResult> {
@@ -35,7 +35,10 @@ export async function workTicket(
   const slice = await claimSlice(store.db, ticket);
   if (slice === undefined) return { outcome: "gone" };
   if (slice.attempts > POISON_AFTER) return poison(source, slice);
-  if (source.facts.has(`no_${slice.window.stride}`) && !source.probes.delete(`no_${slice.window.stride}`)) {
+  if (
+    source.capabilities.has(`no_${slice.window.stride}`) &&
+    !source.strideRetries.delete(`no_${slice.window.stride}`)
+  ) {
     await endSlice(store.db, { slice, state: "done", code: "stride_not_available" });
     return { outcome: "dropped" };
   }
@@ -78,6 +81,6 @@ async function poison(source: OpenSource, slice: StoredSlice): Promise<WorkResul
 }
 
 /** Gives tickets back without having done them: the source refuses the key, or the process ends. */
-export async function returnTickets(store: Store, sliceIds: readonly number[]): Promise<void> {
+export async function returnMessages(store: Store, sliceIds: readonly number[]): Promise<void> {
   await releaseSlices(store.db, sliceIds);
 }

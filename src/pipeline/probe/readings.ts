@@ -127,7 +127,7 @@ async function sumsOf(
 /** To the end of today, whatever is under way in it; to this instant where the server refuses an end in the future. */
 async function windowFrom(source: OpenSource, start: number): Promise<Window> {
   const now = await storeNow(source.store.db);
-  const end = source.facts.has("no_future_end") ? now : ceilToGrid(now, DAY_MS);
+  const end = source.capabilities.has("no_future_end") ? now : ceilToGrid(now, DAY_MS);
   return { start, end, stride: strideOfRange(end - start) };
 }
 

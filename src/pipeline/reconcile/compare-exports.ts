@@ -2,7 +2,7 @@ import type { Slice } from "../../domain/planning/slice.ts";
 import { PlatformError } from "../../errors.ts";
 import { beginFetch, finishFetch } from "../../store/load/fetch-ledger.ts";
 import { type Comparison, compareExport } from "../../store/reconcile/compare-export.ts";
-import { oneByOne } from "../extract/sequentially.ts";
+import { sequentially } from "../extract/sequentially.ts";
 import { withRetries } from "../source/retry.ts";
 import type { OpenSource } from "../source/source.ts";
 
@@ -37,7 +37,7 @@ export async function compareSlices(
     // Twice in a row, or no longer settled: the next pass looks again.
     moved += comparison.outcome === "outdated" ? slice.scopeIds.length : comparison.unsettled.length;
   };
-  const failed = await oneByOne(source, slices, { work, onProgress });
+  const failed = await sequentially(source, slices, { work, onProgress });
   const failures = failed.map(({ one, ...reason }) => ({ slice: one, ...reason }));
   return { windows: slices.length, requests, compared, repaired, failures, unverified, moved };
 }

@@ -16,18 +16,18 @@ export async function reconcileScheduled(
   source: OpenSource,
   { days }: { days: number },
 ): Promise<readonly ReconcileResult[]> {
-  const { sourceId, store, dataStart, facts, settings } = source;
+  const { sourceId, store, dataStart, capabilities, settings } = source;
   const now = await storeNow(store.db);
   const today = floorToGrid(now, DAY_MS);
   const from = (ms: number) => Math.max(floorToGrid(now - ms, DAY_MS), dataStart);
   const results: ReconcileResult[] = [];
   const recent = { start: from(days * DAY_MS), end: today };
-  if (!facts.has("no_day") && dataStart < today) {
+  if (!capabilities.has("no_day") && dataStart < today) {
     const due = await daysDue(store.db, { sourceId, range: { start: dataStart, end: today } });
     results.push(await pass(source, "day", due, recent));
   }
   const hours = { start: from(settings.hourlyForMs), end: today };
-  if (!facts.has("no_hour") && hours.start < today) {
+  if (!capabilities.has("no_hour") && hours.start < today) {
     const due = await hoursDue(store.db, { sourceId, range: hours });
     results.push(await pass(source, "hour", due));
   }

@@ -4,7 +4,7 @@ import { EtlError, PlatformError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 
 const CAP_MS = 300_000;
-/** What clients of the platform wait after a 429 that says nothing (platform-facts.md, "Requests"). */
+/** What clients of the platform wait after a 429 that says nothing (platform-capabilities.md, "Requests"). */
 const SILENT_LIMIT_MS = 10_000;
 
 export interface RetryDeps {

@@ -14,7 +14,7 @@ export interface SourceHandle {
   /** The source after contact with the platform, which is made anew when it is older than a round. */
   open(): Promise<OpenSource>;
   /** With new contact; undefined while the platform refuses the key and it is too early to try again. */
-  openForRound(): Promise<OpenSource | undefined>;
+  openForSync(): Promise<OpenSource | undefined>;
 }
 
 export function createSourceHandle(deps: SourceDeps, roundMs: number): SourceHandle {
@@ -43,7 +43,7 @@ export function createSourceHandle(deps: SourceDeps, roundMs: number): SourceHan
   return {
     known,
     open: () => (contact !== undefined && deps.clock.now() - contact.at < roundMs ? contact.source : renew()),
-    openForRound: async () => ((await isRefusedLately(await known())) ? undefined : renew()),
+    openForSync: async () => ((await isRefusedLately(await known())) ? undefined : renew()),
   };
 }
 
@@ -56,8 +56,8 @@ export function withinQueue(handle: SourceHandle): SourceHandle {
   return {
     known: handle.known,
     open: async () => through(await handle.open()),
-    openForRound: async () => {
-      const source = await handle.openForRound();
+    openForSync: async () => {
+      const source = await handle.openForSync();
       return source && through(source);
     },
   };

@@ -5,14 +5,19 @@ import { floorToGrid, HOUR_MS } from "../../domain/time/stride.ts";
 import type { UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError, UsageError } from "../../errors.ts";
 import type { BillingClient } from "../../platform/billing/billing.ts";
-import { type Fact, factsOf, forgetFact, learnFact } from "../../store/catalog/server-capabilities.ts";
+import {
+  capabilitiesOf,
+  forgetCapability,
+  learnCapability,
+  type ServerCapability,
+} from "../../store/catalog/server-capabilities.ts";
 import {
   bindOrganization,
   noteRefusal,
   registerSource,
   wasRefusedWithin,
 } from "../../store/catalog/sources.ts";
-import { noteReadable, READABLE_FOR_MS } from "../../store/catalog/workspace-access.ts";
+import { ACCESS_PROVEN_FOR_MS, noteAccess } from "../../store/catalog/workspace-access.ts";
 import {
   knowWorkspaces,
   type StoredWorkspace,
@@ -49,15 +54,15 @@ export interface OpenSource extends SourceDeps {
   readonly dataStart: number;
   readonly workspaces: readonly StoredWorkspace[];
   /** Learned about the server; grows and shrinks as its answers teach. */
-  readonly facts: Set<Fact>;
+  readonly capabilities: Set<ServerCapability>;
   /** Strides whose daily probe is due. */
-  readonly probes: Set<Fact>;
-  readonly evidence: Evidence;
+  readonly strideRetries: Set<ServerCapability>;
+  readonly access: ProofOfAccess;
   readonly splitBudget: SplitBudget;
 }
 
 /** Asks again who can be read, when the last evidence grows old or a caller needs newer one. */
-interface Evidence {
+interface ProofOfAccess {
   /** Makes sure that evidence is at most half as old as it may be. */
   fresh(): Promise<void>;
   /** Asks now, whatever is known. */
@@ -79,22 +84,22 @@ export async function openSource(deps: SourceDeps): Promise<OpenSource> {
     await keepRefusal(deps, sourceId, error);
     throw error;
   }
-  const facts = await factsOf(store.db, sourceId);
+  const capabilities = await capabilitiesOf(store.db, sourceId);
   const known = await workspacesOf(store.db, sourceId);
   const workspaces =
     config.workspaceIds.length === 0
       ? known
       : known.filter((w) => config.workspaceIds.includes(w.workspaceId));
-  const open: Omit<OpenSource, "evidence"> = {
+  const open: Omit<OpenSource, "access"> = {
     ...deps,
     splitBudget: createSplitBudget(),
     sourceId,
     dataStart: Date.parse(`${config.dataStart}T00:00:00Z`),
     workspaces,
-    facts: new Set(facts.map((fact) => fact.fact)),
-    probes: new Set(facts.filter((fact) => fact.probeDue).map((fact) => fact.fact)),
+    capabilities: new Set(capabilities.map((fact) => fact.fact)),
+    strideRetries: new Set(capabilities.filter((fact) => fact.retryDue).map((fact) => fact.fact)),
   };
-  return { ...open, evidence: evidenceOf(open) };
+  return { ...open, access: accessOf(open) };
 }
 
 /** A source as Postgres knows it. */
@@ -152,10 +157,10 @@ async function makeContact(deps: SourceDeps, sourceId: number): Promise<void> {
   await knowWorkspaces(store.db, { sourceId, workspaceIds: config.workspaceIds });
   if (listing !== undefined) {
     await takeIn(deps, sourceId, listing);
-    await forgetFact(store.db, { sourceId, fact: "no_listing" });
+    await forgetCapability(store.db, { sourceId, fact: "no_listing" });
     return;
   }
-  await learnFact(store.db, {
+  await learnCapability(store.db, {
     sourceId,
     fact: "no_listing",
     evidence: "GET /api/v1/workspaces is not found",
@@ -221,12 +226,12 @@ async function takeIn(deps: SourceDeps, sourceId: number, listing: Listing): Pro
   }
 }
 
-function evidenceOf(open: Omit<OpenSource, "evidence">): Evidence {
+function accessOf(open: Omit<OpenSource, "access">): ProofOfAccess {
   // At first contact the listing has just been read; without one nothing has been asked yet.
-  let renewedAt = open.facts.has("no_listing") ? Number.NEGATIVE_INFINITY : open.clock.now();
+  let renewedAt = open.capabilities.has("no_listing") ? Number.NEGATIVE_INFINITY : open.clock.now();
   let [running, next]: (Promise<void> | undefined)[] = [];
   const look = async () => {
-    const listing = open.facts.has("no_listing") ? undefined : await askForListing(open);
+    const listing = open.capabilities.has("no_listing") ? undefined : await askForListing(open);
     if (listing === undefined) await askByUsage(open);
     else await takeIn(open, open.sourceId, listing);
     renewedAt = open.clock.now();
@@ -252,13 +257,13 @@ function evidenceOf(open: Omit<OpenSource, "evidence">): Evidence {
   return {
     renew,
     fresh: async () => {
-      if (open.clock.now() - renewedAt > READABLE_FOR_MS / 2) await (running ?? renew());
+      if (open.clock.now() - renewedAt > ACCESS_PROVEN_FOR_MS / 2) await (running ?? renew());
     },
   };
 }
 
 /** Where nothing is listed: a workspace that an answer over all of time names can be read. */
-async function askByUsage(open: Omit<OpenSource, "evidence">): Promise<void> {
+async function askByUsage(open: Omit<OpenSource, "access">): Promise<void> {
   const { store, billing, dataStart: start, signal } = open;
   const stamp = await drawStamp(store.db);
   // Never in the future: a server that refuses that may not be known as one yet.
@@ -275,7 +280,7 @@ async function askByUsage(open: Omit<OpenSource, "evidence">): Promise<void> {
       billing.usage({ start, end, groupBy: "workspace", workspaceIds }, { signal, onRecords }),
     );
   }
-  await noteReadable(store.db, {
+  await noteAccess(store.db, {
     sourceId: open.sourceId,
     asked: ids,
     named: [...named],

@@ -64,7 +64,7 @@ function doneParts(state: ScopeState): Interval[] {
 }
 
 /** What of a source decides what a round keeps. */
-type Demanding = Pick<OpenSource, "facts" | "probes" | "dataStart"> & {
+type Demanding = Pick<OpenSource, "capabilities" | "strideRetries" | "dataStart"> & {
   readonly settings: Pick<OpenSource["settings"], "hourlyForMs">;
 };
 
@@ -73,7 +73,7 @@ type Demanding = Pick<OpenSource, "facts" | "probes" | "dataStart"> & {
  * the future, both end with their last whole bucket, and the day under way is known by its hours.
  */
 export function routineDemand(source: Demanding, now: number): PlanRequest["wanted"] {
-  const future = !source.facts.has("no_future_end");
+  const future = !source.capabilities.has("no_future_end");
   const endOn = (gridMs: number) => (future ? ceilToGrid(now, gridMs) : floorToGrid(now, gridMs));
   const hoursFrom = floorToGrid(now - source.settings.hourlyForMs, DAY_MS);
   const demand: { stride: Stride; range: Interval }[] = [
@@ -88,8 +88,8 @@ type Want = PlanRequest["wanted"][number];
 /** Nothing of a stride that the server does not answer in, but its newest whole bucket where the daily probe is due. */
 function askable(source: Demanding, want: Want): Want[] {
   const fact = `no_${want.stride}` as const;
-  if (!source.facts.has(fact)) return [want];
-  if (!source.probes.has(fact)) return [];
+  if (!source.capabilities.has(fact)) return [want];
+  if (!source.strideRetries.has(fact)) return [];
   const end = floorToGrid(want.range.end - 1, STRIDE_MS[want.stride]);
   return [{ stride: want.stride, range: { start: end - STRIDE_MS[want.stride], end } }];
 }
@@ -102,6 +102,6 @@ export function clipToFuture(
   now: number,
 ): Interval | undefined {
   const grid = stride === "hour" ? HOUR_MS : DAY_MS;
-  const end = source.facts.has("no_future_end") ? floorToGrid(now, grid) : ceilToGrid(now, grid);
+  const end = source.capabilities.has("no_future_end") ? floorToGrid(now, grid) : ceilToGrid(now, grid);
   return intersect([range], [{ start: range.start, end }])[0];
 }

@@ -2,7 +2,7 @@ import type { SourceConfig } from "../../config/config.ts";
 import { planSlices } from "../../domain/planning/slice.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
-import { factsOf } from "../../store/catalog/server-capabilities.ts";
+import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
 import { workspacesOf } from "../../store/catalog/workspaces.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
@@ -12,14 +12,14 @@ import type { OpenSource } from "../source/source.ts";
 import { routineDemand } from "./plan.ts";
 
 /** Requests of one round once all that is settled is loaded, and how many the rate budget lets through until the next. */
-export interface RoundBudget {
+export interface SyncBudget {
   readonly needed: number;
   readonly allowed: number;
   /** What to do about it, where it is too small. */
   readonly problem: { readonly code: string; readonly message: string; readonly next: string } | undefined;
 }
 
-type Rounds = Pick<OpenSource, "workspaces" | "facts" | "probes" | "dataStart"> & {
+type Rounds = Pick<OpenSource, "workspaces" | "capabilities" | "strideRetries" | "dataStart"> & {
   readonly config: Pick<SourceConfig, "slug" | "rateLimit">;
   readonly settings: Pick<OpenSource["settings"], "settleAfterMs" | "hourlyForMs" | "syncEveryMs">;
 };
@@ -30,7 +30,7 @@ const MINUTE_MS = 60_000;
  * What unsettled time costs each round. Above the budget no round is done when the next one begins: what is planned
  * grows, and old windows are left with the share that the feed keeps for them.
  */
-export function roundBudget(source: Rounds, now: number): RoundBudget {
+export function syncBudget(source: Rounds, now: number): SyncBudget {
   const { config, settings, dataStart } = source;
   const settled = { start: dataStart, end: floorToGrid(now - settings.settleAfterMs, DAY_MS) };
   const done = settled.start < settled.end ? [settled] : [];
@@ -59,18 +59,21 @@ export function roundBudget(source: Rounds, now: number): RoundBudget {
 }
 
 /** The same of a configured source that is not open; undefined where it was never opened. */
-export async function knownRoundBudget(
+export async function knownSyncBudget(
   db: Database,
   known: { config: SourceConfig; settings: Rounds["settings"] },
-): Promise<RoundBudget | undefined> {
+): Promise<SyncBudget | undefined> {
   const { config, settings } = known;
   const found = (await listSources(db)).find(({ source }) => source === config.slug);
   if (found === undefined) return undefined;
-  const facts = await factsOf(db, found.sourceId);
+  const capabilities = await capabilitiesOf(db, found.sourceId);
   const workspaces = (await workspacesOf(db, found.sourceId)).filter(
     ({ workspaceId }) => config.workspaceIds.length === 0 || config.workspaceIds.includes(workspaceId),
   );
   const dataStart = Date.parse(`${config.dataStart}T00:00:00Z`);
-  const learned = { facts: new Set(facts.map(({ fact }) => fact)), probes: new Set<never>() };
-  return roundBudget({ config, settings, dataStart, workspaces, ...learned }, await storeNow(db));
+  const learned = {
+    capabilities: new Set(capabilities.map(({ fact }) => fact)),
+    strideRetries: new Set<never>(),
+  };
+  return syncBudget({ config, settings, dataStart, workspaces, ...learned }, await storeNow(db));
 }

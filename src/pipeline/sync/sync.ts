@@ -4,15 +4,15 @@ import { askAgainAfterOutage } from "../../store/load/outage.ts";
 import { enterSlices, slicesInFlight } from "../../store/work/slices.ts";
 import type { OpenSource } from "../source/source.ts";
 import { type PlanRequest, planSource, routineDemand } from "./plan.ts";
-import { roundBudget } from "./sync-budget.ts";
+import { syncBudget } from "./sync-budget.ts";
 
-interface RoundResult {
+interface SyncResult {
   readonly planned: number;
   /** Those that were not in flight already. */
   readonly entered: number;
 }
 
-interface RoutineResult extends RoundResult {
+interface RoutineResult extends SyncResult {
   /** Parts of time that failed in an outage and were let be asked again. */
   readonly askedAgain: number;
 }
@@ -21,10 +21,10 @@ interface RoutineResult extends RoundResult {
  * Enters the slices of a routine round: days for all time, hours for as long as they are kept. The source has just
  * answered at its contact, so what failed in an outage need not wait any longer.
  */
-export async function planRound(source: OpenSource): Promise<RoutineResult> {
+export async function planSync(source: OpenSource): Promise<RoutineResult> {
   const askedAgain = await askAgainAfterOutage(source.store.db, source.sourceId);
   const now = await storeNow(source.store.db);
-  const { needed, allowed, problem } = roundBudget(source, now);
+  const { needed, allowed, problem } = syncBudget(source, now);
   if (problem !== undefined) source.log.warn({ ...problem, needed, allowed }, "rate budget");
   return { ...(await enter(source, await planInFlight(source, routineDemand(source, now)))), askedAgain };
 }
@@ -35,7 +35,7 @@ async function planInFlight(source: OpenSource, wanted: PlanRequest["wanted"]): 
   return planSource(source, { wanted, reprocess: "missing", inFlight });
 }
 
-async function enter(source: OpenSource, slices: readonly Slice[]): Promise<RoundResult> {
+async function enter(source: OpenSource, slices: readonly Slice[]): Promise<SyncResult> {
   const entered = await enterSlices(source.store.db, { sourceId: source.sourceId, slices });
   return { planned: slices.length, entered };
 }

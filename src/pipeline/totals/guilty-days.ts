@@ -127,7 +127,7 @@ class PartSearch {
     const window = this.#search.windowAt(at);
     const source = this.#source;
     try {
-      await source.evidence.fresh();
+      await source.access.fresh();
       this.#count();
       const { stamp, totals } = await fetchTotals(source, {
         groupBy,

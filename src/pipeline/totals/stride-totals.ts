@@ -4,11 +4,11 @@ import { intersect, subtract, totalMs, union } from "../../domain/time/intervals
 import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { ScopeState } from "../../store/catalog/scopes.ts";
-import { noteNamed, splitByEvidence } from "../../store/catalog/workspace-access.ts";
+import { noteNamedAccess, splitByAccess } from "../../store/catalog/workspace-access.ts";
 import { drawStamp } from "../../store/load/fetch-ledger.ts";
 import { type Finding, keepFindings } from "../../store/reconcile/control-findings.ts";
 import { compareTotals, type TotalDifference } from "../../store/reconcile/control-totals.ts";
-import { oneByOne } from "../extract/sequentially.ts";
+import { sequentially } from "../extract/sequentially.ts";
 import type { OpenSource } from "../source/source.ts";
 import type { CheckContext, TotalsFailure } from "./check-context.ts";
 import { findGuiltyDays } from "./guilty-days.ts";
@@ -137,13 +137,13 @@ async function holdAll(
   const work = async (request: TotalsRequest) => {
     const { stamp, answer, parts, totals } = await fetchTotals(source, request);
     const { scopeIds, window } = request;
-    await source.store.statement((db) => noteNamed(db, { answer, scopeIds, stamp }));
-    const { readable } = await splitByEvidence(source.store.db, { answer, scopeIds, stamp });
+    await source.store.statement((db) => noteNamedAccess(db, { answer, scopeIds, stamp }));
+    const { readable } = await splitByAccess(source.store.db, { answer, scopeIds, stamp });
     const compared = await compareTotals(source.store, { scopeIds: readable, parts, totals, stamp });
     held.push(...compared.compared.map((scopeId) => ({ scopeId, period: window })));
     differences.push(...compared.differences);
   };
-  const failures = await oneByOne(source, requests, { work, onProgress });
+  const failures = await sequentially(source, requests, { work, onProgress });
   const failed = failures.map(({ one, ...reason }) => ({ request: one, ...reason }));
   return { requests: requests.length, held, differences, failed };
 }

@@ -28,7 +28,7 @@ interface QueueCount {
 }
 
 /** Requests that a round of a source needs, and that its rate budget lets through until the next. */
-interface RoundNeed {
+interface SyncNeed {
   readonly source: string;
   readonly needed: number;
   readonly allowed: number;
@@ -37,7 +37,7 @@ interface RoundNeed {
 export function createMetrics(
   reader: Reader,
   countQueues: () => Promise<readonly QueueCount[]> = async () => [],
-  readNeeds: () => Promise<readonly RoundNeed[]> = async () => [],
+  readNeeds: () => Promise<readonly SyncNeed[]> = async () => [],
 ): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -68,7 +68,7 @@ export function createMetrics(
     labelNames: ["source", "outcome"],
     registers,
   });
-  const readStored = storedFacts(registry, reader);
+  const readStored = storedCapabilities(registry, reader);
   const queueJobs = new Gauge({
     name: "usage_etl_queue_jobs",
     help: "Jobs in Redis by BullMQ's own count; Postgres's is usage_etl_due_slices.",
@@ -113,7 +113,7 @@ export function createMetrics(
 }
 
 /** Gauges that are read from Postgres when they are asked for: every process shows the same. */
-function storedFacts(registry: Registry, reader: Reader): () => Promise<void> {
+function storedCapabilities(registry: Registry, reader: Reader): () => Promise<void> {
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name: `usage_etl_${name}`, help, labelNames, registers: [registry] });
   const due = gauge("due_slices", "Slices that wait or stand in the queue.", ["source", "state"]);

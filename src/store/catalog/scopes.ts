@@ -83,7 +83,7 @@ export async function scopeStates(
       failures: [],
     });
   }
-  for (const fragment of await fragmentsOfScopes(db, [...states.keys()])) {
+  for (const fragment of await loadedIntervalsOfScopes(db, [...states.keys()])) {
     states.get(fragment.scopeId)?.coverage.push(fragment);
   }
   const failures = await db
@@ -103,7 +103,7 @@ export async function scopeStates(
 }
 
 /** Coverage of scopes, in order of scope and time. */
-async function fragmentsOfScopes(
+async function loadedIntervalsOfScopes(
   db: Database,
   scopeIds: readonly number[],
 ): Promise<(Fragment & { scopeId: number })[]> {

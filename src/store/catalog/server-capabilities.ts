@@ -3,20 +3,20 @@ import type { Stride } from "../../domain/time/stride.ts";
 import type { Database } from "../db/database.ts";
 
 /** What a source taught us about its server. `no_hour` and its like: it does not answer in that stride. */
-export type Fact = "no_listing" | "no_future_end" | `no_${Stride}`;
+export type ServerCapability = "no_listing" | "no_future_end" | `no_${Stride}`;
 
-export interface LearnedFact {
-  readonly fact: Fact;
+export interface LearnedCapability {
+  readonly fact: ServerCapability;
   readonly evidence: string;
   readonly learnedAt: Date;
   /** Whether the daily probe is due. */
-  readonly probeDue: boolean;
+  readonly retryDue: boolean;
 }
 
 /** Keeps a fact, or renews its evidence; a stride is probed again a day later. */
-export async function learnFact(
+export async function learnCapability(
   db: Database,
-  learned: { sourceId: number; fact: Fact; evidence: string },
+  learned: { sourceId: number; fact: ServerCapability; evidence: string },
 ): Promise<void> {
   const probeAfter =
     learned.fact === "no_listing" || learned.fact === "no_future_end"
@@ -38,7 +38,10 @@ export async function learnFact(
     .execute();
 }
 
-export async function forgetFact(db: Database, forgotten: { sourceId: number; fact: Fact }): Promise<void> {
+export async function forgetCapability(
+  db: Database,
+  forgotten: { sourceId: number; fact: ServerCapability },
+): Promise<void> {
   await db
     .deleteFrom("source_fact")
     .where("source_id", "=", forgotten.sourceId)
@@ -46,7 +49,7 @@ export async function forgetFact(db: Database, forgotten: { sourceId: number; fa
     .execute();
 }
 
-export async function factsOf(db: Database, sourceId: number): Promise<LearnedFact[]> {
+export async function capabilitiesOf(db: Database, sourceId: number): Promise<LearnedCapability[]> {
   const rows = await db
     .selectFrom("source_fact")
     .select(["fact", "evidence", "learned_at", sql<boolean>`coalesce(probe_after <= now(), false)`.as("due")])
@@ -54,9 +57,9 @@ export async function factsOf(db: Database, sourceId: number): Promise<LearnedFa
     .orderBy("fact")
     .execute();
   return rows.map((row) => ({
-    fact: row.fact as Fact,
+    fact: row.fact as ServerCapability,
     evidence: row.evidence,
     learnedAt: row.learned_at,
-    probeDue: row.due,
+    retryDue: row.due,
   }));
 }

@@ -4,13 +4,13 @@ import type { AnswerCollector } from "../../domain/usage/answer.ts";
 import type { Database } from "../db/database.ts";
 
 /** How long evidence that a workspace can be read stands: within it, an absent record is a zero (rule 4). */
-export const READABLE_FOR_MS = 600_000;
+export const ACCESS_PROVEN_FOR_MS = 600_000;
 
 /**
  * Keeps what an answer over all of time says of the workspaces it was asked for: those it names were readable when it
  * was fetched, and evidence from before says nothing of the others any longer.
  */
-export async function noteReadable(
+export async function noteAccess(
   db: Database,
   answer: { sourceId: number; asked: readonly string[]; named: readonly string[]; at: number },
 ): Promise<void> {
@@ -40,7 +40,7 @@ export async function noteReadable(
  * Before the load and in a statement of its own: loads of every grouping and stride share these rows, and a host that
  * vanished with them locked would hold up all of them (test/integration/service/hosts.test.ts).
  */
-export async function noteNamed(
+export async function noteNamedAccess(
   db: Database,
   { answer, scopeIds, stamp }: { answer: AnswerCollector; scopeIds: readonly number[]; stamp: FetchStamp },
 ): Promise<void> {
@@ -68,7 +68,7 @@ export async function noteNamed(
  * Which scopes an answer speaks for: those it names, and those whose workspace was seen to be readable lately, or since
  * `since` (epoch milliseconds) where that is given.
  */
-export async function splitByEvidence(
+export async function splitByAccess(
   db: Database,
   asked: {
     /** Indices of the workspaces that it names. */
@@ -79,7 +79,7 @@ export async function splitByEvidence(
   },
 ): Promise<{ readable: number[]; unverified: number[] }> {
   const { answer, scopeIds, stamp } = asked;
-  const since = new Date(asked.since ?? stamp.fetchedAt - READABLE_FOR_MS);
+  const since = new Date(asked.since ?? stamp.fetchedAt - ACCESS_PROVEN_FOR_MS);
   const { rows } = await sql<{ scope_id: number }>`
     select s.scope_id from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
     where s.scope_id = any (${[...scopeIds]}::integer[]) and w.readable_at >= ${since}

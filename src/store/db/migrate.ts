@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
 import { EtlError } from "../../errors.ts";
 import type { Database, Store } from "./database.ts";
-import { PATIENCE, type Patience, patiently } from "./schema-lock.ts";
+import { SCHEMA_LOCK_RETRY, type SchemaLockRetry, withSchemaLock } from "./schema-lock.ts";
 
 const MIGRATIONS = new URL("../../../sql/migrations/", import.meta.url);
 const REPORTING = new URL("../../../sql/reporting/", import.meta.url);
@@ -23,7 +23,10 @@ interface MigrateResult {
  * place afterwards under an advisory lock of their own transaction. Errors: `migration_failed`; `schema_in_use` where a
  * long report holds what has to change.
  */
-export async function migrate(store: Store, patience: Patience = PATIENCE): Promise<MigrateResult> {
+export async function migrate(
+  store: Store,
+  patience: SchemaLockRetry = SCHEMA_LOCK_RETRY,
+): Promise<MigrateResult> {
   await createSchema(store.db, "usage");
   const newer = await newerMigrations(store.db);
   if (newer.length > 0 && (await pendingMigrations(store.db)).length === 0) {
@@ -49,8 +52,8 @@ export async function migrate(store: Store, patience: Patience = PATIENCE): Prom
 }
 
 /** All that are pending, in one transaction. */
-async function migrateTables(db: Database, patience: Patience) {
-  return patiently(db, patience, async (lockTimeout) => {
+async function migrateTables(db: Database, patience: SchemaLockRetry) {
+  return withSchemaLock(db, patience, async (lockTimeout) => {
     const outcome = await migrator(db, lockTimeout).migrateToLatest();
     const { code } = (outcome.error ?? {}) as { code?: string };
     // Thrown, so that it is tried again; what else went wrong is told with the migration's name.
@@ -138,10 +141,10 @@ async function ensureReaders(db: Database): Promise<string[]> {
   return missing;
 }
 
-async function replaceViews(store: Store, patience: Patience): Promise<void> {
+async function replaceViews(store: Store, patience: SchemaLockRetry): Promise<void> {
   await createSchema(store.db, "reporting");
   const files = await sqlFiles(REPORTING);
-  await patiently(store.db, patience, (lockTimeout) =>
+  await withSchemaLock(store.db, patience, (lockTimeout) =>
     store.transaction(async ({ client }) => {
       // One at a time: two sessions that replace the same views would deadlock. The other one may take its time.
       await client.query("SELECT pg_advisory_xact_lock(hashtext('usage-etl reporting'))");

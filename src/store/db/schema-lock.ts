@@ -4,7 +4,7 @@ import { EtlError } from "../../errors.ts";
 import type { Database } from "./database.ts";
 
 /** How long a change of the schema tries for its locks. */
-export interface Patience {
+export interface SchemaLockRetry {
   /** Longest wait for a lock: for so long, whoever comes after waits behind it. */
   readonly lockMs: number;
   readonly attempts: number;
@@ -12,7 +12,7 @@ export interface Patience {
 }
 
 /** Some two minutes, in which reports that begin meanwhile are held up for two seconds at a time. */
-export const PATIENCE: Patience = { lockMs: 2_000, attempts: 30, pause: wait };
+export const SCHEMA_LOCK_RETRY: SchemaLockRetry = { lockMs: 2_000, attempts: 30, pause: wait };
 
 /** lock_not_available and deadlock_detected: somebody else is at it. */
 const HELD_UP = new Set(["55P03", "40P01"]);
@@ -21,9 +21,9 @@ const HELD_UP = new Set(["55P03", "40P01"]);
  * Runs `work`, which changes tables or views in one transaction, again where a lock was not to be had. Errors:
  * `schema_in_use` with who holds it, after the last attempt.
  */
-export async function patiently<T>(
+export async function withSchemaLock<T>(
   db: Database,
-  { lockMs, attempts, pause }: Patience,
+  { lockMs, attempts, pause }: SchemaLockRetry,
   work: (lockTimeout: string) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {

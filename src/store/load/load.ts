@@ -1,12 +1,12 @@
 import { sql } from "kysely";
-import { cutOut, type FetchStamp, type Fragment, fragmentsOf } from "../../domain/planning/coverage.ts";
+import { cutOut, type FetchStamp, type Fragment, loadedIntervalsOf } from "../../domain/planning/coverage.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { EtlError } from "../../errors.ts";
 import { learnKeys } from "../catalog/entities.ts";
 import { lockScopes } from "../catalog/scopes.ts";
-import { noteNamed, splitByEvidence } from "../catalog/workspace-access.ts";
+import { noteNamedAccess, splitByAccess } from "../catalog/workspace-access.ts";
 import { copyRows } from "../db/copy.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
 import { clearFailures, noteFailures } from "./failures.ts";
@@ -74,7 +74,7 @@ export async function loadAnswer(store: Store, whole: WholeAnswer): Promise<Load
     keys: answer.keys,
     fetchNumber: stamp.fetchNumber,
   });
-  await store.statement((db) => noteNamed(db, whole));
+  await store.statement((db) => noteNamedAccess(db, whole));
   return store.transaction((transaction) => replaceWindow(transaction, whole, series));
 }
 
@@ -91,7 +91,7 @@ async function replaceWindow(
   if (overlapped.some((fragment) => fragment.fetchNumber >= stamp.fetchNumber)) {
     return { outcome: "discarded", ...NOTHING };
   }
-  const { readable, unverified } = await splitByEvidence(db, {
+  const { readable, unverified } = await splitByAccess(db, {
     answer,
     scopeIds,
     stamp,
@@ -250,7 +250,10 @@ async function replaceCoverage(
     ...cutOut(replaced, window),
     ...readable.flatMap((scopeId) => {
       const settledBefore = replaced.filter((f) => f.scopeId === scopeId && f.settled);
-      return fragmentsOf(window, stamp, { settleAfterMs, settledBefore }).map((f) => ({ ...f, scopeId }));
+      return loadedIntervalsOf(window, stamp, { settleAfterMs, settledBefore }).map((f) => ({
+        ...f,
+        scopeId,
+      }));
     }),
   ];
   await db

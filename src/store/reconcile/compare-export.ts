@@ -1,6 +1,6 @@
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import { lockScopes } from "../catalog/scopes.ts";
-import { splitByEvidence } from "../catalog/workspace-access.ts";
+import { splitByAccess } from "../catalog/workspace-access.ts";
 import type { Store, Transaction } from "../db/database.ts";
 import { type KeptDifferences, keepDifferences } from "./differences.ts";
 import { type StagedExport, stageExport } from "./export-stage.ts";
@@ -47,7 +47,7 @@ export async function compareExport(store: Store, exported: ExportedWindow): Pro
     await lockScopes(db, scopeIds);
     const { isOutdated, isClean, settled } = await coverageOf(transaction, exported);
     if (isOutdated) return { outcome: "outdated", ...NOTHING, rows, traces, unverified: [], unsettled: [] };
-    const { readable, unverified } = await splitByEvidence(db, { answer: stage, scopeIds, stamp });
+    const { readable, unverified } = await splitByAccess(db, { answer: stage, scopeIds, stamp });
     const compared = readable.filter((id) => settled.has(id));
     const within = { window, stamp, scopeIds: compared, whole };
     const { compared: keys, found } = await findDifferences(transaction, { ...within, stage });

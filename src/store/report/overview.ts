@@ -117,7 +117,7 @@ export async function listSources(db: Database): Promise<ListedSource[]> {
 }
 
 /** Version of the server and whether reports can be granted, for `doctor`. */
-export async function serverFacts(
+export async function serverCapabilities(
   db: Database,
 ): Promise<{ version: string; hasReaders: boolean; number: number }> {
   const { rows } = await sql<{ version: string; number: number; hasReaders: boolean }>`

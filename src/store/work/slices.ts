@@ -75,7 +75,7 @@ const SHARE_OF_OLDEST = 0.25;
  * enters unsettled time anew, and where it takes the whole rate budget, nothing older would ever be fed. In a
  * transaction: others that feed wait for its end.
  */
-export async function feedSlices(
+export async function takeSlicesToQueue(
   db: Database,
   feed: { sourceId: number; most: number },
 ): Promise<Pick<StoredSlice, "sliceId" | "generation" | "backfillId">[]> {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { fetchQueueOf, openQueue, producerConnection } from "../../../jobs/queues.ts";
-import { feedQueue } from "../../../src/pipeline/sync/enqueue.ts";
+import { enqueueSlices } from "../../../src/pipeline/sync/enqueue.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { logOf, type ServiceBench, setupService } from "../../support/service.ts";
@@ -9,7 +9,7 @@ import { logOf, type ServiceBench, setupService } from "../../support/service.ts
 
 const DAY_MS = 86_400_000;
 const LONG = 240_000;
-/** What `feedQueue` keeps in Redis, and a few that are done in Postgres and not yet in Redis. */
+/** What `enqueueSlices` keeps in Redis, and a few that are done in Postgres and not yet in Redis. */
 const MOST_IN_REDIS = 1_010;
 
 /** The date so many days before today, UTC. */
@@ -90,7 +90,7 @@ test("several that feed at once keep to 1,000 together", { timeout: LONG }, asyn
   await queue.waitUntilReady();
   const sourceId = await bench.value<number>("SELECT source_id FROM usage.source");
   await Promise.all(
-    Array.from({ length: 6 }, () => feedQueue(bench.store, { sourceId, queue: fetchQueueOf(queue) })),
+    Array.from({ length: 6 }, () => enqueueSlices(bench.store, { sourceId, queue: fetchQueueOf(queue) })),
   );
   expect(Number(await bench.value("SELECT count(*) FROM usage.slice WHERE state = 'queued'"))).toBe(1_000);
   expect(await queue.getJobCountByTypes("waiting", "prioritized")).toBe(1_000);

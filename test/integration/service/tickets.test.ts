@@ -8,7 +8,7 @@ import {
   queueName,
   workerConnection,
 } from "../../../jobs/queues.ts";
-import { feedQueue, sweepQueue } from "../../../src/pipeline/sync/enqueue.ts";
+import { enqueueSlices, requeueLost } from "../../../src/pipeline/sync/enqueue.ts";
 import { steerBackfill } from "../../../src/store/work/backfills.ts";
 import { enterSlices } from "../../../src/store/work/slices.ts";
 import { usageEtl } from "../../support/cli.ts";
@@ -45,8 +45,8 @@ async function setupFed() {
     store,
     sourceId,
     bullQueue,
-    feed: () => feedQueue(store, { sourceId, queue }),
-    sweep: () => sweepQueue(store, { sourceId, queue }),
+    feed: () => enqueueSlices(store, { sourceId, queue }),
+    sweep: () => requeueLost(store, { sourceId, queue }),
     steer: (action: "pause" | "resume" | "cancel") => steerBackfill(store, { backfillId, action }),
     standing: () => bullQueue.getJobCountByTypes("waiting", "prioritized", "delayed", "active"),
   };

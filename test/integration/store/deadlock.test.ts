@@ -4,7 +4,7 @@ import { DAY_MS, HOUR_MS, type Stride } from "../../../src/domain/time/stride.ts
 import { AnswerCollector } from "../../../src/domain/usage/answer.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
-import { noteReadable } from "../../../src/store/catalog/workspace-access.ts";
+import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { takeListing } from "../../../src/store/catalog/workspaces.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { loadAnswer } from "../../../src/store/load/load.ts";
@@ -62,7 +62,7 @@ test("loads of full batches and listings never wait for each other in a circle",
       }));
       await takeListing(store, { sourceId, workspaces, stamp: await drawStamp(store.db) });
       const named = some(100);
-      await noteReadable(store.db, { sourceId, asked: named, named, at: FIRST_DAY + round });
+      await noteAccess(store.db, { sourceId, asked: named, named, at: FIRST_DAY + round });
     }
   };
 

@@ -5,7 +5,7 @@ import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import type { OpenSource } from "../../../src/pipeline/source/source.ts";
 import { planSource, routineDemand } from "../../../src/pipeline/sync/plan.ts";
-import { noteReadable } from "../../../src/store/catalog/workspace-access.ts";
+import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { dropOldHours } from "../../../src/store/retention/hourly-keep.ts";
 import { type AnswerRow, loadRows } from "../../support/store.ts";
 import { enterSource, setupStore } from "./setup.ts";
@@ -75,7 +75,7 @@ test("old hours go with their coverage, and nothing else changes", { timeout: 12
     keepDays: number,
   ) => {
     const sourceId = await enterSource(bundle, { workspaceIds: [WORKSPACE], dataStart: START });
-    await noteReadable(store.db, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
+    await noteAccess(store.db, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
     for (const { stride, at, length, gap, traces, groupBy, isFresh } of loads) {
       const [unit, size] = stride === "hour" ? [6 * HOUR_MS, HOUR_MS] : [DAY_MS, DAY_MS];
       const start = stride === "hour" ? START + at * unit : START + Math.floor(at / 4) * unit;
@@ -92,7 +92,7 @@ test("old hours go with their coverage, and nothing else changes", { timeout: 12
     }
     const source = {
       ...{ store, sourceId, dataStart: START, workspaces: [{ workspaceId: WORKSPACE }] },
-      ...{ facts: new Map(), probes: new Set(), settings: { hourlyForMs: keepDays * DAY_MS } },
+      ...{ capabilities: new Set(), strideRetries: new Set(), settings: { hourlyForMs: keepDays * DAY_MS } },
     } as unknown as OpenSource;
     const plan = () =>
       planSource(source, { wanted: routineDemand(source, Date.now()), reprocess: "missing" });

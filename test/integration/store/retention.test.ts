@@ -4,7 +4,7 @@ import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { pruneLedgers } from "../../../src/pipeline/prune.ts";
 import { ensureScopes } from "../../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../../src/store/catalog/sources.ts";
-import { noteReadable } from "../../../src/store/catalog/workspace-access.ts";
+import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { knowWorkspaces } from "../../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../../src/store/db/database.ts";
 import { beginFetch } from "../../../src/store/load/fetch-ledger.ts";
@@ -29,7 +29,7 @@ beforeEach(async () => {
     configurationDigest: "one",
   });
   await knowWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
-  await noteReadable(store.db, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
+  await noteAccess(store.db, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
   await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
 });
 

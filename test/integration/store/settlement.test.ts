@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { ensureScopes } from "../../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../../src/store/catalog/sources.ts";
-import { noteReadable } from "../../../src/store/catalog/workspace-access.ts";
+import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { knowWorkspaces } from "../../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../../src/store/db/database.ts";
 import { pruneHistory } from "../../../src/store/load/restatements.ts";
@@ -27,7 +27,7 @@ beforeEach(async () => {
     configurationDigest: "one",
   });
   await knowWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
-  await noteReadable(store.db, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
+  await noteAccess(store.db, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
   await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
 });
 

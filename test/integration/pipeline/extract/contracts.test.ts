@@ -56,7 +56,7 @@ async function expectDailyViews(bench: Bench, until = bench.today + DAY_MS): Pro
   expect(differences(shown, book)).toEqual([]);
 }
 
-const factsOf = async (bench: Bench) =>
+const capabilitiesOf = async (bench: Bench) =>
   (await bench.sql<{ fact: string }>("SELECT fact FROM usage.source_fact ORDER BY 1")).map((row) => row.fact);
 
 test("a day-granular server: days are right, hours not available, learned at the cost of a few requests", async () => {
@@ -67,7 +67,7 @@ test("a day-granular server: days are right, hours not available, learned at the
   });
   const { run } = await bench.sync();
   expect(run.failures).toEqual([]);
-  expect(await factsOf(bench)).toEqual(["no_hour"]);
+  expect(await capabilitiesOf(bench)).toEqual(["no_hour"]);
   const [{ wasted } = { wasted: -1 }] = await bench.sql<{ wasted: number }>(
     "SELECT count(*) AS wasted FROM usage.fetch WHERE stride = 'hour'",
   );
@@ -109,7 +109,7 @@ test("one probe a day asks for hours again, and they come back with the server",
   expect(await asked()).toBe(first + 1);
   await bench.passTime();
   await bench.sync();
-  expect(await factsOf(bench)).toEqual([]);
+  expect(await capabilitiesOf(bench)).toEqual([]);
   await bench.sync();
   expect(
     differences(await inStore(bench), together(days(bench), hours(bench, bench.today - DAY_MS))),
@@ -120,7 +120,7 @@ test("a server that refuses the future: hours up to now, whole days, today not y
   const bench = await setup({ workspaces: [0, 1], standin: { refuseFuture: true } });
   const { run } = await bench.sync();
   expect(run.failures).toEqual([]);
-  expect(await factsOf(bench)).toEqual(["no_future_end"]);
+  expect(await capabilitiesOf(bench)).toEqual(["no_future_end"]);
   const lastHour = Math.floor(bench.now / HOUR_MS) * HOUR_MS;
   expect(
     differences(
@@ -147,7 +147,7 @@ test("a server without listing that refuses the future can be read", async () =>
   const { run } = await bench.sync();
   expect(run.failures).toEqual([]);
   expect(run.counts.reduce((sum, { rows }) => sum + rows.unverified, 0)).toBe(0);
-  expect(await factsOf(bench)).toEqual(["no_future_end", "no_listing"]);
+  expect(await capabilitiesOf(bench)).toEqual(["no_future_end", "no_listing"]);
   await expectDailyViews(bench, bench.today);
 });
 
@@ -245,7 +245,7 @@ test("a range that a person asks for ends with the day or hour under way", async
   const now = bench.today + 5.5 * HOUR_MS;
   expect(clipToFuture(source, range, "day", now)).toEqual({ start: range.start, end: bench.today + DAY_MS });
   expect(clipToFuture(source, range, "hour", now)?.end).toBe(bench.today + 6 * HOUR_MS);
-  source.facts.add("no_future_end");
+  source.capabilities.add("no_future_end");
   expect(clipToFuture(source, range, "day", now)?.end).toBe(bench.today);
   expect(clipToFuture(source, range, "hour", now)?.end).toBe(bench.today + 5 * HOUR_MS);
   const ahead = { start: bench.today + DAY_MS, end: range.end };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
 import { planSource, routineDemand } from "../../../../src/pipeline/sync/plan.ts";
-import { planRound } from "../../../../src/pipeline/sync/sync.ts";
+import { planSync } from "../../../../src/pipeline/sync/sync.ts";
 import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
@@ -17,7 +17,7 @@ async function missing({ sql }: Bench): Promise<number> {
 /** A round as the service makes it, its slices done in this process. */
 async function round(bench: Bench) {
   const source = await bench.open();
-  const { askedAgain } = await planRound(source);
+  const { askedAgain } = await planSync(source);
   await bench.sql("DELETE FROM usage.slice");
   const wanted = routineDemand(source, await storeNow(source.store.db));
   const slices = await planSource(source, { wanted, reprocess: "missing" });

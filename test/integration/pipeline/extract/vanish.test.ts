@@ -88,11 +88,11 @@ test("evidence that was being renewed already is not taken for newer", async () 
   const listings = () =>
     standin.requests.recent.filter(({ url }) => url.startsWith("/api/v1/workspaces")).length;
   const before = listings();
-  const first = source.evidence.renew();
+  const first = source.access.renew();
   // As of two slices that found their windows emptied while the listing of a third was on its way.
-  await Promise.all([first, source.evidence.renew(), source.evidence.renew()]);
+  await Promise.all([first, source.access.renew(), source.access.renew()]);
   expect(listings() - before).toBe(2);
-  await source.evidence.renew();
+  await source.access.renew();
   expect(listings() - before).toBe(3);
 });
 
@@ -106,7 +106,7 @@ test("a first empty answer that the second one takes back retires nothing", asyn
   });
   // Empty for one answer of each grouping only: the client hears of the second one through the renewed evidence.
   for (const project of projects) project.dropped = true;
-  const renew = source.evidence.renew;
+  const renew = source.access.renew;
   const { planSource } = await import("../../../../src/pipeline/sync/plan.ts");
   const { runInline } = await import("../../../../src/pipeline/extract/run-inline.ts");
   const slices = await planSource(source, {
@@ -116,8 +116,8 @@ test("a first empty answer that the second one takes back retires nothing", asyn
   const run = await runInline(
     {
       ...source,
-      evidence: {
-        ...source.evidence,
+      access: {
+        ...source.access,
         renew: async () => {
           await renew();
           for (const project of projects) project.dropped = false;

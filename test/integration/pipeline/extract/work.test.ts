@@ -1,9 +1,14 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { extractSlice } from "../../../../src/pipeline/extract/extract.ts";
-import { workTicket } from "../../../../src/pipeline/extract/work-slice.ts";
+import { workMessage } from "../../../../src/pipeline/extract/work-slice.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
-import { claimSlice, enterSlices, feedSlices, releaseSlices } from "../../../../src/store/work/slices.ts";
+import {
+  claimSlice,
+  enterSlices,
+  releaseSlices,
+  takeSlicesToQueue,
+} from "../../../../src/store/work/slices.ts";
 import { setup } from "../../../support/source.ts";
 
 /** What becomes of a slice whose worker ended between its load and saying so. */
@@ -21,7 +26,7 @@ async function setupSlice(range: { from: number; to: number } = { from: 0, to: 2
   if (planned === undefined) throw new Error("no slice");
   await enterSlices(store.db, { sourceId, slices: [planned] });
   const feed = async () => {
-    const [ticket] = await store.transaction(({ db }) => feedSlices(db, { sourceId, most: 1 }));
+    const [ticket] = await store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most: 1 }));
     if (ticket === undefined) throw new Error("nothing to feed");
     return ticket;
   };
@@ -37,7 +42,7 @@ async function setupSlice(range: { from: number; to: number } = { from: 0, to: 2
       await work();
       await releaseSlices(store.db, [ticket.sliceId]);
     },
-    work: async () => workTicket(source, { ...(await feed()), isLastAttempt: false }),
+    work: async () => workMessage(source, { ...(await feed()), isLastAttempt: false }),
     slices: () => bench.sql("SELECT state FROM usage.slice"),
     loads: async () => (await bench.sql("SELECT FROM usage.fetch WHERE outcome = 'loaded'")).length,
   };

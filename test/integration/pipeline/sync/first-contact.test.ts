@@ -148,7 +148,7 @@ describe("passing faults", () => {
     const bench = await setup({ workspaces: [0], standin: { listing: false } });
     const source = await bench.open();
     bench.standin.faults.script({ fault: { kind: "status", status: 503 }, times: 2 });
-    await source.evidence.fresh();
+    await source.access.fresh();
     expect(bench.waits).toHaveLength(2);
   });
 

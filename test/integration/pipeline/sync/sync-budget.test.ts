@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { planRound } from "../../../../src/pipeline/sync/sync.ts";
-import { roundBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
-import { feedSlices } from "../../../../src/store/work/slices.ts";
+import { planSync } from "../../../../src/pipeline/sync/sync.ts";
+import { syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
+import { takeSlicesToQueue } from "../../../../src/store/work/slices.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /** What becomes of rounds that need more than the rate budget. */
@@ -15,7 +15,7 @@ describe("the need of a round", () => {
     const { planned } = await bench.sync();
     const source = await bench.open();
     const need = (rateLimit: number, syncEveryMs: number) =>
-      roundBudget(
+      syncBudget(
         {
           ...source,
           config: { ...source.config, rateLimit },
@@ -47,9 +47,9 @@ describe("the need of a round", () => {
   test("is warned of in the log of each round that lacks it", async () => {
     const bench = await setup({ days: 6 });
     const warnings = () => bench.logs.filter((line) => line.code === "rate_budget_short");
-    await planRound(await bench.open());
+    await planSync(await bench.open());
     expect(warnings()).toEqual([]);
-    await planRound(await bench.open({ config: { rateLimit: 1 }, settings: { syncEveryMs: 10_000 } }));
+    await planSync(await bench.open({ config: { rateLimit: 1 }, settings: { syncEveryMs: 10_000 } }));
     expect(warnings()).toMatchObject([
       { level: 40, allowed: 0, next: expect.stringContaining("USAGE_SYNC_EVERY") },
     ]);
@@ -58,7 +58,7 @@ describe("the need of a round", () => {
 
 /** Feeds so many, and forgets that they were fed, as if they had been done; their first instants. */
 async function feedAndEnd({ store, sql }: Bench, sourceId: number, most: number): Promise<number[]> {
-  const fed = await store.transaction(({ db }) => feedSlices(db, { sourceId, most }));
+  const fed = await store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most }));
   const ids = fed.map(({ sliceId }) => sliceId);
   const rows = await sql<{ at: Date }>(
     "DELETE FROM usage.slice WHERE slice_id = ANY ($1) RETURNING period_start AS at",
@@ -72,7 +72,7 @@ describe("a feed", () => {
     const bench = await setup({ days: 6 });
     const source = await bench.open();
     const { sourceId } = source;
-    await planRound(source);
+    await planSync(source);
     await bench.sql("DELETE FROM usage.slice");
     const enter = (daysAgo: number, scope: number) =>
       bench.sql(
@@ -98,7 +98,7 @@ describe("a feed", () => {
   test("keeps its order where nothing waits longer than the rest: newest first", async () => {
     const bench = await setup({ days: 20 });
     const source = await bench.open();
-    await planRound(source);
+    await planSync(source);
     await bench.sql("UPDATE usage.slice SET created_at = now(), group_by = 'project'");
     const all = await bench.sql<{ at: Date }>(
       "SELECT period_start AS at FROM usage.slice ORDER BY 1 DESC LIMIT 12",

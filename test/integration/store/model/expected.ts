@@ -112,12 +112,12 @@ function facts(
       const cell = { groupBy, workspaceId };
       for (const day of daysUntil(firstDay, now)) {
         const figure = dayFigure(model, cell, day);
-        daily.push(...factRows(model, cell, figure).map((row) => [dateOf(day), ...row]));
+        daily.push(...capabilityRows(model, cell, figure).map((row) => [dateOf(day), ...row]));
         rows["view usage_coverage_daily"]?.push([dateOf(day), workspaceId, groupBy, "day", emptyOr(figure)]);
         if (day >= hourlyUntil) continue;
         const hours = hoursOf(day).map((hour) => ({ hour, figure: hourFigure(model, cell, hour) }));
         for (const { hour, figure } of hours) {
-          hourly.push(...factRows(model, cell, figure).map((row) => [instant(hour), ...row]));
+          hourly.push(...capabilityRows(model, cell, figure).map((row) => [instant(hour), ...row]));
         }
         const status = worst(hours.map(({ figure }) => emptyOr(figure)));
         rows["view usage_coverage_daily"]?.push([dateOf(day), workspaceId, groupBy, "hour", status]);
@@ -137,7 +137,7 @@ function worst(all: readonly string[]): string {
 }
 
 /** A workspace has one row a day or hour; another dimension one a value, or one without where nothing is loaded. */
-function factRows(model: Model, { groupBy, workspaceId }: Cell, figure: Figure): Value[][] {
+function capabilityRows(model: Model, { groupBy, workspaceId }: Cell, figure: Figure): Value[][] {
   const { status, settled, traces, fetchedAt } = figure;
   const row = (dimension: Value[], n: number | undefined, state: string) => [
     ...[workspaceId, model.nameOf("workspace", workspaceId), ...dimension, n],

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { scopeStates } from "../../../../src/store/catalog/scopes.ts";
-import { forgetFact, learnFact } from "../../../../src/store/catalog/server-capabilities.ts";
+import { forgetCapability, learnCapability } from "../../../../src/store/catalog/server-capabilities.ts";
 import { takeListing } from "../../../../src/store/catalog/workspaces.ts";
 import { failScopes } from "../../../../src/store/load/failures.ts";
 import { beginFetch, drawStamp } from "../../../../src/store/load/fetch-ledger.ts";
@@ -108,8 +108,8 @@ export class History {
       case "fact": {
         const fact = `no_${command.stride}` as const;
         const { db } = this.#bundle.store;
-        if (command.known) await learnFact(db, { sourceId: this.sourceId, fact, evidence: "test" });
-        else await forgetFact(db, { sourceId: this.sourceId, fact });
+        if (command.known) await learnCapability(db, { sourceId: this.sourceId, fact, evidence: "test" });
+        else await forgetCapability(db, { sourceId: this.sourceId, fact });
         if (command.known) this.model.facts.add(fact);
         else this.model.facts.delete(fact);
       }
