@@ -2,7 +2,7 @@ import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { ensureScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../src/store/catalog/sources.ts";
-import { knowWorkspaces } from "../../src/store/catalog/workspaces.ts";
+import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import { createBackfill, steerBackfill } from "../../src/store/work/backfills.ts";
 import { setupMigrated, windowOf } from "../support/store.ts";
 
@@ -17,7 +17,7 @@ test("backfill_status counts the slices of each backfill, for usage_reader too",
     hourlyHours: 24,
     configurationDigest: "one",
   });
-  await knowWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
+  await registerWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
   await ensureScopes(store.db, { sourceId, groupings: ["workspace"], strides: ["day"] });
   const scopeIds = await scopesOf(store.db, {
     sourceId,

@@ -7,7 +7,7 @@ import { importPrices } from "../../src/pipeline/import-prices.ts";
 import { createMetrics } from "../../src/service/http/metrics.ts";
 import { ensureScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../src/store/catalog/sources.ts";
-import { knowWorkspaces } from "../../src/store/catalog/workspaces.ts";
+import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { beginFetch, drawStamp, finishFetch } from "../../src/store/load/fetch-ledger.ts";
@@ -88,7 +88,7 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     hourlyHours: 24,
     configurationDigest: "one",
   });
-  await knowWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
+  await registerWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
   await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
   const window = windowOf("day", "2026-03-01", "2026-03-04");
   for (const groupBy of GROUPINGS) {

@@ -4,7 +4,7 @@ import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { ensureScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../src/store/catalog/sources.ts";
 import { noteAccess } from "../../src/store/catalog/workspace-access.ts";
-import { knowWorkspaces } from "../../src/store/catalog/workspaces.ts";
+import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
@@ -21,7 +21,7 @@ async function fill(store: Store, slug: string): Promise<void> {
     hourlyHours: 24,
     configurationDigest: "one",
   });
-  await knowWorkspaces(store.db, { sourceId, workspaceIds: WORKSPACES });
+  await registerWorkspaces(store.db, { sourceId, workspaceIds: WORKSPACES });
   await noteAccess(store.db, { sourceId, asked: WORKSPACES, named: WORKSPACES, at: Date.now() });
   await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour", "week"] });
   for (const groupBy of GROUPINGS) {

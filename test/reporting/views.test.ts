@@ -5,7 +5,7 @@ import { ensureScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
 import { learnCapability } from "../../src/store/catalog/server-capabilities.ts";
 import { registerSource } from "../../src/store/catalog/sources.ts";
 import { noteAccess } from "../../src/store/catalog/workspace-access.ts";
-import { knowWorkspaces } from "../../src/store/catalog/workspaces.ts";
+import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
@@ -32,7 +32,7 @@ beforeEach(async () => {
     hourlyHours: 24,
     configurationDigest: "one",
   });
-  await knowWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE, OTHER] });
+  await registerWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE, OTHER] });
   await noteAccess(store.db, {
     sourceId,
     asked: [WORKSPACE, OTHER],
@@ -131,7 +131,7 @@ describe("zero, missing, failed, unverified, provisional and not available diffe
   );
 
   test("hours that the server does not have are not available, and not a gap", async () => {
-    await learnCapability(store.db, { sourceId, fact: "no_hour", evidence: "test" });
+    await learnCapability(store.db, { sourceId, capability: "no_hour", evidence: "test" });
     const rows = await query(
       `SELECT DISTINCT status FROM reporting.usage_coverage_daily WHERE stride = 'hour' AND group_by = 'workspace'`,
     );

@@ -4,7 +4,7 @@ import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { ensureScopes } from "../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../src/store/catalog/sources.ts";
 import { noteAccess } from "../../src/store/catalog/workspace-access.ts";
-import { knowWorkspaces } from "../../src/store/catalog/workspaces.ts";
+import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { setupMigrated } from "./store.ts";
 
@@ -32,7 +32,7 @@ export async function addSource(
     hourlyHours: 24,
     configurationDigest: "one",
   });
-  await knowWorkspaces(store.db, { sourceId, workspaceIds });
+  await registerWorkspaces(store.db, { sourceId, workspaceIds });
   await noteAccess(store.db, { sourceId, asked: workspaceIds, named: workspaceIds, at: Date.now() });
   await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
   return sourceId;

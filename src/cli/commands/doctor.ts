@@ -62,8 +62,8 @@ async function doctor(session: Session): Promise<number> {
             ? `a round needs ${needed} requests, and the rate budget lets ${allowed} through until the next`
             : `${problem.message} ${problem.next} [${problem.code}]`,
       });
-      for (const fact of await capabilitiesOf(source.store.db, source.sourceId)) {
-        findings.push({ ok: true, subject: slug, finding: describeCapability(fact) });
+      for (const capability of await capabilitiesOf(source.store.db, source.sourceId)) {
+        findings.push({ ok: true, subject: slug, finding: describeCapability(capability) });
       }
       const { settleAfterMs } = session.config;
       const finality = await finalityOf(source.store.db, { sourceId: source.sourceId, settleAfterMs });
@@ -92,8 +92,9 @@ const FACTS: Readonly<Record<string, string>> = {
   no_future_end: "refuses an end in the future: today's figure comes from its hours",
 };
 
-function describeCapability({ fact, evidence, learnedAt }: LearnedCapability): string {
+function describeCapability({ capability, evidence, learnedAt }: LearnedCapability): string {
   const meaning =
-    FACTS[fact] ?? `never answers in ${fact.slice("no_".length)} buckets: that stride is not available`;
+    FACTS[capability] ??
+    `never answers in ${capability.slice("no_".length)} buckets: that stride is not available`;
   return `learned on ${learnedAt.toISOString().slice(0, 10)}: ${meaning} (${evidence})`;
 }

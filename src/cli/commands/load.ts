@@ -7,7 +7,7 @@ import { type RunResult, runInline } from "../../pipeline/extract/run-inline.ts"
 import type { OpenSource } from "../../pipeline/source/source.ts";
 import { type PlanRequest, planSource, routineDemand } from "../../pipeline/sync/plan.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { askAgainAfterOutage } from "../../store/load/outage.ts";
+import { retryAfterOutage } from "../../store/load/outage.ts";
 import { instant, table } from "../report/output.ts";
 import { describeRun, exitOfRun } from "../report/run-report.ts";
 import { EXIT } from "../session/exit.ts";
@@ -64,7 +64,7 @@ async function plan(session: Session, options: RangeOptions & SelectionOptions):
 async function sync(session: Session, options: { inline?: boolean }): Promise<number> {
   if (options.inline !== true) return askForSync(session);
   return runAll(session, async (source, now) => {
-    await askAgainAfterOutage(source.store.db, source.sourceId);
+    await retryAfterOutage(source.store.db, source.sourceId);
     return { wanted: routineDemand(source, now), reprocess: "missing" };
   });
 }

@@ -3,7 +3,7 @@ import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../../domain/time/str
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { type ReconcileResult, reconcile } from "../../pipeline/reconcile/reconcile.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { instant, table } from "../report/output.ts";
+import { instant, table, withExternalId } from "../report/output.ts";
 import { describeRun, exitOfRun } from "../report/run-report.ts";
 import { EXIT } from "../session/exit.ts";
 import { groupingsOf, type RangeOptions, rangeOf, withGrouping, withRange } from "../session/options.ts";
@@ -35,7 +35,7 @@ async function run(session: Session, options: ReconcileOptions): Promise<number>
       { range, stride: options.stride, groupings: groupingsOf(options), repair: options.repair ?? false },
       progress.update,
     ).finally(progress.stop);
-    results[source.config.slug] = result;
+    results[source.config.slug] = { ...result, differences: withExternalId(result.differences) };
     return exitOfReconcile(result);
   });
   output.data(results, () => Object.values(results).map(describeReconcile).join("\n"));
@@ -92,7 +92,7 @@ export function describeReconcile(result: ReconcileResult): string {
           d.groupBy,
           instant(d.bucketStart),
           d.workspaceId,
-          d.externalId || "(none)",
+          d.dimensionId || "(none)",
           d.storedTraces,
           d.exportTraces,
           d.exportSays,

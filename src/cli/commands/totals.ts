@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { REACHES, type Reach } from "../../domain/planning/control.ts";
 import { checkTotals, type TotalsResult } from "../../pipeline/totals/check-totals.ts";
-import { instant, table } from "../report/output.ts";
+import { instant, table, withExternalId } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
@@ -25,7 +25,7 @@ async function run(session: Session, { reach }: { reach: Reach }): Promise<numbe
   const exit = await session.eachSource(async (source) => {
     const progress = output.progress("totals");
     const result = await checkTotals(source, reach, progress.update).finally(progress.stop);
-    results[source.config.slug] = result;
+    results[source.config.slug] = { ...result, findings: withExternalId(result.findings) };
     if (result.failures > 0) return EXIT.partlyFailed;
     return result.differences > 0 ? EXIT.mismatch : EXIT.done;
   });
@@ -56,7 +56,7 @@ function describeTotals(result: TotalsResult): string {
             instant(f.start),
             instant(f.end),
             f.workspaceId,
-            f.kind === "grouping_total" ? "(all)" : f.externalId || "(none)",
+            f.kind === "grouping_total" ? "(all)" : f.dimensionId || "(none)",
             f.storedTraces,
             f.controlTraces,
           ]),

@@ -110,3 +110,10 @@ export function instant(epochMs: number): string {
   const text = new Date(epochMs).toISOString();
   return text.endsWith("T00:00:00.000Z") ? text.slice(0, 10) : `${text.slice(0, 16)}Z`;
 }
+
+/** Adds `externalId`, the former name of `dimensionId` in `--json`: scripts read it. */
+export function withExternalId<T extends { readonly dimensionId: string }>(
+  all: readonly T[],
+): (T & { externalId: string })[] {
+  return all.map((one) => ({ ...one, externalId: one.dimensionId }));
+}

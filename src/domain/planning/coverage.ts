@@ -3,7 +3,7 @@ import { DAY_MS, floorToGrid, STRIDE_MS } from "../time/stride.ts";
 import type { Interval, Window } from "../time/window.ts";
 
 /** A part of time that one fetch loaded for a scope. Fragments of a scope never overlap. */
-export interface Fragment extends Interval {
+export interface LoadedInterval extends Interval {
   readonly settled: boolean;
   readonly fetchNumber: number;
   /** Epoch milliseconds, by Postgres's clock. */
@@ -32,7 +32,7 @@ export function loadedIntervalsOf(
   window: Window,
   stamp: FetchStamp,
   { settleAfterMs, settledBefore }: { settleAfterMs: number; settledBefore: readonly Interval[] },
-): Fragment[] {
+): LoadedInterval[] {
   const cut = floorToGrid(settledUntil(stamp.fetchedAt, settleAfterMs), STRIDE_MS[window.stride]);
   const settled = intersect(union([{ start: window.start, end: cut }], settledBefore), [window]);
   const { fetchNumber, fetchedAt } = stamp;

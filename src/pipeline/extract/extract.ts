@@ -80,7 +80,7 @@ export async function extractSlice(
       // Every non-zero row would go: only a second answer, and newer evidence that the workspaces are readable, may do that.
       await source.access.renew();
       last = await fetchOnce(source, slice, count, {
-        emptied: first.load.emptied,
+        fullyDeleted: first.load.fullyDeleted,
         since: first.stamp.fetchedAt,
       });
     }
@@ -153,7 +153,7 @@ async function fetchOnce(
   source: OpenSource,
   slice: Slice,
   count: () => void,
-  confirms?: { emptied: readonly number[]; since: number },
+  confirms?: { fullyDeleted: readonly number[]; since: number },
 ): Promise<Answered> {
   return withRetries(source, async () => {
     await source.admit();
@@ -240,14 +240,14 @@ async function takeNextStep(
   return { outcome, requests, rows: NO_ROWS, followUps, code, message };
 }
 
-async function learn(source: OpenSource, fact: ServerCapability, evidence: string): Promise<void> {
-  source.capabilities.add(fact);
-  await learnCapability(source.store.db, { sourceId: source.sourceId, fact, evidence });
+async function learn(source: OpenSource, capability: ServerCapability, evidence: string): Promise<void> {
+  source.capabilities.add(capability);
+  await learnCapability(source.store.db, { sourceId: source.sourceId, capability, evidence });
 }
 
-async function forget(source: OpenSource, fact: ServerCapability): Promise<void> {
-  if (source.capabilities.delete(fact))
-    await forgetCapability(source.store.db, { sourceId: source.sourceId, fact });
+async function forget(source: OpenSource, capability: ServerCapability): Promise<void> {
+  if (source.capabilities.delete(capability))
+    await forgetCapability(source.store.db, { sourceId: source.sourceId, capability });
 }
 
 /** What `USAGE_USER_EMAIL` lets in: before anything is stored, so that nothing has to be removed. */

@@ -19,9 +19,9 @@ import {
 } from "../../store/catalog/sources.ts";
 import { ACCESS_PROVEN_FOR_MS, noteAccess } from "../../store/catalog/workspace-access.ts";
 import {
-  knowWorkspaces,
+  applyListing,
+  registerWorkspaces,
   type StoredWorkspace,
-  takeListing,
   workspacesOf,
 } from "../../store/catalog/workspaces.ts";
 import type { Store } from "../../store/db/database.ts";
@@ -96,8 +96,8 @@ export async function openSource(deps: SourceDeps): Promise<OpenSource> {
     sourceId,
     dataStart: Date.parse(`${config.dataStart}T00:00:00Z`),
     workspaces,
-    capabilities: new Set(capabilities.map((fact) => fact.fact)),
-    strideRetries: new Set(capabilities.filter((fact) => fact.retryDue).map((fact) => fact.fact)),
+    capabilities: new Set(capabilities.map((one) => one.capability)),
+    strideRetries: new Set(capabilities.filter((one) => one.retryDue).map((one) => one.capability)),
   };
   return { ...open, access: accessOf(open) };
 }
@@ -154,15 +154,15 @@ async function makeContact(deps: SourceDeps, sourceId: number): Promise<void> {
       workspaceIds: config.workspaceIds.length > 0 ? config.workspaceIds : (listing?.ids ?? []),
     });
   }
-  await knowWorkspaces(store.db, { sourceId, workspaceIds: config.workspaceIds });
+  await registerWorkspaces(store.db, { sourceId, workspaceIds: config.workspaceIds });
   if (listing !== undefined) {
     await takeIn(deps, sourceId, listing);
-    await forgetCapability(store.db, { sourceId, fact: "no_listing" });
+    await forgetCapability(store.db, { sourceId, capability: "no_listing" });
     return;
   }
   await learnCapability(store.db, {
     sourceId,
-    fact: "no_listing",
+    capability: "no_listing",
     evidence: "GET /api/v1/workspaces is not found",
   });
   if ((await workspacesOf(store.db, sourceId)).length > 0) return;
@@ -211,7 +211,7 @@ async function takeIn(deps: SourceDeps, sourceId: number, listing: Listing): Pro
   // Of those that are not configured, the ones that once were: left out, they would seem to be gone.
   const known = (await workspacesOf(store.db, sourceId)).map((w) => w.workspaceId);
   const wanted = new Set([...config.workspaceIds, ...known]);
-  const { unlisted } = await takeListing(store, {
+  const { unlisted } = await applyListing(store, {
     sourceId,
     workspaces: listing.workspaces.filter(
       (w) => config.workspaceIds.length === 0 || wanted.has(w.workspaceId),

@@ -72,7 +72,7 @@ export async function knownSyncBudget(
   );
   const dataStart = Date.parse(`${config.dataStart}T00:00:00Z`);
   const learned = {
-    capabilities: new Set(capabilities.map(({ fact }) => fact)),
+    capabilities: new Set(capabilities.map(({ capability }) => capability)),
     strideRetries: new Set<never>(),
   };
   return syncBudget({ config, settings, dataStart, workspaces, ...learned }, await storeNow(db));

@@ -1,6 +1,6 @@
 import type { Slice } from "../../domain/planning/slice.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { askAgainAfterOutage } from "../../store/load/outage.ts";
+import { retryAfterOutage } from "../../store/load/outage.ts";
 import { enterSlices, slicesInFlight } from "../../store/work/slices.ts";
 import type { OpenSource } from "../source/source.ts";
 import { type PlanRequest, planSource, routineDemand } from "./plan.ts";
@@ -22,7 +22,7 @@ interface RoutineResult extends SyncResult {
  * answered at its contact, so what failed in an outage need not wait any longer.
  */
 export async function planSync(source: OpenSource): Promise<RoutineResult> {
-  const askedAgain = await askAgainAfterOutage(source.store.db, source.sourceId);
+  const askedAgain = await retryAfterOutage(source.store.db, source.sourceId);
   const now = await storeNow(source.store.db);
   const { needed, allowed, problem } = syncBudget(source, now);
   if (problem !== undefined) source.log.warn({ ...problem, needed, allowed }, "rate budget");

@@ -86,7 +86,7 @@ class PartSearch {
     const found = days.map((day, i) => ({
       ...DISAGREES,
       scopeId: this.#state.scopeId,
-      externalId: day.externalId,
+      dimensionId: day.dimensionId,
       start: day.start,
       end: day.start + DAY_MS,
       storedTraces: stored[i] ?? null,
@@ -101,14 +101,14 @@ class PartSearch {
     to: number,
     before: Errors,
     upTo: Errors,
-  ): Promise<{ externalId: string; start: number; error: number }[] | undefined> {
+  ): Promise<{ dimensionId: string; start: number; error: number }[] | undefined> {
     const differing = [...this.#total.keys()].filter((id) => (before.get(id) ?? 0) !== (upTo.get(id) ?? 0));
     if (differing.length === 0) return [];
     if (to - from === DAY_MS) {
-      return differing.map((externalId) => ({
-        externalId,
+      return differing.map((dimensionId) => ({
+        dimensionId,
         start: from,
-        error: (upTo.get(externalId) ?? 0) - (before.get(externalId) ?? 0),
+        error: (upTo.get(dimensionId) ?? 0) - (before.get(dimensionId) ?? 0),
       }));
     }
     const middle = from + floorToGrid((to - from) / 2, DAY_MS);
@@ -152,7 +152,7 @@ class PartSearch {
 
 function errorsOf(differences: readonly TotalDifference[]): Errors {
   return new Map(
-    differences.map((one) => [one.externalId, (one.controlTraces ?? 0) - (one.storedTraces ?? 0)]),
+    differences.map((one) => [one.dimensionId, (one.controlTraces ?? 0) - (one.storedTraces ?? 0)]),
   );
 }
 

@@ -138,8 +138,8 @@ async function holdAll(
     const { stamp, answer, parts, totals } = await fetchTotals(source, request);
     const { scopeIds, window } = request;
     await source.store.statement((db) => noteNamedAccess(db, { answer, scopeIds, stamp }));
-    const { readable } = await splitByAccess(source.store.db, { answer, scopeIds, stamp });
-    const compared = await compareTotals(source.store, { scopeIds: readable, parts, totals, stamp });
+    const { proven } = await splitByAccess(source.store.db, { answer, scopeIds, stamp });
+    const compared = await compareTotals(source.store, { scopeIds: proven, parts, totals, stamp });
     held.push(...compared.compared.map((scopeId) => ({ scopeId, period: window })));
     differences.push(...compared.differences);
   };
@@ -153,7 +153,8 @@ const errorOf = (one: Pick<TotalDifference, "storedTraces" | "controlTraces">) =
 
 /** Windows may overlap, and then each finds the same error: it is shown once, and as exactly as it was found. */
 function eachOnce(findings: readonly Finding[]): Finding[] {
-  const keyOf = ({ scopeId, externalId, start, end }: Finding) => `${scopeId} ${externalId} ${start} ${end}`;
+  const keyOf = ({ scopeId, dimensionId, start, end }: Finding) =>
+    `${scopeId} ${dimensionId} ${start} ${end}`;
   const distinct = [...new Map(findings.map((one) => [keyOf(one), one])).values()];
   return distinct.filter((one) => {
     const others = distinct.filter((other) => other !== one);
@@ -167,7 +168,7 @@ function knownPartsOf(known: readonly Finding[], difference: TotalDifference): F
     (one) =>
       one.kind === "stride_total" &&
       one.scopeId === difference.scopeId &&
-      one.externalId === difference.externalId &&
+      one.dimensionId === difference.dimensionId &&
       one.start >= difference.start &&
       one.end <= difference.end,
   );

@@ -91,7 +91,7 @@ function totalsOf(
     const key = answer.keys[seriesId];
     if (key === undefined) continue;
     const part = tiles ? (bucketHour * HOUR_MS - window.start) / size : 0;
-    totals.push({ scopeId: scopeIds[key.workspace] as number, part, externalId: key.dimensionId, traces });
+    totals.push({ scopeId: scopeIds[key.workspace] as number, part, dimensionId: key.dimensionId, traces });
   }
   return { parts, totals };
 }

@@ -7,11 +7,11 @@ import type { Database, Store } from "../db/database.ts";
 /** Entity ids in the order of the external ids; undefined where there is none. */
 export async function entityIds(
   db: Database,
-  wanted: { sourceId: number; dimension: GroupBy; externalIds: readonly string[] },
+  wanted: { sourceId: number; dimension: GroupBy; dimensionIds: readonly string[] },
 ): Promise<(number | undefined)[]> {
   const { rows } = await sql<{ entity_id: number | null }>`
     select e.entity_id
-    from unnest(${[...wanted.externalIds]}::text[]) with ordinality k (id, n)
+    from unnest(${[...wanted.dimensionIds]}::text[]) with ordinality k (id, n)
     left join usage.entity e
       on e.source_id = ${wanted.sourceId} and e.dimension = ${wanted.dimension} and e.external_id = k.id
     order by k.n

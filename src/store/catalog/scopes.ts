@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Fragment } from "../../domain/planning/coverage.ts";
+import type { LoadedInterval } from "../../domain/planning/coverage.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
@@ -15,7 +15,7 @@ interface Scope {
 
 /** What is known of a scope's time: loaded fragments, and parts that failed with when to ask again. */
 export interface ScopeState extends Scope {
-  readonly coverage: Fragment[];
+  readonly coverage: LoadedInterval[];
   readonly failures: (Interval & { readonly due: boolean })[];
 }
 
@@ -106,7 +106,7 @@ export async function scopeStates(
 async function loadedIntervalsOfScopes(
   db: Database,
   scopeIds: readonly number[],
-): Promise<(Fragment & { scopeId: number })[]> {
+): Promise<(LoadedInterval & { scopeId: number })[]> {
   const rows = await db
     .selectFrom("coverage")
     .selectAll()

@@ -6,7 +6,7 @@ import type { Database } from "../db/database.ts";
 export type ServerCapability = "no_listing" | "no_future_end" | `no_${Stride}`;
 
 export interface LearnedCapability {
-  readonly fact: ServerCapability;
+  readonly capability: ServerCapability;
   readonly evidence: string;
   readonly learnedAt: Date;
   /** Whether the daily probe is due. */
@@ -16,17 +16,17 @@ export interface LearnedCapability {
 /** Keeps a fact, or renews its evidence; a stride is probed again a day later. */
 export async function learnCapability(
   db: Database,
-  learned: { sourceId: number; fact: ServerCapability; evidence: string },
+  learned: { sourceId: number; capability: ServerCapability; evidence: string },
 ): Promise<void> {
   const probeAfter =
-    learned.fact === "no_listing" || learned.fact === "no_future_end"
+    learned.capability === "no_listing" || learned.capability === "no_future_end"
       ? null
       : sql<Date>`now() + interval '1 day'`;
   await db
     .insertInto("source_fact")
     .values({
       source_id: learned.sourceId,
-      fact: learned.fact,
+      fact: learned.capability,
       evidence: learned.evidence,
       probe_after: probeAfter,
     })
@@ -40,12 +40,12 @@ export async function learnCapability(
 
 export async function forgetCapability(
   db: Database,
-  forgotten: { sourceId: number; fact: ServerCapability },
+  forgotten: { sourceId: number; capability: ServerCapability },
 ): Promise<void> {
   await db
     .deleteFrom("source_fact")
     .where("source_id", "=", forgotten.sourceId)
-    .where("fact", "=", forgotten.fact)
+    .where("fact", "=", forgotten.capability)
     .execute();
 }
 
@@ -57,7 +57,7 @@ export async function capabilitiesOf(db: Database, sourceId: number): Promise<Le
     .orderBy("fact")
     .execute();
   return rows.map((row) => ({
-    fact: row.fact as ServerCapability,
+    capability: row.fact as ServerCapability,
     evidence: row.evidence,
     learnedAt: row.learned_at,
     retryDue: row.due,

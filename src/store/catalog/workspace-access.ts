@@ -77,7 +77,7 @@ export async function splitByAccess(
     stamp: FetchStamp;
     since?: number | undefined;
   },
-): Promise<{ readable: number[]; unverified: number[] }> {
+): Promise<{ proven: number[]; unverified: number[] }> {
   const { answer, scopeIds, stamp } = asked;
   const since = new Date(asked.since ?? stamp.fetchedAt - ACCESS_PROVEN_FOR_MS);
   const { rows } = await sql<{ scope_id: number }>`
@@ -87,7 +87,7 @@ export async function splitByAccess(
   const named = [...answer.named()].map((index) => scopeIds[index] as number);
   const proved = new Set([...named, ...rows.map((row) => row.scope_id)]);
   return {
-    readable: scopeIds.filter((id) => proved.has(id)),
+    proven: scopeIds.filter((id) => proved.has(id)),
     unverified: scopeIds.filter((id) => !proved.has(id)),
   };
 }

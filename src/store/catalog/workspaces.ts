@@ -18,7 +18,7 @@ interface ListedWorkspace {
 }
 
 /** Enters workspaces that are configured, without any evidence that the key reads them. Returns all that are known. */
-export async function knowWorkspaces(
+export async function registerWorkspaces(
   db: Database,
   known: { sourceId: number; workspaceIds: readonly string[] },
 ): Promise<StoredWorkspace[]> {
@@ -31,7 +31,7 @@ export async function knowWorkspaces(
  * it does not name is readable no longer; returned are those gone without being deleted (rule 11: an alarm, the known
  * set only grows).
  */
-export async function takeListing(
+export async function applyListing(
   store: Store,
   listing: { sourceId: number; workspaces: readonly ListedWorkspace[]; stamp: FetchStamp },
 ): Promise<{ unlisted: string[] }> {
@@ -40,7 +40,7 @@ export async function takeListing(
   await store.transaction(async ({ db }) => {
     await enter(db, sourceId, ids);
     // A listing names the present: its names count for the hour under way.
-    const entities = await entityIds(db, { sourceId, dimension: "workspace", externalIds: ids });
+    const entities = await entityIds(db, { sourceId, dimension: "workspace", dimensionIds: ids });
     const hour = floorToGrid(stamp.fetchedAt, HOUR_MS);
     await learnNames(
       db,

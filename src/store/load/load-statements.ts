@@ -55,7 +55,7 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
       SELECT series_id, bucket_start, r.scope_id, r.traces, n.traces
       FROM ${stage} n FULL JOIN (${stored}) r USING (series_id, bucket_start)
       WHERE n.traces IS DISTINCT FROM r.traces`,
-    // A scope is emptied when it had non-zero rows in the window and all of them are retired.
+    // A scope is fully deleted when it had non-zero rows in the window and all of them are retired.
     countChanges: `
       WITH retired AS (
         SELECT DISTINCT scope_id FROM ${change} WHERE new_traces IS NULL AND old_traces > 0
@@ -73,7 +73,7 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
                  )
                )
                ORDER BY scope_id
-             ) AS emptied
+             ) AS "fullyDeleted"
       FROM ${change}`,
     // Before coverage is replaced: it is the old coverage that says what was settled.
     keepRestatements: `

@@ -1,5 +1,10 @@
 import { sql } from "kysely";
-import { cutOut, type FetchStamp, type Fragment, loadedIntervalsOf } from "../../domain/planning/coverage.ts";
+import {
+  cutOut,
+  type FetchStamp,
+  type LoadedInterval,
+  loadedIntervalsOf,
+} from "../../domain/planning/coverage.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
@@ -24,8 +29,8 @@ export interface WholeAnswer {
   /** Proved whole by the client, without a flaw. */
   readonly answer: AnswerCollector;
   readonly settleAfterMs: number;
-  /** Set on a second fetch: what the first one found emptied, and when (rule 3). */
-  readonly confirms?: { readonly emptied: readonly number[]; readonly since: number } | undefined;
+  /** Set on a second fetch: what the first one would delete fully, and when (rule 3). */
+  readonly confirms?: { readonly fullyDeleted: readonly number[]; readonly since: number } | undefined;
 }
 
 /** Records inserted, updated, retired and unchanged by a load; `unverified` scopes were left as they are. */
@@ -38,7 +43,7 @@ export interface LoadResult {
   readonly restated: number;
   readonly unverified: readonly number[];
   /** Scopes that the answer would have left without any of their non-zero rows. */
-  readonly emptied: readonly number[];
+  readonly fullyDeleted: readonly number[];
 }
 
 const NOTHING = {
@@ -48,7 +53,7 @@ const NOTHING = {
   unchanged: 0,
   restated: 0,
   unverified: [],
-  emptied: [],
+  fullyDeleted: [],
 };
 
 /**
@@ -91,20 +96,20 @@ async function replaceWindow(
   if (overlapped.some((fragment) => fragment.fetchNumber >= stamp.fetchNumber)) {
     return { outcome: "discarded", ...NOTHING };
   }
-  const { readable, unverified } = await splitByAccess(db, {
+  const { proven, unverified } = await splitByAccess(db, {
     answer,
     scopeIds,
     stamp,
     since: whole.confirms?.since,
   });
   await noteUnverified(db, whole, unverified);
-  if (readable.length === 0) return { outcome: "unverified", ...NOTHING, unverified };
+  if (proven.length === 0) return { outcome: "unverified", ...NOTHING, unverified };
 
   const table = recordTable(window.stride);
   const { bucketType } = table;
   const rows = answer.rows(seriesOf);
   // Records exist only inside coverage: where there is none, there is nothing to compare with.
-  const isFresh = !overlapped.some((fragment) => readable.includes(fragment.scopeId));
+  const isFresh = !overlapped.some((fragment) => proven.includes(fragment.scopeId));
   let counts: typeof NOTHING = NOTHING;
   let late: readonly LateChange[] = [];
   if (isFresh) {
@@ -115,9 +120,9 @@ async function replaceWindow(
   } else {
     await client.query(table.createStage);
     const staged = await copyRows(client, { table: table.stage, bucketType, rows });
-    const changes = await findChanges(transaction, table, { window, scopeIds: readable });
-    if (changes.emptied.some((scopeId) => !whole.confirms?.emptied.includes(scopeId))) {
-      return { outcome: "unconfirmed", ...NOTHING, emptied: changes.emptied };
+    const changes = await findChanges(transaction, table, { window, scopeIds: proven });
+    if (changes.fullyDeleted.some((scopeId) => !whole.confirms?.fullyDeleted.includes(scopeId))) {
+      return { outcome: "unconfirmed", ...NOTHING, fullyDeleted: changes.fullyDeleted };
     }
     const { inserted, updated, retired } = changes;
     let restated = 0;
@@ -127,10 +132,10 @@ async function replaceWindow(
     }
     counts = { ...NOTHING, inserted, updated, retired, unchanged: staged - inserted - updated, restated };
   }
-  const hasSettled = await replaceCoverage(db, whole, { readable, overlapped });
-  await clearFailures(db, { scopeIds: readable, period: window, olderThan: stamp.fetchNumber });
+  const hasSettled = await replaceCoverage(db, whole, { proven, overlapped });
+  await clearFailures(db, { scopeIds: proven, period: window, olderThan: stamp.fetchNumber });
   if (hasSettled && window.stride === "day")
-    await noteSettlement(db, { scopeIds: readable, at: await instant.at() });
+    await noteSettlement(db, { scopeIds: proven, at: await instant.at() });
   // Last, since these few rows are shared by all loads of a source: they are locked for no longer than the commit.
   await countLateChanges(db, { sourceId, groupBy, stride: window.stride, observedAt: stamp.fetchedAt }, late);
   instant.check();
@@ -161,13 +166,13 @@ function loadInstant({ client }: Transaction) {
   };
 }
 
-type ScopeFragment = Fragment & { scopeId: number };
+type ScopeInterval = LoadedInterval & { scopeId: number };
 
 async function overlappedCoverage(
   db: Database,
   scopeIds: readonly number[],
   window: Window,
-): Promise<ScopeFragment[]> {
+): Promise<ScopeInterval[]> {
   const rows = await db
     .selectFrom("coverage")
     .selectAll()
@@ -202,14 +207,14 @@ async function findChanges(
   { client }: Transaction,
   table: RecordTable,
   within: { window: Window; scopeIds: readonly number[] },
-): Promise<{ inserted: number; updated: number; retired: number; emptied: number[] }> {
+): Promise<{ inserted: number; updated: number; retired: number; fullyDeleted: number[] }> {
   const values = [
     within.scopeIds,
     new Date(within.window.start).toISOString(),
     new Date(within.window.end).toISOString(),
   ];
   const staged = await client.query(table.stageChanges, values);
-  if (staged.rowCount === 0) return { inserted: 0, updated: 0, retired: 0, emptied: [] };
+  if (staged.rowCount === 0) return { inserted: 0, updated: 0, retired: 0, fullyDeleted: [] };
   return (await client.query(table.countChanges, values)).rows[0];
 }
 
@@ -234,9 +239,9 @@ async function applyChanges(
 async function replaceCoverage(
   db: Database,
   { window, stamp, settleAfterMs }: WholeAnswer,
-  { readable, overlapped }: { readable: readonly number[]; overlapped: readonly ScopeFragment[] },
+  { proven, overlapped }: { proven: readonly number[]; overlapped: readonly ScopeInterval[] },
 ): Promise<boolean> {
-  const replaced = overlapped.filter((fragment) => readable.includes(fragment.scopeId));
+  const replaced = overlapped.filter((fragment) => proven.includes(fragment.scopeId));
   if (replaced.length > 0) {
     await sql`
       delete from usage.coverage c
@@ -248,7 +253,7 @@ async function replaceCoverage(
   }
   const fragments = [
     ...cutOut(replaced, window),
-    ...readable.flatMap((scopeId) => {
+    ...proven.flatMap((scopeId) => {
       const settledBefore = replaced.filter((f) => f.scopeId === scopeId && f.settled);
       return loadedIntervalsOf(window, stamp, { settleAfterMs, settledBefore }).map((f) => ({
         ...f,

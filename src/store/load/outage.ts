@@ -17,7 +17,7 @@ const MOST = 1000;
  * anything has been answered since; until then one a round goes first and finds out, so that a platform that is still
  * down is not asked for everything.
  */
-export async function askAgainAfterOutage(db: Database, sourceId: number): Promise<number> {
+export async function retryAfterOutage(db: Database, sourceId: number): Promise<number> {
   const answered = sql`a.source_id = ${sourceId} and a.finished_at is not null
     and (a.outcome <> 'failed' or a.code <> all (${UNANSWERED}::text[]))`;
   const { numAffectedRows = 0n } = await sql`

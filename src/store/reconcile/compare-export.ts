@@ -47,8 +47,8 @@ export async function compareExport(store: Store, exported: ExportedWindow): Pro
     await lockScopes(db, scopeIds);
     const { isOutdated, isClean, settled } = await coverageOf(transaction, exported);
     if (isOutdated) return { outcome: "outdated", ...NOTHING, rows, traces, unverified: [], unsettled: [] };
-    const { readable, unverified } = await splitByAccess(db, { answer: stage, scopeIds, stamp });
-    const compared = readable.filter((id) => settled.has(id));
+    const { proven, unverified } = await splitByAccess(db, { answer: stage, scopeIds, stamp });
+    const compared = proven.filter((id) => settled.has(id));
     const within = { window, stamp, scopeIds: compared, whole };
     const { compared: keys, found } = await findDifferences(transaction, { ...within, stage });
     const kept = found === 0 && isClean ? NOTHING : await keepDifferences(transaction, within);
@@ -60,7 +60,7 @@ export async function compareExport(store: Store, exported: ExportedWindow): Pro
       rows,
       traces,
       unverified,
-      unsettled: readable.filter((id) => !settled.has(id)),
+      unsettled: proven.filter((id) => !settled.has(id)),
     };
   });
 }

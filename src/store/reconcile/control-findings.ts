@@ -27,7 +27,7 @@ export async function keepFindings(
   const { compared } = about;
   // Windows that reach back find the same thing twice.
   const found = [
-    ...new Map(all.map((one) => [`${one.scopeId} ${one.start} ${one.end} ${one.externalId}`, one])).values(),
+    ...new Map(all.map((one) => [`${one.scopeId} ${one.start} ${one.end} ${one.dimensionId}`, one])).values(),
   ];
   return store.transaction(async ({ db }) => {
     const { numAffectedRows } = await sql`
@@ -41,7 +41,7 @@ export async function keepFindings(
         and not exists (
           select from unnest(
             ${found.map((f) => f.scopeId)}::integer[], ${found.map((f) => new Date(f.start))}::timestamptz[],
-            ${found.map((f) => new Date(f.end))}::timestamptz[], ${found.map((f) => f.externalId)}::text[]
+            ${found.map((f) => new Date(f.end))}::timestamptz[], ${found.map((f) => f.dimensionId)}::text[]
           ) f (scope_id, period_start, period_end, external_id)
           where f.scope_id = d.scope_id and f.period_start = d.period_start and f.period_end = d.period_end
             and f.external_id = d.external_id
@@ -56,7 +56,7 @@ export async function keepFindings(
             kind: one.kind,
             period_start: new Date(one.start),
             period_end: new Date(one.end),
-            external_id: one.externalId,
+            external_id: one.dimensionId,
             stored_traces: one.storedTraces,
             control_traces: one.controlTraces,
             state: one.state,
@@ -92,7 +92,7 @@ export async function knownFindings(db: Database, sourceId: number): Promise<Fin
     kind: row.kind as FindingKind,
     state: row.state as Finding["state"],
     scopeId: row.scope_id,
-    externalId: row.external_id,
+    dimensionId: row.external_id,
     start: row.period_start.getTime(),
     end: row.period_end.getTime(),
     storedTraces: row.stored_traces,

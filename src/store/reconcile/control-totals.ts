@@ -9,14 +9,14 @@ export interface ControlTotal {
   readonly scopeId: number;
   /** Index into the parts. */
   readonly part: number;
-  readonly externalId: string;
+  readonly dimensionId: string;
   readonly traces: number;
 }
 
 /** A total that is not the sum of the stored days. Absent and 0 are the same. */
 export interface TotalDifference extends Interval {
   readonly scopeId: number;
-  readonly externalId: string;
+  readonly dimensionId: string;
   readonly storedTraces: number | null;
   readonly controlTraces: number | null;
 }
@@ -62,7 +62,7 @@ export async function compareTotals(
         select c.scope_id, c.part + 1 as part, c.external_id, sum(c.traces)::bigint as traces
         from unnest(
           ${totals.map((t) => t.scopeId)}::integer[], ${totals.map((t) => t.part)}::integer[],
-          ${totals.map((t) => t.externalId)}::text[], ${totals.map((t) => t.traces)}::bigint[]
+          ${totals.map((t) => t.dimensionId)}::text[], ${totals.map((t) => t.traces)}::bigint[]
         ) c (scope_id, part, external_id, traces)
         where c.scope_id = any (${compared}::integer[])
         group by 1, 2, 3
@@ -85,8 +85,8 @@ export async function compareTotals(
       passed: asked.scopeIds.filter((id) => !compared.includes(id)),
       differences: rows.map((row) => {
         const { start, end } = parts[row.part - 1] as Interval;
-        const { scope_id: scopeId, external_id: externalId, stored, control } = row;
-        return { scopeId, externalId, start, end, storedTraces: stored, controlTraces: control };
+        const { scope_id: scopeId, external_id: dimensionId, stored, control } = row;
+        return { scopeId, dimensionId, start, end, storedTraces: stored, controlTraces: control };
       }),
     };
   });
@@ -163,7 +163,7 @@ export async function compareGroupings(
         .map((row) => ({
           scopeId: row.scope_id,
           totalScopeId: row.total_scope_id,
-          externalId: "",
+          dimensionId: "",
           start: row.start.getTime(),
           end: row.end.getTime(),
           storedTraces: row.stored,
@@ -177,11 +177,11 @@ export async function compareGroupings(
 export async function storedOnDays(
   db: Database,
   scopeId: number,
-  days: readonly { externalId: string; start: number }[],
+  days: readonly { dimensionId: string; start: number }[],
 ): Promise<(number | null)[]> {
   const { rows } = await sql<{ traces: number | null }>`
     select r.traces
-    from unnest(${days.map((day) => day.externalId)}::text[], ${days.map((day) => new Date(day.start))}::timestamptz[])
+    from unnest(${days.map((day) => day.dimensionId)}::text[], ${days.map((day) => new Date(day.start))}::timestamptz[])
       with ordinality d (external_id, start, n)
     left join (
       select e.external_id, r.bucket_start, r.traces

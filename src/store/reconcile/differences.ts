@@ -20,7 +20,7 @@ export interface Difference {
   readonly stride: Stride;
   /** The platform's ids; the dimension's is empty for none. */
   readonly workspaceId: string;
-  readonly externalId: string;
+  readonly dimensionId: string;
   /** Epoch milliseconds. */
   readonly bucketStart: number;
   readonly kind: DifferenceKind;
@@ -159,7 +159,7 @@ export async function unresolvedDifferences(
   `.execute(db);
   const { rows: first } = await sql<Omit<Difference, "bucketStart"> & { bucket_start: Date }>`
     select d.scope_id as "scopeId", c.group_by as "groupBy", c.stride, w.external_id as "workspaceId",
-           d.external_id as "externalId", d.bucket_start, d.kind, d.state, d.stored_traces as "storedTraces",
+           d.external_id as "dimensionId", d.bucket_start, d.kind, d.state, d.stored_traces as "storedTraces",
            d.export_traces as "exportTraces", d.export_says as "exportSays"
     from (select * ${unresolved}) d
     join usage.scope c using (scope_id)

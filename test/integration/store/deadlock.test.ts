@@ -5,7 +5,7 @@ import { AnswerCollector } from "../../../src/domain/usage/answer.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
-import { takeListing } from "../../../src/store/catalog/workspaces.ts";
+import { applyListing } from "../../../src/store/catalog/workspaces.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { loadAnswer } from "../../../src/store/load/load.ts";
 import { intercepted } from "./model/statements.ts";
@@ -60,7 +60,7 @@ test("loads of full batches and listings never wait for each other in a circle",
         name: name(),
         isDeleted: false,
       }));
-      await takeListing(store, { sourceId, workspaces, stamp: await drawStamp(store.db) });
+      await applyListing(store, { sourceId, workspaces, stamp: await drawStamp(store.db) });
       const named = some(100);
       await noteAccess(store.db, { sourceId, asked: named, named, at: FIRST_DAY + round });
     }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { askAgainAfterOutage } from "../../../src/store/load/outage.ts";
+import { retryAfterOutage } from "../../../src/store/load/outage.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 
 /** Which failures are asked again before their time, by a ledger written out by hand. Minutes are of before now. */
@@ -61,9 +61,9 @@ describe("after an outage", () => {
       await fetched(60, "loaded");
       for (const workspace of WORKSPACES) await gaveUp(30, { code, workspace });
       await fetched(5, "loaded");
-      expect(await askAgainAfterOutage(bundle.store.db, sourceId)).toBe(3);
+      expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(3);
       expect(await due()).toHaveLength(3);
-      expect(await askAgainAfterOutage(bundle.store.db, sourceId)).toBe(0);
+      expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(0);
     },
   );
 
@@ -72,14 +72,14 @@ describe("after an outage", () => {
     async (outcome) => {
       for (const workspace of WORKSPACES) await gaveUp(30, { workspace });
       await fetched(5, outcome);
-      expect(await askAgainAfterOutage(bundle.store.db, sourceId)).toBe(3);
+      expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(3);
     },
   );
 
   test("a refusal of what was asked for is an answer as well", async () => {
     for (const workspace of WORKSPACES) await gaveUp(30, { workspace });
     await fetched(5, "failed", "request_refused");
-    expect(await askAgainAfterOutage(bundle.store.db, sourceId)).toBe(3);
+    expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(3);
   });
 });
 
@@ -87,7 +87,7 @@ test("while nothing is answered, the newest part alone goes to find out", async 
   for (const day of [0, 2, 1]) await gaveUp(30, { day });
   await fetched(5, "failed", "server_error");
   await fetched(4, "running");
-  expect(await askAgainAfterOutage(bundle.store.db, sourceId)).toBe(1);
+  expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(1);
   const { rows } = await bundle.reader.query(
     "SELECT period_start = (SELECT max(period_start) FROM usage.failure) AS newest FROM usage.failure WHERE retry_at <= now()",
   );
@@ -100,7 +100,7 @@ describe("keeps its time", () => {
     async (code) => {
       await gaveUp(30, { code });
       await fetched(5, "loaded");
-      expect(await askAgainAfterOutage(bundle.store.db, sourceId)).toBe(0);
+      expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(0);
     },
   );
 
@@ -114,12 +114,12 @@ describe("keeps its time", () => {
     await gaveUp(30);
     await fetched(minutesAgo, "loaded", undefined, 3);
     await fetched(5, "loaded", undefined, 3);
-    expect(await askAgainAfterOutage(bundle.store.db, sourceId)).toBe(released);
+    expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(released);
   });
 
   test("what failed at another source", async () => {
     await gaveUp(30);
     await fetched(5, "loaded");
-    expect(await askAgainAfterOutage(bundle.store.db, sourceId + 1)).toBe(0);
+    expect(await retryAfterOutage(bundle.store.db, sourceId + 1)).toBe(0);
   });
 });

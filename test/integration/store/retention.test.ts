@@ -5,7 +5,7 @@ import { pruneLedgers } from "../../../src/pipeline/prune.ts";
 import { ensureScopes } from "../../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../../src/store/catalog/sources.ts";
 import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
-import { knowWorkspaces } from "../../../src/store/catalog/workspaces.ts";
+import { registerWorkspaces } from "../../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../../src/store/db/database.ts";
 import { beginFetch } from "../../../src/store/load/fetch-ledger.ts";
 import { loadRows, setupMigrated, windowOf } from "../../support/store.ts";
@@ -28,7 +28,7 @@ beforeEach(async () => {
     hourlyHours: 24,
     configurationDigest: "one",
   });
-  await knowWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
+  await registerWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
   await noteAccess(store.db, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
   await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
 });

@@ -4,7 +4,7 @@ import { DAY_MS, floorToGrid } from "../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { ensureScopes } from "../../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../../src/store/catalog/sources.ts";
-import { knowWorkspaces } from "../../../src/store/catalog/workspaces.ts";
+import { registerWorkspaces } from "../../../src/store/catalog/workspaces.ts";
 import { openStore, type Store } from "../../../src/store/db/database.ts";
 import { migrate } from "../../../src/store/db/migrate.ts";
 import { createTestDatabase, ensureTemplate } from "../../support/database.ts";
@@ -66,7 +66,7 @@ export async function enterSource(
     hourlyHours: 8 * 24,
     configurationDigest: "one",
   });
-  await knowWorkspaces(store.db, { sourceId, workspaceIds: source.workspaceIds });
+  await registerWorkspaces(store.db, { sourceId, workspaceIds: source.workspaceIds });
   await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: LOADED_STRIDES });
   return sourceId;
 }

@@ -92,7 +92,7 @@ describe("figures that the platform gives two ways", () => {
       ["missing_in_export", "platform_disagrees"],
       ["missing_in_store", "platform_disagrees"],
     ]);
-    expect(left.find(({ kind }) => kind === "missing_in_store")).toMatchObject({ externalId: invented });
+    expect(left.find(({ kind }) => kind === "missing_in_store")).toMatchObject({ dimensionId: invented });
   });
 
   test("stay open while they move: neither side has said the same twice", async () => {
@@ -131,7 +131,7 @@ describe("names", () => {
     project.name = "Renamed, and with a comma";
     const found = await bench.reconcile(PROJECTS);
     expect(found.differences).toMatchObject([
-      { kind: "name_differs", state: "open", externalId: project.id, exportSays: project.name },
+      { kind: "name_differs", state: "open", dimensionId: project.id, exportSays: project.name },
     ]);
     const [one] = found.differences;
     expect(one?.storedTraces).toBe(one?.exportTraces);

@@ -76,7 +76,7 @@ describe.each(["window", "epoch"] as const)("on a server that aligns buckets to 
     expect(found).toMatchObject([
       {
         groupBy: "project",
-        externalId: cell.project.id,
+        dimensionId: cell.project.id,
         start: day,
         end: day + DAY_MS,
         state: "platform_disagrees",

@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { scopeStates } from "../../../../src/store/catalog/scopes.ts";
 import { forgetCapability, learnCapability } from "../../../../src/store/catalog/server-capabilities.ts";
-import { takeListing } from "../../../../src/store/catalog/workspaces.ts";
+import { applyListing } from "../../../../src/store/catalog/workspaces.ts";
 import { failScopes } from "../../../../src/store/load/failures.ts";
 import { beginFetch, drawStamp } from "../../../../src/store/load/fetch-ledger.ts";
 import { type LoadResult, loadAnswer } from "../../../../src/store/load/load.ts";
@@ -51,7 +51,7 @@ export class History {
   /** Questions that are answered, each until it is delivered for the last time. */
   readonly #inFlight: InFlight[] = [];
   /** Answers that a second fetch may confirm. */
-  readonly #unconfirmed: (InFlight & { readonly emptied: readonly string[] })[] = [];
+  readonly #unconfirmed: (InFlight & { readonly fullyDeleted: readonly string[] })[] = [];
 
   private constructor(bundle: StoreBundle, sourceId: number, scopeIds: ReadonlyMap<string, number>) {
     this.#bundle = bundle;
@@ -106,12 +106,13 @@ export class History {
         return this.list(workspaces, command.advance, command.late);
       }
       case "fact": {
-        const fact = `no_${command.stride}` as const;
+        const capability = `no_${command.stride}` as const;
         const { db } = this.#bundle.store;
-        if (command.known) await learnCapability(db, { sourceId: this.sourceId, fact, evidence: "test" });
-        else await forgetCapability(db, { sourceId: this.sourceId, fact });
-        if (command.known) this.model.facts.add(fact);
-        else this.model.facts.delete(fact);
+        if (command.known)
+          await learnCapability(db, { sourceId: this.sourceId, capability, evidence: "test" });
+        else await forgetCapability(db, { sourceId: this.sourceId, capability });
+        if (command.known) this.model.facts.add(capability);
+        else this.model.facts.delete(capability);
       }
     }
   }
@@ -171,7 +172,8 @@ export class History {
     if (result !== undefined && fault?.kind !== "lose") {
       expect(this.#withWorkspaces(answer, result)).toEqual(expected);
     }
-    if (expected.outcome === "unconfirmed") this.#unconfirmed.push({ ...item, emptied: expected.emptied });
+    if (expected.outcome === "unconfirmed")
+      this.#unconfirmed.push({ ...item, fullyDeleted: expected.fullyDeleted });
     if (expected.outcome === "loaded") await this.#expectConserved(answer, expected);
     return { result, trace, error };
   }
@@ -188,7 +190,7 @@ export class History {
       settleAfterMs: SETTLE_AFTER_MS,
       confirms: confirms && {
         since: confirms.since,
-        emptied: this.#scopesOf({ ...answer, workspaceIds: confirms.emptied }),
+        fullyDeleted: this.#scopesOf({ ...answer, workspaceIds: confirms.fullyDeleted }),
       },
     });
   }
@@ -208,7 +210,7 @@ export class History {
     this.#now += advance;
     const { fetchNumber } = await drawStamp(this.#bundle.store.db);
     const stamp = { fetchNumber, fetchedAt: this.#now - late };
-    await takeListing(this.#bundle.store, {
+    await applyListing(this.#bundle.store, {
       sourceId: this.sourceId,
       workspaces: workspaces.map(({ id, ...rest }) => ({ workspaceId: id, ...rest })),
       stamp,
@@ -251,7 +253,7 @@ export class History {
   async #confirm({ pick, listed, advance, rows }: Command & { do: "confirm" }): Promise<void> {
     const [item] = this.#unconfirmed.splice(pick % Math.max(this.#unconfirmed.length, 1), 1);
     if (item === undefined) return;
-    const { question, emptied, answer: first } = item;
+    const { question, fullyDeleted, answer: first } = item;
     if (listed > 0) {
       await this.list(
         workspacesOf({ workspaces: listed }).map((id) => ({ id, name: null, isDeleted: false })),
@@ -259,7 +261,7 @@ export class History {
       );
     }
     const second = await this.ask(question, rows === "same" ? [] : rows, advance, {
-      emptied,
+      fullyDeleted,
       since: first.fetchedAt,
     });
     const answer = rows === "same" ? { ...second, records: first.records } : second;
@@ -278,7 +280,7 @@ export class History {
     const scopeIds = this.#scopesOf(answer);
     const named = (ids: readonly number[]) =>
       ids.map((id) => answer.workspaceIds[scopeIds.indexOf(id)] as string).sort();
-    return { ...result, unverified: named(result.unverified), emptied: named(result.emptied) };
+    return { ...result, unverified: named(result.unverified), fullyDeleted: named(result.fullyDeleted) };
   }
 
   /** Rule 6, without the model: the sum that the view shows for the slice is the sum that was received. */

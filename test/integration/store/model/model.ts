@@ -24,7 +24,7 @@ export interface ModelAnswer {
   readonly records: readonly ModelRecord[];
   readonly fetchNumber: number;
   readonly fetchedAt: number;
-  readonly confirms?: { readonly emptied: readonly string[]; readonly since: number } | undefined;
+  readonly confirms?: { readonly fullyDeleted: readonly string[]; readonly since: number } | undefined;
 }
 
 interface Bucket {
@@ -83,11 +83,19 @@ export interface ModelResult {
   readonly unchanged: number;
   readonly restated: number;
   readonly unverified: readonly string[];
-  readonly emptied: readonly string[];
+  readonly fullyDeleted: readonly string[];
 }
 
 const TEN_MINUTES = 600_000;
-const NONE = { inserted: 0, updated: 0, retired: 0, unchanged: 0, restated: 0, unverified: [], emptied: [] };
+const NONE = {
+  inserted: 0,
+  updated: 0,
+  retired: 0,
+  unchanged: 0,
+  restated: 0,
+  unverified: [],
+  fullyDeleted: [],
+};
 
 export class Model {
   readonly scopes = new Map<string, ModelScope>();
@@ -147,13 +155,13 @@ export class Model {
     const isNamed = (id: string) => answer.records.some((record) => record.workspaceId === id);
     const since = confirms?.since ?? fetchedAt - TEN_MINUTES;
     const isReadable = (id: string) => isNamed(id) || (this.#workspace(id).readableAt ?? -1) >= since;
-    const readable = scopes.filter((scope) => isReadable(scope.workspaceId));
-    const unread = scopes.filter((scope) => !readable.includes(scope));
+    const proven = scopes.filter((scope) => isReadable(scope.workspaceId));
+    const unread = scopes.filter((scope) => !proven.includes(scope));
     for (const scope of unread) this.#fail(scope, { ...answer, state: "unverified" });
     const unverified = unread.map((scope) => scope.workspaceId);
-    if (readable.length === 0) return { outcome: "unverified", ...NONE, unverified };
+    if (proven.length === 0) return { outcome: "unverified", ...NONE, unverified };
 
-    const emptied = readable
+    const fullyDeleted = proven
       .filter((scope) => {
         const before = times.flatMap((t) =>
           [...(scope.buckets.get(t)?.traces ?? [])].map(([id, n]) => ({ t, id, n })),
@@ -162,12 +170,12 @@ export class Model {
         return nonZero.length > 0 && nonZero.every(({ t, id }) => !tracesOf(answer, scope, t).has(id));
       })
       .map((scope) => scope.workspaceId);
-    if (emptied.some((id) => !confirms?.emptied.includes(id))) {
-      return { outcome: "unconfirmed", ...NONE, emptied };
+    if (fullyDeleted.some((id) => !confirms?.fullyDeleted.includes(id))) {
+      return { outcome: "unconfirmed", ...NONE, fullyDeleted };
     }
 
     const result = { outcome: "loaded" as const, ...NONE, unverified };
-    for (const scope of readable) {
+    for (const scope of proven) {
       for (const t of times) {
         const old = scope.buckets.get(t);
         const traces = tracesOf(answer, scope, t);
