@@ -1,16 +1,16 @@
 import { GROUPINGS, type GroupBy } from "./usage/record.ts";
 
-/** Traces of one workspace over one window, as the four groupings show them. */
+/** Traces of one workspace over one window, by each dimension. */
 export interface WorkspaceReading {
   /** By project id. */
   readonly projects: Readonly<Record<string, number>>;
-  /** Sums over the grouping. */
+  /** Sums over the dimension. */
   readonly workspace: number;
   readonly user: number;
   readonly api_key: number;
 }
 
-/** What one grouping shows of a probe's traffic. */
+/** What one dimension shows of a probe's traffic. */
 export interface ProbeFigure {
   readonly groupBy: GroupBy;
   /** By how much the figure rose. */
@@ -23,14 +23,14 @@ export interface ProbeFigure {
 }
 
 /**
- * Holds what was sent against what was billed, in one workspace or in several together.
+ * Compares what was sent with what was billed, in one workspace or in several together.
  *
- * The project is the probe's own, so its rise must be what was sent. In the other groupings the traffic of others cannot
- * be told apart; but it cannot be more than their projects rose. So the figure must lie between what was sent less what
- * others' projects lost, and what was sent and what they gained; with nobody else about, that is one number.
+ * The project is the probe's own, so its rise must be what was sent. The other dimensions mix in the traffic of others,
+ * which is at most the rise of their projects. So a figure must lie between what was sent less what other projects lost,
+ * and what was sent plus what they gained. Without other traffic that is one number.
  *
- * Sound only if projects were read first before the traffic, and last after it: then the rise of others' projects is
- * over at least the time between the other groupings' readings.
+ * This is sound only if projects were read first before the traffic, and last after it: the rise of other projects then
+ * spans at least the time between the readings of the other dimensions.
  */
 export function compareProbe(probe: {
   readonly before: readonly WorkspaceReading[];

@@ -3,7 +3,7 @@ import { EtlError } from "../errors.ts";
 import { type AlertFacts, type AlertKind, alertFacts, noteTold, toldAlerts } from "../store/report/alerts.ts";
 import type { EnteredSource } from "./source/source.ts";
 
-/** One thing that the webhook is told of. */
+/** One line of a message to the webhook. */
 interface Alert {
   readonly source: string;
   readonly alert: AlertKind;
@@ -14,18 +14,17 @@ interface Alert {
 
 export interface AlertSettings {
   readonly slug: string;
-  /** Undefined: nobody is told. */
+  /** Undefined: no alerts are sent. */
   readonly webhookUrl: string | undefined;
-  /** Silence that is no news any more. */
+  /** Time without a load after which a source is stale. */
   readonly staleAfterMs: number;
 }
 
 const TIMEOUT_MS = 10_000;
 
 /**
- * Tells the webhook what has begun, grown or ended since it was last told, in one message; nothing where nothing has.
- * What it did not take (other than 2xx) is told again next time. The message holds counts and commands, no address and no
- * key.
+ * Sends the webhook one message about what began, grew or ended since the last one, and none where nothing did. A message
+ * that it refuses (other than 2xx) is sent again next time. Messages hold counts and commands, no address and no key.
  *
  * Errors: `webhook_failed`.
  */
@@ -68,7 +67,7 @@ export async function raiseAlerts(
 interface Condition {
   readonly kind: AlertKind;
   readonly isFiring: boolean;
-  /** Told again where either grows. */
+  /** An alert is sent again where either grows. */
   readonly count: number;
   readonly newest: number;
   readonly message: string;
@@ -83,14 +82,14 @@ function conditions(facts: AlertFacts, { staleAfterMs }: AlertSettings): Conditi
       kind: "difference",
       isFiring: differences.count > 0,
       ...differences,
-      message: `${differences.count} counts differ between the platform's JSON and its CSV export, asked twice. See reporting.usage_reconciliation.`,
+      message: `${differences.count} counts differ between the platform's JSON and its CSV export, after a second request. See reporting.usage_reconciliation.`,
       over: "JSON and CSV export agree again",
     },
     {
       kind: "control_total",
       isFiring: controlTotals.count > 0,
       ...controlTotals,
-      message: `${controlTotals.count} totals of the platform are not the sums of its days, asked twice. See reporting.usage_reconciliation.`,
+      message: `${controlTotals.count} totals of the platform are not the sums of its days, after a second request. See reporting.usage_reconciliation.`,
       over: "all totals are the sums of their days again",
     },
     {
@@ -98,8 +97,8 @@ function conditions(facts: AlertFacts, { staleAfterMs }: AlertSettings): Conditi
       isFiring: facts.changedLately,
       count: settledChanges,
       newest: newestRestatement,
-      message: `${settledChanges} settled counts changed. See reporting.usage_restatement.`,
-      over: "no settled count changed for a day",
+      message: `${settledChanges} final counts changed. See reporting.usage_restatement.`,
+      over: "no final count changed for a day",
     },
     {
       kind: "stale",
@@ -124,7 +123,7 @@ function asAlert(source: string, { kind, count, message }: Condition): Omit<Aler
   return { source, alert: kind, count, message };
 }
 
-/** A body that Slack and its like show as text, and programs read as data. */
+/** A body that Slack and similar programs show as text, and others read as data. */
 async function post(url: string, alerts: readonly Alert[]): Promise<void> {
   const text = alerts
     .map(
@@ -144,7 +143,7 @@ async function post(url: string, alerts: readonly Alert[]): Promise<void> {
     await answer.body.dump();
     status = answer.statusCode;
   } catch (error) {
-    // Neither the address nor the cause's own words: a webhook's address is its secret.
+    // A webhook's address is its secret, so neither it nor the cause's message is shown.
     throw webhookFailed(`does not answer (${(error as { code?: string }).code ?? "no code"})`);
   }
   if (status < 200 || status >= 300) throw webhookFailed(`answered ${status}`);
@@ -154,7 +153,7 @@ function webhookFailed(what: string): EtlError {
   return new EtlError({
     code: "webhook_failed",
     message: `The webhook of USAGE_ALERT_WEBHOOK_URL ${what}.`,
-    next: "Check the address with its owner; what it missed is told again within a minute.",
+    next: "Check the address with its owner. The alerts are sent again within a minute.",
     retryable: true,
   });
 }

@@ -5,7 +5,7 @@ import { compactCoverage } from "../store/retention/compact.ts";
 import { dropOldHours } from "../store/retention/hourly-keep.ts";
 import { forgetUserNames, pruneFetches, pruneSlices } from "../store/retention/prune.ts";
 
-/** No answer is on its way for so long: settled coverage older than this is joined into few fragments. */
+/** Final loaded intervals older than this are merged. No answer that could still change them takes so long. */
 const COMPACT_AFTER_DAYS = 7;
 
 type Pruned = {
@@ -20,15 +20,15 @@ type Pruned = {
 interface Retention {
   readonly sourceId: number;
   readonly keepDays: number;
-  /** Undefined: for good. */
+  /** Undefined: hours are kept for good. */
   readonly keepHours?: number | undefined;
   readonly userEmail: EmailPolicy;
 }
 
 /**
- * Keeps the ledgers bounded: requests, finished backfill slices and restatements older than so many days go, and
- * addresses of users that `USAGE_USER_EMAIL` no longer lets in. Hours go where their day is loaded. No figure of a day
- * changes.
+ * Deletes what the retention settings no longer keep: requests, finished backfill slices and restatements older than
+ * `keepDays`, user addresses that `USAGE_USER_EMAIL` no longer allows, and old hours whose day is loaded. No figure of a
+ * day changes.
  */
 export async function pruneLedgers(
   store: Store,

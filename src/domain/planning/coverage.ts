@@ -2,7 +2,7 @@ import { intersect, subtract, union } from "../time/intervals.ts";
 import { DAY_MS, floorToGrid, STRIDE_MS } from "../time/stride.ts";
 import type { Interval, Window } from "../time/window.ts";
 
-/** A part of time that one fetch loaded for a scope. Fragments of a scope never overlap. */
+/** A part of time that one fetch loaded for a scope. Loaded intervals of a scope never overlap. */
 export interface LoadedInterval extends Interval {
   readonly settled: boolean;
   readonly fetchNumber: number;
@@ -17,16 +17,16 @@ export interface FetchStamp {
 }
 
 /**
- * The instant up to which a fetch settles: whole UTC days, so that the cut moves once a day and coverage stays in few
- * fragments. A bucket is settled when it ends at or before it.
+ * The instant up to which a fetch settles. It moves by whole UTC days, so that coverage stays in few intervals. A bucket
+ * is settled when it ends at or before it.
  */
 function settledUntil(fetchedAt: number, settleAfterMs: number): number {
   return floorToGrid(fetchedAt - settleAfterMs, DAY_MS);
 }
 
 /**
- * The fragments with which a loaded window covers its scope. What was settled stays settled, even where a longer
- * `USAGE_SETTLE_AFTER` would not settle it today: it was shown as final, and its changes must stay restatements.
+ * The loaded intervals of a window. What was settled stays settled, even where a longer `USAGE_SETTLE_AFTER` would not
+ * settle it today: it was shown as final, and its changes must stay restatements.
  */
 export function loadedIntervalsOf(
   window: Window,

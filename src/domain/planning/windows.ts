@@ -13,8 +13,8 @@ import type { Interval, Window } from "../time/window.ts";
 
 /**
  * Widens a range outwards to the grid on which a plan for `stride` can be cut: the hour for `hour`, the UTC day for
- * every other. What lies before `notBefore` (epoch milliseconds, floored to its UTC day) is left out.
- * Returns undefined when nothing is left; an empty range stays empty.
+ * every other. Leaves out what lies before `notBefore` (epoch milliseconds, floored to its UTC day). Returns undefined
+ * when nothing is left.
  */
 export function alignRange(range: Interval, stride: Stride, notBefore?: number): Interval | undefined {
   if (range.start >= range.end) return undefined;
@@ -29,8 +29,8 @@ export function alignRange(range: Interval, stride: Stride, notBefore?: number):
  * Tiles a range that `alignRange` gave exactly, oldest window first: least time not at `stride`, then least not at
  * that or the next finer one, and so on, then fewest windows, then earliest cuts.
  *
- * Taking all that each stride can hold, coarsest first, is that optimum: a stride covers either all whole buckets of
- * a gap or none, and gaps are planned apart. A stride coarser than `stride` is never used.
+ * That optimum takes all that each stride can hold, coarsest first: a stride covers either all whole buckets of a gap or
+ * none, and gaps are planned apart. No stride coarser than `stride` is used.
  *
  * @throws RangeError when an end is off the hour or `end` lies before `start`
  */
@@ -52,9 +52,9 @@ export function planWindows(range: Interval, stride: Stride): Window[] {
 }
 
 /**
- * All whole buckets of `stride` in a gap, in the fewest windows of its tier, each cut as early as the tier lets it;
- * none when they are too few for the tier. `2 * min <= max + 1` holds in every tier, so that as many windows as
- * `max` asks for can always have `min` buckets each.
+ * All whole buckets of `stride` in a gap, in the fewest windows of its tier, each cut as early as the tier allows; none
+ * when they are too few for the tier. `2 * min <= max + 1` holds in every tier, so each of the fewest windows can always
+ * have `min` buckets.
  */
 function windowsInside(gap: Interval, stride: Stride): Window[] {
   const size = STRIDE_MS[stride];
@@ -64,7 +64,7 @@ function windowsInside(gap: Interval, stride: Stride): Window[] {
   if (buckets < min) return [];
   const max = Math.min(TIER_BUCKETS[stride].max, buckets);
   const count = Math.ceil(buckets / max);
-  // Late enough that the windows after it can hold the remaining buckets, else as early as those before it allow.
+  // Late enough for the later windows to hold the remaining buckets, else as early as the earlier windows allow.
   const cut = (i: number) => first + size * Math.max(min * i, buckets - (count - i) * max);
   return Array.from({ length: count }, (_, i) => ({ start: cut(i), end: cut(i + 1), stride }));
 }

@@ -27,16 +27,17 @@ export interface ProbeRequest {
 
 /** Sending takes a minute, and is given up after this. */
 const SEND_WITHIN_MS = 600_000;
-/** What is still `sending` after this was left behind by a process that died. */
+/** A probe still `sending` after this was left behind by a process that died. */
 const SENDING_FOR_MS = 2 * SEND_WITHIN_MS;
-/** Days are answered for a month at most (platform-api.md, "Get granular usage"). */
+/** The platform answers in days for 31 days at most (docs/platform.md, Contracts). */
 const TAKEN_UP_FOR_MS = 29 * DAY_MS;
+
 /**
- * Sends a small known amount of traffic, waits until it is billed and holds what was billed against what was sent. Takes up
- * a probe whose traffic another process has sent. A verdict is given only where it is sure: `inconclusive` says why not.
+ * Sends a small known amount of traffic, waits until it is billed, and compares what was billed with what was sent. Takes
+ * over a probe whose traffic another process sent. `inconclusive` says why no verdict is sure.
  *
- * Throws `UsageError` before anything is sent (`probe_under_way`, `probe_project_ambiguous`), and while it waits a refused
- * key or the signal's reason: the probe is then taken up by the next call.
+ * Throws `UsageError` before anything is sent (`probe_under_way`, `probe_project_ambiguous`). While it waits it throws a
+ * refused key or the signal's reason; the next call then takes the probe over.
  */
 export async function probeMeter(
   source: OpenSource,
@@ -51,7 +52,7 @@ export async function probeMeter(
   const probe = await requireOwn(source, probeId);
   if (failure === undefined) return waitUntilBilled(source, probe, { resumed: false, onProgress });
   const { error } = failure;
-  // Whether the last trace was made is not known, so nothing can be held against anything.
+  // Nobody knows whether the last trace was made, so there is nothing to compare.
   const said =
     error instanceof EtlError
       ? error
@@ -66,7 +67,7 @@ export async function probeMeter(
   return { ...result, resumed: false, cause: error };
 }
 
-/** Reads what is there, then sends; an error is handed back, for the probe to be ended by it. */
+/** Reads the usage before, then sends. Returns an error, which then ends the probe. */
 async function send(
   source: OpenSource,
   { deployment, project, assistantId, withinMs }: ProbeRequest,
@@ -96,15 +97,15 @@ async function send(
   }
 }
 
-/** Ends what is open without a verdict: the platform that it was sent to is no longer there. */
+/** Ends an open probe without a verdict: the platform it was sent to is gone. */
 export async function abandonProbe(source: OpenSource): Promise<void> {
   const open = await openProbeOf(source.store.db, source.sourceId);
   if (open === undefined) return;
-  const message = "It was given up: the platform that its traffic was sent to is gone.";
+  const message = "The probe was given up: the platform that received its traffic is gone.";
   await conclude(source, open, { state: "inconclusive", figures: [], code: "probe_interrupted", message });
 }
 
-/** A probe that waits to be billed, if there is one; ends what a dead process left while it sent. */
+/** The probe that waits to be billed, if there is one. Ends one that a dead process left while it sent. */
 async function takeUp(source: OpenSource): Promise<OpenProbe | undefined> {
   const open = await openProbeOf(source.store.db, source.sourceId);
   if (open === undefined) return undefined;
@@ -117,13 +118,13 @@ async function takeUp(source: OpenSource): Promise<OpenProbe | undefined> {
     code: "probe_interrupted",
     message:
       open.state === "sending"
-        ? "The process ended while it sent the traffic: how much of it was made is not known."
-        : "Nobody waited for its traffic to be billed, and its days can no longer be asked for as days.",
+        ? "The process ended while it sent the traffic. How much of it arrived is not known."
+        : "No process waited for its traffic to be billed, and the platform no longer answers its days as days.",
   });
   return undefined;
 }
 
-/** The probe that this process entered; another may have ended it as left behind, and entered one of its own. */
+/** The probe that this process entered. Another process may have ended it as left behind and entered its own. */
 async function requireOwn(source: OpenSource, probeId: number): Promise<OpenProbe> {
   const open = await openProbeOf(source.store.db, source.sourceId);
   if (open?.probeId !== probeId) throw underWay();
@@ -134,6 +135,6 @@ function underWay(): UsageError {
   return new UsageError({
     code: "probe_under_way",
     message: "Another process is sending a probe's traffic for this source.",
-    next: "Wait for it: view reporting.metering_probe shows its verdict.",
+    next: "Wait for it. The view reporting.metering_probe shows its verdict.",
   });
 }

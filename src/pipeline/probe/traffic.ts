@@ -12,17 +12,17 @@ interface Traffic {
 }
 
 const PLAIN_RUNS = 2;
-/** A run that is long under way when it is rolled back, on the stand-in's assistant; others read over it. */
+/** Makes the stand-in's assistant take long, so that the run is under way when it is rolled back. Other assistants ignore it. */
 const SLOW = "delay=60000";
 /** How long one run may take. */
 const RUN_WITHIN_MS = 120_000;
 
-/** So many traces at most: plain runs, two of a rollback, two of A2A. */
+/** The most traces a probe sends: plain runs, two of a rollback, two of A2A. */
 export const PROBE_TRACES = PLAIN_RUNS + 2 + 2;
 
 /**
- * Sends the probe's traffic, one after another, each awaited: plain runs, a run that is rolled back once it has begun and
- * the run that does so, and, where the deployment has A2A, one message sent and one streamed. Nothing is sent twice.
+ * Sends the probe's traffic one by one: plain runs, a run that is rolled back once it has begun, the run that rolls it
+ * back, and, where the deployment has A2A, one message sent and one streamed. Nothing is sent twice.
  */
 export async function sendProbeTraffic({
   deployment,
@@ -42,7 +42,7 @@ export async function sendProbeTraffic({
     await threads.join(await start(threadId, `plain run ${i}`), within);
   }
   const { threadId } = await threads.createThread({ signal });
-  // A run that has not begun costs nothing: only one that has is a trace that must be billed.
+  // Only a run that has begun is a trace that must be billed.
   await threads.waitForStart(await start(threadId, `to be rolled back ${SLOW}`), within);
   await threads.join(await start(threadId, "rolls back", "rollback"), within);
 
@@ -55,7 +55,7 @@ export async function sendProbeTraffic({
   }
 }
 
-/** `http.disable_a2a` takes the card away with the endpoint; a card costs nothing. */
+/** `http.disable_a2a` removes the card together with the endpoint. Asking for a card costs nothing. */
 async function speaksA2a(
   { a2a }: Traffic["deployment"],
   assistantId: string,

@@ -15,7 +15,7 @@ import { readForProbe, theProject } from "./readings.ts";
 export interface ProbeResult {
   readonly probeId: number;
   readonly state: ProbeVerdict;
-  /** Whether another process had sent the traffic. */
+  /** Whether another process sent the traffic. */
   readonly resumed: boolean;
   readonly expected: number;
   /** Empty where nothing was compared. */
@@ -35,12 +35,12 @@ export interface ProbeProgress {
   readonly withinMs: number;
 }
 
-/** Between two looks: the first pause, doubling up to the last. */
+/** Pauses between two looks: they double from the first to the longest. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
-/** Traces billed twice come as late as the first time: all figures must hold as long again as billing took. */
+/** A second bill may come as late as the first: all figures must stay for as long again as billing took. */
 const HOLD_MS = { least: 1_000, most: 300_000 };
-/** What an earlier probe lacked may still be billed for so long, into the figures of this one. */
+/** For so long, traces that an earlier probe lacked may still be billed and appear in the figures of this one. */
 const LATE_FOR_DAYS = 7;
 
 interface Look {
@@ -51,7 +51,7 @@ interface Look {
   readonly at: number;
 }
 
-/** Looks until all figures have held for long enough, or the deadline has come, and gives the verdict. */
+/** Looks until all figures stayed for long enough or the deadline is over, then gives the verdict. */
 export async function waitUntilBilled(
   source: OpenSource,
   probe: OpenProbe,
@@ -70,10 +70,10 @@ export async function waitUntilBilled(
     }
     last = seen ?? last;
     const holds = seen?.figures.every((figure) => figure.difference === 0) ?? false;
-    // What stands in a grouping beside the project's own may still turn out to be others', once their projects show it.
+    // A surplus in another dimension may be other people's traces, once their projects show them.
     const surplus = seen?.figures.some((one) => one.groupBy === "project" && one.difference > 0) ?? false;
     if (seen !== undefined) {
-      // A figure that fell again was not billed: the delay is counted to the look from which on it held.
+      // A figure that fell again was not billed: the delay counts to the look since which it stayed.
       billedAt = holds || surplus ? (billedAt ?? seen.at) : undefined;
       const billed = seen.figures.find((figure) => figure.groupBy === "project")?.billed ?? 0;
       onProgress({ billed, expected, waitedMs: now - sentAt, withinMs: waitUntil - sentAt });
@@ -88,10 +88,10 @@ export async function waitUntilBilled(
   }
 }
 
-/** Undefined where the platform does not answer for now; `UsageError` where the project cannot be told. */
+/** Undefined where the platform does not answer for now; `UsageError` where the project is ambiguous. */
 async function lookAtBilling(source: OpenSource, probe: OpenProbe): Promise<Look | UsageError | undefined> {
   const baseline = probe.baseline ?? {};
-  // Once its project is known, others' workspaces are none of its business.
+  // Once the project is known, other workspaces need no look.
   const home = probe.projectId && workspaceWith(probe.projectId, new Map(Object.entries(baseline)));
   const at = await storeNow(source.store.db);
   try {
@@ -104,7 +104,7 @@ async function lookAtBilling(source: OpenSource, probe: OpenProbe): Promise<Look
     const projectId = probe.projectId ?? theProject(probe.project, after.found);
     const seenIn = projectId && workspaceWith(projectId, after.byWorkspace);
     const workspaceId = seenIn || home || undefined;
-    // Until the project is seen its workspace is not known, and all of them are held together.
+    // Until the project is seen its workspace is not known, so all of them are compared together.
     const compared = workspaceId === undefined ? Object.keys(baseline) : [workspaceId];
     const figures = compareProbe({
       before: compared.flatMap((id) => baseline[id] ?? []),
@@ -137,7 +137,7 @@ async function judge(
       state: "inconclusive",
       figures: [],
       code: "probe_unanswered",
-      message: "The platform answered no request for usage in all the time there was.",
+      message: "The platform answered no request for usage before the deadline.",
     });
   }
   const { figures, workspaceId, projectId } = last;
@@ -167,7 +167,7 @@ async function judge(
   return conclude(source, probe, { state: "differs", ...found, code: "probe_differs", message });
 }
 
-/** Gives a probe its verdict, or takes over the one that another process has given it. */
+/** Gives a probe its verdict, or returns the one that another process gave it. */
 export async function conclude(
   source: OpenSource,
   probe: OpenProbe,
@@ -175,7 +175,7 @@ export async function conclude(
 ): Promise<ProbeResult> {
   const { probeId, expected, sentAt } = probe;
   const isOurs = await concludeProbe(source.store, { probeId, ...end });
-  // Another process that waited for the same traffic was first: its verdict stands.
+  // Another process that waited for the same traffic may have been first. Its verdict stands.
   const { state, figures, billedAt, code, message } = isOurs
     ? end
     : await conclusionOf(source.store.db, probeId);
