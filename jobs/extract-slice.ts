@@ -2,8 +2,8 @@ import { RateLimitError, UnrecoverableError } from "bullmq";
 import { z } from "zod";
 import { PlatformError } from "../src/errors.ts";
 import { returnMessages, workMessage } from "../src/pipeline/extract/work-slice.ts";
+import { isKeyRefused } from "../src/pipeline/source/refusal.ts";
 import { pauseOf } from "../src/pipeline/source/retry.ts";
-import { isKeyRefused } from "../src/pipeline/source/source.ts";
 import { defineJob, type JobContext } from "./job.ts";
 
 /** How often a request is tried before its slice is kept as a failure. */

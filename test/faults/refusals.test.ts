@@ -121,7 +121,9 @@ describe("one bad record", () => {
       match: { ...usage, query: { group_by: "workspace", workspace_ids: chokes } },
     });
     const { run } = await bench.sync();
-    expect(new Set(run.failures.flatMap(({ slice }) => slice.workspaceIds))).toEqual(new Set([chokes]));
+    expect(new Set(run.failures.flatMap(({ slice }) => slice.members.map((one) => one.workspaceId)))).toEqual(
+      new Set([chokes]),
+    );
     const book = [
       ...inLedger(bench.standin, {
         stride: "day",

@@ -37,8 +37,7 @@ test("backfill_status counts the slices of each backfill, for usage_reader too",
   const slices = windows.map((window) => ({
     groupBy: "workspace" as const,
     window,
-    scopeIds,
-    workspaceIds: [WORKSPACE],
+    members: [{ workspaceId: WORKSPACE, scopeId: scopeIds[0] as number }],
   }));
   const first = await createBackfill(store, { ...wanted, slices });
   const empty = await createBackfill(store, { ...wanted, slices: [] });

@@ -108,7 +108,7 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     window,
     workspaces: 1,
   });
-  await finishFetch(store.db, { fetchNumber, outcome: "loaded" });
+  await finishFetch(store.db, { fetchNumber }, { outcome: "loaded" });
   const probeId = (await enterProbe(store.db, { sourceId, project: "probe" })) as number;
   await keepBaseline(store.db, { probeId, baseline: {}, projectId: undefined });
   await startWaiting(store.db, { probeId, withinMs: 1000 });
@@ -137,7 +137,13 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     groupings: ["user"],
     workspaces: 1,
     reprocess: "all",
-    slices: [{ groupBy: "user", window: failed, scopeIds, workspaceIds: [WORKSPACE] }],
+    slices: [
+      {
+        groupBy: "user",
+        window: failed,
+        members: [{ workspaceId: WORKSPACE, scopeId: scopeIds[0] as number }],
+      },
+    ],
   });
   return { store, url };
 }

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { fetchQueueOf, openQueue, producerConnection } from "../../../jobs/queues.ts";
 import { type Config, Secret, type SourceConfig } from "../../config/config.ts";
-import { fewestRequests, type Slice } from "../../domain/planning/slice.ts";
+import { fewestRequests, type UsageRequest } from "../../domain/planning/request.ts";
 import { UnreachableError } from "../../errors.ts";
 import { createLogger } from "../../log.ts";
 import { runInline } from "../../pipeline/extract/run-inline.ts";
@@ -73,7 +73,7 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
   const store = await session.store();
   await migrate(store);
   return session.eachSource(async (source) => {
-    let work = (slices: readonly Slice[]) => inline(source, slices, output);
+    let work = (slices: readonly UsageRequest[]) => inline(source, slices, output);
     if (redisUrl !== undefined) {
       // Rounds by the clock come after the first: they would fetch again what it counts.
       const service = await serve({ config, store, redisUrl, role: "worker", log });
@@ -130,7 +130,7 @@ function demoConfig(config: Config, databaseUrl: string, standin: { url: string;
   };
 }
 
-async function inline(source: OpenSource, slices: readonly Slice[], output: Output): Promise<void> {
+async function inline(source: OpenSource, slices: readonly UsageRequest[], output: Output): Promise<void> {
   const progress = output.progress("extract");
   await runInline(source, slices, progress.update).finally(progress.stop);
 }
@@ -168,7 +168,7 @@ async function throughQueue(source: OpenSource, redisUrl: string, session: Sessi
 async function firstRound(
   source: OpenSource,
   output: Output,
-  work: (slices: readonly Slice[]) => Promise<void>,
+  work: (slices: readonly UsageRequest[]) => Promise<void>,
 ): Promise<number> {
   const { store, config, clock } = source;
   const startedAt = clock.now();

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { planSyncJob } from "../../../jobs/plan-round.ts";
 import { requireSources } from "../../config/config.ts";
-import { WORKSPACES_PER_REQUEST } from "../../domain/planning/slice.ts";
+import { WORKSPACES_PER_REQUEST } from "../../domain/planning/request.ts";
 import { alignRange, planWindows } from "../../domain/planning/windows.ts";
 import { type RunResult, runInline } from "../../pipeline/extract/run-inline.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";

@@ -33,10 +33,10 @@ export function describeRun(run: RunResult): string {
   return [
     table([...head, "unchanged", "failed", "not available"], rows),
     ...run.failures.map(({ slice, code, message }) => {
-      const { groupBy, window, workspaceIds } = slice;
+      const { groupBy, window, members } = slice;
       const where = `${groupBy} ${window.stride} ${instant(window.start)} to ${instant(window.end)}`;
       const whom =
-        workspaceIds.length === 1 ? `workspace ${workspaceIds[0]}` : `${workspaceIds.length} workspaces`;
+        members.length === 1 ? `workspace ${members[0]?.workspaceId}` : `${members.length} workspaces`;
       return `failed: ${where}, ${whom}: ${message} [${code}]`;
     }),
   ].join("\n");

@@ -23,8 +23,8 @@ export function rangeOfReach(reach: Reach, settled: Interval): Interval {
 
 /**
  * Windows of whole weeks, months and years whose totals prove the days of a range, in few requests: the coarsest that
- * fit, and for what is left between and beside them windows of weeks that reach over days next to it. None reaches out
- * of `settled`. Days that fill no week yet wait; so do the first ones where no week begins with them.
+ * fit, then windows of weeks for the days that are left, reaching over their neighbours. None reaches out of `settled`.
+ * Days that fill no week yet wait; so do the first ones where no week begins with them.
  */
 export function controlWindows(range: Interval, settled: Interval): Window[] {
   const windows = planWindows(range, "year").filter((window) => CONTROL_STRIDES.includes(window.stride));
@@ -41,40 +41,4 @@ function weeksOver(rest: Interval, settled: Interval): Window[] {
   const window = { start, end: Math.min(Math.max(end, start + least), bounds.end), stride: "week" as const };
   const speaks = window.end - window.start >= least && intersect([window], [rest]).length > 0;
   return speaks ? [window] : [];
-}
-
-/**
- * The length of the windows with which a part of time is searched for its guilty day: the shortest of the week's and the
- * month's tier that can hold the part. Undefined for longer parts.
- */
-function searchLength(part: Interval): number | undefined {
-  return [35, 91, 366].map((days) => days * DAY_MS).find((length) => length >= part.end - part.start);
-}
-
-/** Windows over the first (or last) days of a part, one for each day more; see `search`. */
-export interface Search {
-  /** The window that holds the days of the part before `at` (backward), or from it on (forward). */
-  windowAt(at: number): Interval;
-  /** The sign with which an error before `at` adds to the window's. */
-  readonly direction: "backward" | "forward";
-}
-
-/**
- * How to search a part: with windows that reach back from it, else forward, over time that is settled and without
- * differences of its own. Undefined where there is neither.
- */
-export function searchOf(
-  part: Interval,
-  { settled, dirty }: { settled: Interval; dirty: readonly Interval[] },
-): Search | undefined {
-  const length = searchLength(part);
-  if (length === undefined) return undefined;
-  const isClean = (over: Interval) =>
-    over.start >= settled.start && over.end <= settled.end && intersect([over], dirty).length === 0;
-  // At either end the window holds nothing of the part.
-  if (isClean({ start: part.start - length, end: part.start }))
-    return { direction: "backward", windowAt: (at) => ({ start: at - length, end: at }) };
-  if (isClean({ start: part.end, end: part.end + length }))
-    return { direction: "forward", windowAt: (at) => ({ start: at, end: at + length }) };
-  return undefined;
 }

@@ -1,13 +1,13 @@
 import { intersect, normalize } from "../time/intervals.ts";
 import { ceilToGrid, floorToGrid, STRIDE_MS, type Stride, TIER_BUCKETS } from "../time/stride.ts";
 import type { Interval, Window } from "../time/window.ts";
-import type { GroupBy } from "../usage/record.ts";
-import { type Slice, WORKSPACES_PER_REQUEST } from "./slice.ts";
+import { GROUPINGS, type GroupBy } from "../usage/record.ts";
+import { batchesOf, type Member, type UsageRequest } from "./request.ts";
 
 /**
- * The fewest windows of a stride's tier, inside `within`, that hold all of these buckets (their starts, epoch milliseconds). They
- * begin and end with a bucket of these unless the tier asks for more. A bucket in no part of `within` that is long enough for the
- * tier is left out.
+ * The fewest windows of a stride's tier, inside `within`, that hold all of these buckets (their starts, epoch
+ * milliseconds). They begin and end with one of these buckets unless the tier asks for more. A bucket is left out where
+ * no part of `within` around it is long enough for the tier.
  */
 export function coverBuckets(
   buckets: readonly number[],
@@ -24,7 +24,7 @@ export function coverBuckets(
     const windows: Window[] = [];
     for (const bucket of sorted) {
       if (bucket < start || bucket + size > end || bucket < (windows.at(-1)?.end ?? start)) continue;
-      // As far as one window reaches from here, then back to the last bucket that is asked for.
+      // As far as one window reaches, then back to the last bucket of these.
       const reach = Math.min(bucket + max * size, end);
       const last = sorted.findLast((other) => other + size <= reach) as number;
       const to = Math.min(Math.max(last + size, bucket + min * size), end);
@@ -35,57 +35,41 @@ export function coverBuckets(
 }
 
 /** Buckets to be fetched again for one scope, and the time in which its windows may lie. */
-export interface CoveredScope {
-  readonly scopeId: number;
+export interface CoveredScope extends Member {
   readonly groupBy: GroupBy;
-  readonly workspaceId: string;
   readonly buckets: readonly number[];
   readonly within: readonly Interval[];
 }
 
 /** The fewest slices of one stride that hold these buckets. Scopes by workspace share requests where their time allows. */
-export function coverSlices(scopes: readonly CoveredScope[], stride: Stride): Slice[] {
-  const shared = scopes.filter((scope) => scope.groupBy === "workspace");
-  const batches = Array.from({ length: Math.ceil(shared.length / WORKSPACES_PER_REQUEST) }, (_, i) =>
-    shared.slice(i * WORKSPACES_PER_REQUEST, (i + 1) * WORKSPACES_PER_REQUEST),
+export function coverSlices(scopes: readonly CoveredScope[], stride: Stride): UsageRequest[] {
+  return GROUPINGS.flatMap((groupBy) =>
+    batchesOf(
+      groupBy,
+      scopes.filter((scope) => scope.groupBy === groupBy),
+    ).flatMap((batch) => coverTogether(groupBy, batch, stride)),
   );
-  return [
-    ...batches.flatMap((batch) => coverTogether(batch, stride)),
-    ...scopes
-      .filter((scope) => scope.groupBy !== "workspace")
-      .flatMap((scope) =>
-        coverBuckets(scope.buckets, stride, scope.within).map((window) => sliceOf(window, [scope])),
-      ),
-  ];
 }
 
-/** In common time by common windows, the rest each for itself. */
-function coverTogether(batch: readonly CoveredScope[], stride: Stride): Slice[] {
+/** Common windows where all have time in common; the buckets that are left get windows of their own. */
+function coverTogether(groupBy: GroupBy, batch: readonly CoveredScope[], stride: Stride): UsageRequest[] {
   const common = batch.map((scope) => [...scope.within]).reduce((a, b) => intersect(a, b));
-  const windows = coverBuckets(
-    batch.flatMap((scope) => scope.buckets),
-    stride,
-    common,
-  );
+  const buckets = batch.flatMap((scope) => scope.buckets);
+  const windows = coverBuckets(buckets, stride, common);
   const isIn = (window: Interval) => (bucket: number) => bucket >= window.start && bucket < window.end;
+  const requestFor = (window: Window, members: readonly CoveredScope[]) => ({
+    groupBy,
+    window,
+    members: members.map(({ workspaceId, scopeId }) => ({ workspaceId, scopeId })),
+  });
   return [
     ...windows.flatMap((window) => {
       const needing = batch.filter((scope) => scope.buckets.some(isIn(window)));
-      return needing.length === 0 ? [] : [sliceOf(window, needing)];
+      return needing.length === 0 ? [] : [requestFor(window, needing)];
     }),
     ...batch.flatMap((scope) => {
       const left = scope.buckets.filter((bucket) => !windows.some((window) => isIn(window)(bucket)));
-      return coverBuckets(left, stride, scope.within).map((window) => sliceOf(window, [scope]));
+      return coverBuckets(left, stride, scope.within).map((window) => requestFor(window, [scope]));
     }),
   ];
-}
-
-function sliceOf(window: Window, scopes: readonly CoveredScope[]): Slice {
-  const [{ groupBy }] = scopes as [CoveredScope];
-  return {
-    groupBy,
-    window,
-    workspaceIds: scopes.map((scope) => scope.workspaceId),
-    scopeIds: scopes.map((scope) => scope.scopeId),
-  };
 }

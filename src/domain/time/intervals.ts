@@ -5,6 +5,9 @@ import type { Interval } from "./window.ts";
  * too) and returns the normal form: sorted, disjoint, non-touching, none empty, and `start` and `end` alone.
  */
 
+/** All instants there are. */
+export const ALL_TIME: Interval = { start: -Infinity, end: Infinity };
+
 /** The normal form. Intervals that hold no instant (`start >= end`) vanish. */
 export function normalize(intervals: readonly Interval[]): Interval[] {
   const sorted = intervals.filter(({ start, end }) => start < end).sort((a, b) => a.start - b.start);
@@ -51,4 +54,10 @@ export function intersect(a: readonly Interval[], b: readonly Interval[]): Inter
 /** Length of the set in milliseconds; an instant in several intervals counts once. */
 export function totalMs(a: readonly Interval[]): number {
   return normalize(a).reduce((sum, { start, end }) => sum + (end - start), 0);
+}
+
+/** From the first instant of a set to its last; empty at 0 for an empty set. */
+export function spanOf(a: readonly Interval[]): Interval {
+  const all = normalize(a);
+  return { start: all[0]?.start ?? 0, end: all.at(-1)?.end ?? 0 };
 }

@@ -1,9 +1,7 @@
-import { createHash } from "node:crypto";
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
-import type { Slice } from "../../domain/planning/slice.ts";
-import { AnswerCollector, type AnswerFlaw } from "../../domain/usage/answer.ts";
-import type { UsageRecord } from "../../domain/usage/record.ts";
-import { EtlError, PlatformError } from "../../errors.ts";
+import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
+import type { AnswerFlaw } from "../../domain/usage/answer.ts";
+import { PlatformError } from "../../errors.ts";
 import { scopesOf } from "../../store/catalog/scopes.ts";
 import {
   forgetCapability,
@@ -11,13 +9,14 @@ import {
   type ServerCapability,
 } from "../../store/catalog/server-capabilities.ts";
 import { failScopes } from "../../store/load/failures.ts";
-import { beginFetch, finishFetch } from "../../store/load/fetch-ledger.ts";
 import { type LoadResult, loadAnswer } from "../../store/load/load.ts";
-import { withRetries } from "../source/retry.ts";
-import { isKeyRefused, keepRefusal, type OpenSource } from "../source/source.ts";
+import { askUsage, collectAnswer } from "../source/ask.ts";
+import { isKeyRefused } from "../source/refusal.ts";
+import type { OpenSource } from "../source/source.ts";
+import { withEmailPolicy } from "./email-policy.ts";
 import { afterFlaw, afterRefusal, type NextStep } from "./split.ts";
 
-/** Sums over answers: records and traces received, rows written, scopes left alone for want of evidence. */
+/** Sums over answers: records and traces received, rows written, scopes left alone for want of proven access. */
 export interface RowCounts {
   readonly records: number;
   readonly traces: number;
@@ -40,202 +39,156 @@ export const NO_ROWS: RowCounts = {
   unverified: 0,
 };
 
-/** What one slice came to. `followUps` are the slices that take its place where it was split or planned finer. */
+/** How one slice ended. `followUps` take its place where it was split or planned in a finer stride. */
 export interface SliceResult {
   readonly outcome: LoadResult["outcome"] | "split" | "failed" | "not_available";
   readonly requests: number;
   readonly rows: RowCounts;
-  readonly followUps: readonly Slice[];
+  readonly followUps: readonly UsageRequest[];
   /** Why it failed, was split or is not available. */
   readonly code?: string;
   readonly message?: string;
-  /** Set where it failed for something passing that outlasted every attempt: the source may be down. */
+  /** Set where a passing error outlasted every attempt: the platform may be down. */
   readonly gaveUp?: PlatformError;
 }
 
 interface ExtractOptions {
-  /** What becomes of a passing error that outlasted `attempts`: kept as a failure, or thrown for the queue to try again. */
+  /** A passing error that outlasted every attempt is kept as a failure, or thrown for the queue to try again. */
   readonly onTransient?: "keep" | "throw";
 }
 
 /**
  * Fetches one slice and replaces its window.
  *
- * Transient errors are tried again, each time with a new fetch number. What cannot be loaded is kept as a failure, split,
- * or planned finer (rules 8 and 12). Throws only where the source as a whole must stop: a refused key, an aborted
- * signal, a store that fails.
+ * What cannot be loaded is kept as a failure, split, or planned in a finer stride (docs/architecture.md, rules 8 and
+ * 12). Throws only where the source as a whole must stop: a refused key, an aborted signal, a store that fails.
  */
 export async function extractSlice(
   source: OpenSource,
-  slice: Slice,
+  slice: UsageRequest,
   { onTransient = "keep" }: ExtractOptions = {},
 ): Promise<SliceResult> {
   let requests = 0;
-  const count = () => requests++;
+  const onAttempt = () => requests++;
   await source.access.fresh();
-  try {
-    const first = await fetchOnce(source, slice, count);
-    let last = first;
-    if (first.load?.outcome === "unconfirmed") {
-      // Every non-zero row would go: only a second answer, and newer evidence that the workspaces are readable, may do that.
-      await source.access.renew();
-      last = await fetchOnce(source, slice, count, {
-        fullyDeleted: first.load.fullyDeleted,
-        since: first.stamp.fetchedAt,
-      });
-    }
-    if (last.load === undefined) {
-      return await takeNextStep(source, slice, last.stamp, {
-        requests,
-        step: afterFlaw(slice, last.flaw, source.splitBudget.allows()),
-      });
-    }
-    if (last.load.outcome === "unconfirmed") {
-      return await takeNextStep(source, slice, last.stamp, { requests, step: CONTRADICTED });
-    }
-    source.splitBudget.usable();
+  let last = await loadSlice(source, slice, { onAttempt });
+  if (last.load?.outcome === "unconfirmed") {
+    // The answer would remove every non-zero row. That needs a second answer, and proof of access newer than the first.
+    const confirms = { fullyDeleted: last.load.fullyDeleted, since: last.stamp.fetchedAt };
+    await source.access.renew();
+    last = await loadSlice(source, slice, { onAttempt, confirms });
+  }
+  const { stamp, load, refusal } = last;
+  if (load !== undefined && load.outcome !== "unconfirmed") {
+    source.splitLimit.usable();
     await forget(source, `no_${slice.window.stride}`);
-    const { outcome, inserted, updated, retired, unchanged, restated, unverified } = last.load;
-    const { records, traces } = last;
-    const rows = {
-      records,
-      traces,
-      inserted,
-      updated,
-      retired,
-      unchanged,
-      restated,
-      unverified: unverified.length,
-    };
-    return { outcome, requests, rows, followUps: [] };
+    return { outcome: load.outcome, requests, rows: rowsOf(last), followUps: [] };
+  }
+  if (refusal?.retryable && onTransient === "throw") throw refusal;
+  const result = await takeNextStep(source, slice, { stamp, requests, step: nextStep(source, slice, last) });
+  return refusal?.retryable ? { ...result, gaveUp: refusal } : result;
+}
+
+/** An answer that was loaded, one that cannot be used, or none. */
+type Loaded = { readonly stamp: FetchStamp } & (
+  | {
+      readonly load: LoadResult;
+      readonly records: number;
+      readonly traces: number;
+      readonly flaw?: never;
+      readonly refusal?: never;
+    }
+  | { readonly flaw: AnswerFlaw; readonly load?: never; readonly refusal?: never }
+  | { readonly refusal: PlatformError; readonly load?: never; readonly flaw?: never }
+);
+
+async function loadSlice(
+  source: OpenSource,
+  slice: UsageRequest,
+  {
+    onAttempt,
+    confirms,
+  }: { onAttempt: () => void; confirms?: { fullyDeleted: readonly number[]; since: number } },
+): Promise<Loaded> {
+  const { store, sourceId, settings, log } = source;
+  const admit = withEmailPolicy(slice.groupBy, settings.userEmail);
+  let asked: FetchStamp | undefined;
+  const noteAttempt = (stamp: FetchStamp) => {
+    asked = stamp;
+    onAttempt();
+  };
+  try {
+    return await askUsage<Loaded>(
+      source,
+      { purpose: "load", request: slice, onAttempt: noteAttempt },
+      async ({ stamp }) => {
+        const { answer, flaw } = await collectAnswer(source, slice, { admit });
+        if (flaw !== undefined) return { outcome: "refused", code: flaw.code, result: { stamp, flaw } };
+        const { groupBy, window } = slice;
+        const load = await loadAnswer(store, {
+          ...{ sourceId, groupBy, window, stamp, answer, confirms },
+          scopeIds: scopeIdsOf(slice),
+          settleAfterMs: settings.settleAfterMs,
+        });
+        const { records, traces } = answer;
+        log.debug({ slice: describe(slice), fetch: stamp.fetchNumber, ...load }, "slice");
+        return { outcome: load.outcome, records, traces, result: { stamp, load, records, traces } };
+      },
+    );
   } catch (error) {
-    if (isKeyRefused(error)) await keepRefusal(source, source.sourceId, error);
-    if (!(error instanceof FetchFailed)) throw error;
-    if (error.retryable && onTransient === "throw") throw error.cause;
-    const step = afterRefusal(slice, error.cause, error.stamp.fetchedAt, source.splitBudget.allows());
-    const result = await takeNextStep(source, slice, error.stamp, { requests, step });
-    return error.retryable ? { ...result, gaveUp: error.cause } : result;
+    if (asked === undefined || !(error instanceof PlatformError) || isKeyRefused(error)) throw error;
+    return { stamp: asked, refusal: error };
   }
 }
 
-/** Nothing was replaced, so the window stays required and the next round asks again. */
+function rowsOf({ load, records, traces }: Extract<Loaded, { load: LoadResult }>): RowCounts {
+  const { inserted, updated, retired, unchanged, restated, unverified } = load;
+  const written = { inserted, updated, retired, unchanged, restated };
+  return { records, traces, ...written, unverified: unverified.length };
+}
+
+/** Nothing was replaced, so the window stays required and the next sync asks again. */
 const CONTRADICTED: NextStep = {
   outcome: "failed",
   code: "window_unconfirmed",
-  message: "two answers in a row emptied windows of different workspaces; neither was believed",
+  message: "two answers in a row lacked all records of different workspaces; neither was believed",
   parts: [],
   keep: false,
 };
 
-/** A request that got no usable answer, with the stamp it was sent under. */
-class FetchFailed extends EtlError {
-  readonly stamp: FetchStamp;
-  override readonly cause: PlatformError;
-  constructor(stamp: FetchStamp, cause: PlatformError) {
-    super({ ...cause, message: cause.message, cause });
-    this.stamp = stamp;
-    this.cause = cause;
-  }
-}
-
-interface Fetched {
-  readonly stamp: FetchStamp;
-  readonly records: number;
-  readonly traces: number;
-}
-type Answered = Fetched &
-  (
-    | { readonly load: LoadResult; readonly flaw?: never }
-    | { readonly load?: never; readonly flaw: AnswerFlaw }
-  );
-
-async function fetchOnce(
-  source: OpenSource,
-  slice: Slice,
-  count: () => void,
-  confirms?: { fullyDeleted: readonly number[]; since: number },
-): Promise<Answered> {
-  return withRetries(source, async () => {
-    await source.admit();
-    source.signal?.throwIfAborted();
-    const { groupBy, window, workspaceIds, scopeIds } = slice;
-    const stamp = await beginFetch(source.store.db, {
-      sourceId: source.sourceId,
-      purpose: "load",
-      groupBy,
-      window,
-      workspaces: workspaceIds.length,
-    });
-    count();
-    const answer = new AnswerCollector({ window, groupBy, workspaceIds });
-    try {
-      const { stride } = await source.billing.usage(
-        { start: window.start, end: window.end, groupBy, workspaceIds },
-        {
-          signal: source.signal,
-          onRecords: (records) => answer.add(withEmailPolicy(source, slice, records)),
-        },
-      );
-      const flaw = answer.flaw(stride);
-      if (flaw !== undefined) {
-        await finishFetch(source.store.db, { ...stamp, outcome: "refused", code: flaw.code });
-        return { stamp, records: answer.records, traces: answer.traces, flaw };
-      }
-    } catch (error) {
-      if (!(error instanceof PlatformError)) throw error;
-      const { code, status } = error;
-      await finishFetch(source.store.db, { ...stamp, outcome: "failed", code, status });
-      throw isKeyRefused(error) ? error : new FetchFailed(stamp, error);
-    }
-    const load = await loadAnswer(source.store, {
-      sourceId: source.sourceId,
-      groupBy,
-      window,
-      stamp,
-      scopeIds,
-      answer,
-      settleAfterMs: source.settings.settleAfterMs,
-      confirms,
-    });
-    const { records, traces } = answer;
-    await finishFetch(source.store.db, { ...stamp, outcome: load.outcome, records, traces });
-    source.log.debug({ slice: describe(slice), fetch: stamp.fetchNumber, ...load }, "slice");
-    return { stamp, load, records, traces };
-  });
+function nextStep(source: OpenSource, slice: UsageRequest, last: Loaded): NextStep {
+  const maySplit = source.splitLimit.allows();
+  if (last.flaw !== undefined) return afterFlaw(slice, last.flaw, maySplit);
+  if (last.refusal !== undefined) return afterRefusal(slice, last.refusal, last.stamp.fetchedAt, maySplit);
+  return CONTRADICTED;
 }
 
 async function takeNextStep(
   source: OpenSource,
-  slice: Slice,
-  stamp: FetchStamp,
-  { requests, step }: { requests: number; step: NextStep },
+  slice: UsageRequest,
+  { stamp, requests, step }: { stamp: FetchStamp; requests: number; step: NextStep },
 ): Promise<SliceResult> {
+  const { store, sourceId, log } = source;
   const { code, message, outcome } = step;
-  source.splitBudget.refused();
-  source.log.warn({ slice: describe(slice), code, reason: message, outcome }, "slice not loaded");
+  source.splitLimit.refused();
+  log.warn({ slice: describe(slice), code, reason: message, outcome }, "slice not loaded");
   if (step.learn !== undefined) await learn(source, step.learn, message);
   if (step.keep) {
-    await failScopes(source.store, {
-      scopeIds: slice.scopeIds,
-      period: slice.window,
-      stamp,
-      state: "failed",
-      code,
-      message,
-    });
+    const failure = { scopeIds: scopeIdsOf(slice), period: slice.window, stamp };
+    await failScopes(store, { ...failure, state: "failed", code, message });
   }
   const followUps = await Promise.all(
-    step.parts.map(async ({ window, workspaceIds }) => ({
-      groupBy: slice.groupBy,
-      window,
-      workspaceIds,
-      scopeIds: await scopesOf(source.store.db, {
-        sourceId: source.sourceId,
-        groupBy: slice.groupBy,
-        stride: window.stride,
-        workspaceIds,
-      }),
-    })),
+    step.parts.map(async (part): Promise<UsageRequest> => {
+      const { groupBy, window } = part;
+      const workspaceIds = workspaceIdsOf(part);
+      const stride = window.stride;
+      const scopeIds = await scopesOf(store.db, { sourceId, groupBy, stride, workspaceIds });
+      const members = workspaceIds.map((workspaceId, i) => ({
+        workspaceId,
+        scopeId: scopeIds[i] as number,
+      }));
+      return { groupBy, window, members };
+    }),
   );
   return { outcome, requests, rows: NO_ROWS, followUps, code, message };
 }
@@ -250,27 +203,13 @@ async function forget(source: OpenSource, capability: ServerCapability): Promise
     await forgetCapability(source.store.db, { sourceId: source.sourceId, capability });
 }
 
-/** What `USAGE_USER_EMAIL` lets in: before anything is stored, so that nothing has to be removed. */
-function withEmailPolicy(source: OpenSource, slice: Slice, records: UsageRecord[]): UsageRecord[] {
-  const policy = source.settings.userEmail;
-  if (slice.groupBy !== "user" || policy === "keep") return records;
-  return records.map((record) => ({
-    ...record,
-    dimensionName: policy === "drop" || record.dimensionName === null ? null : digestOf(record.dimensionName),
-  }));
-}
-
-function digestOf(email: string): string {
-  return `sha256:${createHash("sha256").update(email.toLowerCase()).digest("hex").slice(0, 16)}`;
-}
-
 /** A slice in a log line. */
-function describe({ groupBy, window, workspaceIds }: Slice): object {
+function describe({ groupBy, window, members }: UsageRequest): object {
   return {
     groupBy,
     stride: window.stride,
     from: new Date(window.start).toISOString(),
     to: new Date(window.end).toISOString(),
-    workspaces: workspaceIds.length,
+    workspaces: members.length,
   };
 }

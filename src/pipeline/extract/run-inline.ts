@@ -1,32 +1,22 @@
 import PQueue from "p-queue";
-import type { Slice } from "../../domain/planning/slice.ts";
+import type { UsageRequest } from "../../domain/planning/request.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
-import { type PlatformError, UnreachableError } from "../../errors.ts";
 import type { OpenSource } from "../source/source.ts";
 import { extractSlice, NO_ROWS, type RowCounts, type SliceResult } from "./extract.ts";
+import { createDownDetector } from "./platform-down.ts";
+import type { OnProgress } from "./sequentially.ts";
+import { isStrideRefused } from "./stride-retry.ts";
 
 /** Slices fetched at once: enough to keep the network and Postgres busy on two cores. */
 const CONCURRENCY = 4;
-/** Slices in a row that failed after every attempt: then the platform is down, and asking on only makes it worse. */
-export const GIVE_UP_AFTER = 3;
 
-export function platformUnreachable(last: PlatformError | undefined): UnreachableError {
-  return new UnreachableError({
-    code: "platform_unreachable",
-    message: `${GIVE_UP_AFTER} slices in a row failed after every attempt, the last with: ${last?.message}`,
-    next: "See whether the platform is up; what was loaded stays, and the next round goes on from there.",
-    retryable: true,
-    cause: last,
-  });
-}
-
-/** What a run did for one grouping and stride: figures of different strides or groupings are never added together. */
+/** What a run did for one dimension and stride. Figures of different strides or dimensions are never added together. */
 interface RunCounts {
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   readonly rows: RowCounts;
-  /** Slices, requests, and slices by how they ended where that was not a load. */
+  /** Slices planned, requests sent, and slices that were not loaded by the reason. */
   readonly planned: number;
   readonly requests: number;
   readonly failed: number;
@@ -34,68 +24,68 @@ interface RunCounts {
   readonly discarded: number;
 }
 
+interface SliceFailure {
+  readonly slice: UsageRequest;
+  readonly code: string;
+  readonly message: string;
+}
+
 export interface RunResult {
-  /** In order of grouping, then from the coarsest stride. */
+  /** In order of dimension, then from the coarsest stride. */
   readonly counts: readonly RunCounts[];
-  readonly failures: readonly { slice: Slice; code: string; message: string }[];
+  readonly failures: readonly SliceFailure[];
 }
 
 /** Runs slices in this process, with the slices that take the place of those that were split. */
 export async function runInline(
   source: OpenSource,
-  slices: readonly Slice[],
-  onProgress: (progress: { done: number; total: number }) => void = () => {},
+  slices: readonly UsageRequest[],
+  onProgress: OnProgress = () => {},
 ): Promise<RunResult> {
   const counts = new Map<string, RunCounts>();
-  const failures: { slice: Slice; code: string; message: string }[] = [];
+  const failures: SliceFailure[] = [];
   const queue = new PQueue({ concurrency: CONCURRENCY });
-  let done = 0;
-  let total = slices.length;
-  let gaveUpInARow = 0;
+  const noteGivenUp = createDownDetector();
+  let [done, total] = [0, slices.length];
   let stop: unknown;
 
-  const note = (slice: Slice, result: SliceResult) => {
+  const count = (slice: UsageRequest, add: (counts: RunCounts) => RunCounts) => {
     const key = `${slice.groupBy} ${slice.window.stride}`;
-    counts.set(key, withResult(counts.get(key) ?? nothingOf(slice), result));
-    if (result.outcome === "failed") {
-      failures.push({ slice, code: result.code ?? "", message: result.message ?? "" });
-    }
-    gaveUpInARow = result.gaveUp === undefined ? 0 : gaveUpInARow + 1;
-    if (gaveUpInARow < GIVE_UP_AFTER) return;
-    throw platformUnreachable(result.gaveUp);
+    counts.set(key, add(counts.get(key) ?? nothingOf(slice)));
   };
-  const run = async (slice: Slice): Promise<void> => {
-    if (stop !== undefined) return;
-    try {
-      const isStrideRetry = source.strideRetries.delete(`no_${slice.window.stride}`);
-      if (source.capabilities.has(`no_${slice.window.stride}`) && !isStrideRetry) {
-        note(slice, notAvailable(slice));
-      } else {
-        const result = await extractSlice(source, slice);
-        note(slice, result);
-        total += result.followUps.length;
-        for (const followUp of result.followUps) enqueue(followUp, 1);
-      }
-    } catch (error) {
-      stop ??= error;
-    }
-    done++;
-    onProgress({ done, total });
+  const work = async (slice: UsageRequest) => {
+    const result = isStrideRefused(source, slice) ? notAvailable(slice) : await extractSlice(source, slice);
+    count(slice, (before) => withResult(before, result));
+    const { outcome, code = "", message = "" } = result;
+    if (outcome === "failed") failures.push({ slice, code, message });
+    noteGivenUp(result.gaveUp);
+    total += result.followUps.length;
+    for (const followUp of result.followUps) enqueue(followUp, 1);
   };
-  const enqueue = (slice: Slice, priority: number) => void queue.add(() => run(slice), { priority });
+  const enqueue = (slice: UsageRequest, priority: number) =>
+    void queue.add(
+      async () => {
+        if (stop !== undefined) return;
+        try {
+          await work(slice);
+        } catch (error) {
+          stop ??= error;
+        }
+        onProgress({ done: ++done, total });
+      },
+      { priority },
+    );
 
   for (const slice of slices) {
-    const key = `${slice.groupBy} ${slice.window.stride}`;
-    const before = counts.get(key) ?? nothingOf(slice);
-    counts.set(key, { ...before, planned: before.planned + 1 });
+    count(slice, (before) => ({ ...before, planned: before.planned + 1 }));
     enqueue(slice, 0);
   }
   await queue.onIdle();
   if (stop !== undefined) throw stop;
-  return { counts: [...counts.values()].sort(byGroupingAndStride), failures };
+  return { counts: [...counts.values()].sort(byDimensionAndStride), failures };
 }
 
-function notAvailable(slice: Slice): SliceResult {
+function notAvailable(slice: UsageRequest): SliceResult {
   return {
     outcome: "not_available",
     requests: 0,
@@ -106,12 +96,12 @@ function notAvailable(slice: Slice): SliceResult {
   };
 }
 
-function nothingOf({ groupBy, window }: Slice): RunCounts {
+function nothingOf({ groupBy, window }: UsageRequest): RunCounts {
   const none = { planned: 0, requests: 0, failed: 0, notAvailable: 0, discarded: 0 };
   return { groupBy, stride: window.stride, rows: NO_ROWS, ...none };
 }
 
-function byGroupingAndStride(a: RunCounts, b: RunCounts): number {
+function byDimensionAndStride(a: RunCounts, b: RunCounts): number {
   return (
     GROUPINGS.indexOf(a.groupBy) - GROUPINGS.indexOf(b.groupBy) ||
     STRIDES.indexOf(b.stride) - STRIDES.indexOf(a.stride)
@@ -123,9 +113,9 @@ function withResult(counts: RunCounts, { outcome, requests, rows }: SliceResult)
     ...counts,
     rows: addRows(counts.rows, rows),
     requests: counts.requests + requests,
-    failed: counts.failed + (outcome === "failed" ? 1 : 0),
-    notAvailable: counts.notAvailable + (outcome === "not_available" ? 1 : 0),
-    discarded: counts.discarded + (outcome === "discarded" ? 1 : 0),
+    failed: counts.failed + Number(outcome === "failed"),
+    notAvailable: counts.notAvailable + Number(outcome === "not_available"),
+    discarded: counts.discarded + Number(outcome === "discarded"),
   };
 }
 

@@ -1,6 +1,9 @@
 import { PlatformError } from "../../errors.ts";
-import { isKeyRefused, keepRefusal, type OpenSource } from "../source/source.ts";
-import { GIVE_UP_AFTER, platformUnreachable } from "./run-inline.ts";
+import { isKeyRefused } from "../source/refusal.ts";
+import type { OpenSource } from "../source/source.ts";
+import { createDownDetector } from "./platform-down.ts";
+
+export type OnProgress = (progress: { done: number; total: number }) => void;
 
 interface Failed<T> {
   readonly one: T;
@@ -9,36 +12,26 @@ interface Failed<T> {
 }
 
 /**
- * Does the work of each in turn, with evidence that is fresh; returns those that the platform failed. Throws where the
- * source as a whole must stop: a refused key, a platform that is down, anything that is not the platform's.
+ * Does the work of each in turn, with fresh proof of access, and returns those that the platform failed. Throws where
+ * the source as a whole must stop: a refused key, a platform that is down, an error that is not the platform's.
  */
 export async function sequentially<T>(
   source: OpenSource,
   all: readonly T[],
-  {
-    work,
-    onProgress,
-  }: {
-    work: (one: T) => Promise<void>;
-    onProgress: (progress: { done: number; total: number }) => void;
-  },
+  { work, onProgress = () => {} }: { work: (one: T) => Promise<void>; onProgress?: OnProgress | undefined },
 ): Promise<Failed<T>[]> {
   const failed: Failed<T>[] = [];
-  let [done, gaveUpInARow] = [0, 0];
+  const noteGivenUp = createDownDetector();
+  let done = 0;
   for (const one of all) {
     await source.access.fresh();
     try {
       await work(one);
-      gaveUpInARow = 0;
+      noteGivenUp(undefined);
     } catch (error) {
-      if (!(error instanceof PlatformError)) throw error;
-      if (isKeyRefused(error)) {
-        await keepRefusal(source, source.sourceId, error);
-        throw error;
-      }
+      if (!(error instanceof PlatformError) || isKeyRefused(error)) throw error;
       failed.push({ one, code: error.code, message: error.message });
-      gaveUpInARow = error.retryable ? gaveUpInARow + 1 : 0;
-      if (gaveUpInARow >= GIVE_UP_AFTER) throw platformUnreachable(error);
+      noteGivenUp(error.retryable ? error : undefined);
     }
     onProgress({ done: ++done, total: all.length });
   }

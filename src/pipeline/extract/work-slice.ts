@@ -1,3 +1,4 @@
+import { scopeIdsOf } from "../../domain/planning/request.ts";
 import type { Store } from "../../store/db/database.ts";
 import { failScopes } from "../../store/load/failures.ts";
 import { drawStamp } from "../../store/load/fetch-ledger.ts";
@@ -11,34 +12,32 @@ import {
 } from "../../store/work/slices.ts";
 import type { OpenSource } from "../source/source.ts";
 import { extractSlice, type SliceResult } from "./extract.ts";
+import { isStrideRefused } from "./stride-retry.ts";
 
-/** A slice that was taken so often ends every worker that takes it: it is poison. */
+/** A slice that was taken so often ends every worker that takes it. */
 const POISON_AFTER = 20;
 
 /**
- * What a worker did about a ticket. `gone`: somebody else did it, or it was cancelled. `loaded_already`: the worker that
- * loaded it ended before it could say so.
+ * What a worker did about a queue message. `gone`: another worker did the slice, or it was cancelled. `loaded_already`:
+ * a worker loaded it and ended before it could record that.
  */
 export type WorkResult =
   | { readonly outcome: "gone" | "poisoned" | "dropped" | "loaded_already" }
   | (SliceResult & { readonly slice: StoredSlice });
 
 /**
- * Does the work of one ticket: takes its slice, fetches and loads it, and ends it together with entering the slices
- * that take its place. Throws what should be tried again; the ticket then stays queued.
+ * Does the work of one queue message: takes its slice, fetches and loads it. The slice ends in the same transaction that
+ * enters those taking its place. Throws what should be tried again; the message then stays queued.
  */
 export async function workMessage(
   source: OpenSource,
-  ticket: { sliceId: number; generation: number; isLastAttempt: boolean },
+  message: { sliceId: number; generation: number; isLastAttempt: boolean },
 ): Promise<WorkResult> {
   const { store } = source;
-  const slice = await claimSlice(store.db, ticket);
+  const slice = await claimSlice(store.db, message);
   if (slice === undefined) return { outcome: "gone" };
   if (slice.attempts > POISON_AFTER) return poison(source, slice);
-  if (
-    source.capabilities.has(`no_${slice.window.stride}`) &&
-    !source.strideRetries.delete(`no_${slice.window.stride}`)
-  ) {
+  if (isStrideRefused(source, slice)) {
     await endSlice(store.db, { slice, state: "done", code: "stride_not_available" });
     return { outcome: "dropped" };
   }
@@ -47,7 +46,7 @@ export async function workMessage(
     return { outcome: "loaded_already" };
   }
   const result = await extractSlice(source, slice, {
-    onTransient: ticket.isLastAttempt ? "keep" : "throw",
+    onTransient: message.isLastAttempt ? "keep" : "throw",
   });
   await endWithFollowUps(store, slice, result);
   return { ...result, slice };
@@ -74,13 +73,14 @@ async function poison(source: OpenSource, slice: StoredSlice): Promise<WorkResul
   const code = "slice_poisoned";
   const message = `No worker finished it in ${POISON_AFTER} attempts.`;
   const stamp = await drawStamp(source.store.db);
-  await failScopes(source.store, { ...slice, period: slice.window, stamp, state: "failed", code, message });
+  const failure = { scopeIds: scopeIdsOf(slice), period: slice.window, stamp, code, message };
+  await failScopes(source.store, { ...failure, state: "failed" });
   await endSlice(source.store.db, { slice, state: "failed", code, message });
   source.log.error({ code, slice: slice.sliceId }, message);
   return { outcome: "poisoned" };
 }
 
-/** Gives tickets back without having done them: the source refuses the key, or the process ends. */
+/** Gives queue messages back undone: the platform refuses the key, or the process ends. */
 export async function returnMessages(store: Store, sliceIds: readonly number[]): Promise<void> {
   await releaseSlices(store.db, sliceIds);
 }

@@ -1,16 +1,15 @@
 import { DAY_MS, floorToGrid, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { GROUPINGS } from "../../domain/usage/record.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { daysDue, hoursDue } from "../../store/reconcile/reconciled-days.ts";
+import { statesOf } from "../source/scope-states.ts";
 import type { OpenSource } from "../source/source.ts";
-import { type ReconcileResult, reconcileParts, statesOf } from "./reconcile.ts";
+import { type ReconcileResult, reconcileParts } from "./reconcile.ts";
 
 /**
- * The scheduled pass, with repair: the days of so many days up to now; of earlier ones those that are owed (see `daysDue`); then
- * the hours that are (see `hoursDue`). Hours come last, so that a day's restatement has those of its hours looked at the same
- * night. They are held against an export once and not every night: 31 days of them take 34 requests a scope where the same
- * days take one.
+ * The scheduled pass, with repair: the last `days` days, earlier days that are due (see `daysDue`), then the hours that
+ * are due (see `hoursDue`). Hours come last, so that a restated day has its hours compared the same night. Hours are
+ * compared once and not every night: 31 days of them take 34 requests a scope, where the days take one.
  */
 export async function reconcileScheduled(
   source: OpenSource,
@@ -42,7 +41,7 @@ async function pass(
 ): Promise<ReconcileResult> {
   const byScope = Map.groupBy(due, (one) => one.scopeId);
   return reconcileParts(source, {
-    states: await statesOf(source, stride, GROUPINGS),
+    states: await statesOf(source, stride),
     stride,
     repair: true,
     partsOf: ({ scopeId }) => [

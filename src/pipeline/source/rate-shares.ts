@@ -1,12 +1,12 @@
-/** So many requests in any so many milliseconds, over all hosts. */
+/** A request quota: at most `max` requests in any `duration` milliseconds, shared by all hosts. */
 export interface Share {
   readonly max: number;
   readonly duration: number;
 }
 
 /**
- * A source's budget of requests per 10 s, divided: nine tenths are the fetch queue's, whose limiter BullMQ keeps; the rest is for
- * control jobs, which ask outside of it (contact, reconciling). Together they are the budget, to the smallest one.
+ * Divides a source's request rate limit. Nine tenths go to the fetch queue, whose limiter BullMQ keeps; the rest to
+ * control jobs (contact, reconciling), which send outside of that queue. Both together never exceed the limit.
  */
 export function sharesOf(requestsPer10s: number): { readonly fetch: Share; readonly control: Share } {
   if (requestsPer10s === 1) {

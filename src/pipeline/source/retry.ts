@@ -4,7 +4,7 @@ import { EtlError, PlatformError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 
 const CAP_MS = 300_000;
-/** What clients of the platform wait after a 429 that says nothing (platform-capabilities.md, "Requests"). */
+/** How long clients of the platform wait after a 429 without `Retry-After` (docs/platform.md, Requests). */
 const SILENT_LIMIT_MS = 10_000;
 
 export interface RetryDeps {
@@ -12,14 +12,14 @@ export interface RetryDeps {
   readonly clock: Clock;
   /** How often a request is tried within one slice: 1 where the queue tries again. */
   readonly attempts: number;
-  /** Called with a 429's pause, before it is waited for: the limit is the whole key's. Default: nobody else is held back. */
+  /** Called with a 429's pause before it is waited for, since the limit is the whole key's. Default: no other process waits. */
   readonly holdBack?: (ms: number) => Promise<void>;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Tries again what is worth it: full jitter, doubling from 1 s to 5 min, `Retry-After` honoured. Gives up after
- * `attempts` with the last error.
+ * Tries retryable errors again: full jitter, doubling from 1 s to 5 min, `Retry-After` honoured. Throws the last error
+ * after `attempts`.
  */
 export async function withRetries<T>(
   deps: RetryDeps,
@@ -36,7 +36,7 @@ export async function withRetries<T>(
     onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
       if (!(error instanceof EtlError) || !error.retryable) return;
       const ms = pauseOf(error, attemptNumber);
-      if (isRateLimit(error)) await deps.holdBack?.(ms);
+      if (error instanceof PlatformError && error.status === 429) await deps.holdBack?.(ms);
       if (retriesLeft === 0) return;
       deps.log.info(
         { code: error.code, reason: error.message, attempt: attemptNumber, waitMs: ms },
@@ -47,19 +47,11 @@ export async function withRetries<T>(
   });
 }
 
-/** Whether the platform answered 429, itself or beneath what failed by it. */
-function isRateLimit(error: EtlError): boolean {
-  const said = error instanceof PlatformError ? error : error.cause;
-  return said instanceof PlatformError && said.status === 429;
-}
-
 /** Milliseconds to wait after the n-th failed attempt. */
 export function pauseOf(error: EtlError, attempt: number): number {
-  // A failed fetch wraps what the platform said.
-  const said = error instanceof PlatformError ? error : error.cause;
-  if (said instanceof PlatformError) {
-    if (said.retryAfterMs !== undefined) return Math.min(said.retryAfterMs, CAP_MS);
-    if (said.status === 429) return SILENT_LIMIT_MS;
+  if (error instanceof PlatformError) {
+    if (error.retryAfterMs !== undefined) return Math.min(error.retryAfterMs, CAP_MS);
+    if (error.status === 429) return SILENT_LIMIT_MS;
   }
   return Math.random() * Math.min(CAP_MS, 1000 * 2 ** (attempt - 1));
 }

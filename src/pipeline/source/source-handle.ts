@@ -1,29 +1,23 @@
-import {
-  type EnteredSource,
-  enterSource,
-  isRefusedLately,
-  type OpenSource,
-  openSource,
-  type SourceDeps,
-} from "./source.ts";
+import { isRefusedLately } from "./refusal.ts";
+import { type EnteredSource, enterSource, type OpenSource, openSource, type SourceDeps } from "./source.ts";
 
-/** A source in a process that runs on: entered once, contacted anew for every round. */
+/** A source in a long-running process: entered once, contacted again for every sync. */
 export interface SourceHandle {
-  /** The source as Postgres knows it, without asking the platform. */
+  /** The source as Postgres knows it, without a request to the platform. */
   known(): Promise<EnteredSource>;
-  /** The source after contact with the platform, which is made anew when it is older than a round. */
+  /** The source after contact with the platform, which is made again when it is older than a sync. */
   open(): Promise<OpenSource>;
-  /** With new contact; undefined while the platform refuses the key and it is too early to try again. */
+  /** With new contact; undefined while the platform refuses the key and a retry is not due. */
   openForSync(): Promise<OpenSource | undefined>;
 }
 
-export function createSourceHandle(deps: SourceDeps, roundMs: number): SourceHandle {
+export function createSourceHandle(deps: SourceDeps, syncMs: number): SourceHandle {
   let entered: Promise<EnteredSource> | undefined;
   let contact: { readonly source: Promise<OpenSource>; readonly at: number } | undefined;
 
   const known = () => {
     entered ??= enterSource(deps).catch((error) => {
-      // Kept, a promise that failed would fail for ever.
+      // A rejected promise that is kept would reject for ever.
       entered = undefined;
       throw error;
     });
@@ -42,12 +36,12 @@ export function createSourceHandle(deps: SourceDeps, roundMs: number): SourceHan
   };
   return {
     known,
-    open: () => (contact !== undefined && deps.clock.now() - contact.at < roundMs ? contact.source : renew()),
+    open: () => (contact !== undefined && deps.clock.now() - contact.at < syncMs ? contact.source : renew()),
     openForSync: async () => ((await isRefusedLately(await known())) ? undefined : renew()),
   };
 }
 
-/** The same source for slices that the queue has let through: it counted their requests, and it tries them again. */
+/** The same source for slices from the queue, which applies the rate limit and the retries itself. */
 export function withinQueue(handle: SourceHandle): SourceHandle {
   const through = (source: OpenSource): OpenSource => {
     const { holdBack: _, ...rest } = source;

@@ -1,4 +1,4 @@
-/** A slice that was fed to the queue; `routine` work goes before backfills. */
+/** A slice in the queue. A stale message, whose generation is over, does nothing. `routine` work goes before backfills. */
 export interface QueueMessage {
   readonly sliceId: number;
   readonly generation: number;
@@ -7,19 +7,19 @@ export interface QueueMessage {
 
 /** The queue of one source, as the pipeline sees it. It may lose everything at any time. */
 export interface FetchQueue {
-  add(tickets: readonly QueueMessage[]): Promise<void>;
-  /** Ids of the tickets that wait, are delayed or at work. */
+  add(messages: readonly QueueMessage[]): Promise<void>;
+  /** Ids of the messages that wait, are delayed or at work. */
   present(): Promise<Set<string>>;
-  /** Takes tickets out, but for those at work; returns how many. */
+  /** Removes messages, but for those at work; returns how many. */
   remove(ids: readonly string[]): Promise<number>;
 }
 
-/** The id under which a ticket stands in the queue: another one each time the slice is fed. */
+/** The id of a message in the queue. It differs each time the slice is enqueued. */
 export function messageId({ sliceId, generation }: Pick<QueueMessage, "sliceId" | "generation">): string {
   return `${sliceId}-${generation}`;
 }
 
-/** Whether an id is one that `messageId` gives: what a person or another release put into the queue is not ours to judge. */
+/** Whether `messageId` gave an id. Messages of a person or of another release are left alone. */
 export function isMessageId(id: string): boolean {
   return /^\d+-\d+$/.test(id);
 }

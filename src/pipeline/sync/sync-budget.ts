@@ -1,5 +1,5 @@
 import type { SourceConfig } from "../../config/config.ts";
-import { planSlices } from "../../domain/planning/slice.ts";
+import { planSlices } from "../../domain/planning/plan-slices.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
@@ -9,17 +9,18 @@ import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { listSources } from "../../store/report/overview.ts";
 import { sharesOf } from "../source/rate-shares.ts";
 import type { OpenSource } from "../source/source.ts";
-import { routineDemand } from "./plan.ts";
+import { type Demanding, routineDemand } from "./plan.ts";
 
-/** Requests of one round once all that is settled is loaded, and how many the rate budget lets through until the next. */
+/** Requests of one sync once all settled time is loaded, and how many the rate limit allows until the next sync. */
 export interface SyncBudget {
   readonly needed: number;
   readonly allowed: number;
-  /** What to do about it, where it is too small. */
+  /** What to do about it, where too few are allowed. */
   readonly problem: { readonly code: string; readonly message: string; readonly next: string } | undefined;
 }
 
-type Rounds = Pick<OpenSource, "workspaces" | "capabilities" | "strideRetries" | "dataStart"> & {
+type Syncing = Demanding & {
+  readonly workspaces: readonly { readonly workspaceId: string }[];
   readonly config: Pick<SourceConfig, "slug" | "rateLimit">;
   readonly settings: Pick<OpenSource["settings"], "settleAfterMs" | "hourlyForMs" | "syncEveryMs">;
 };
@@ -27,18 +28,19 @@ type Rounds = Pick<OpenSource, "workspaces" | "capabilities" | "strideRetries" |
 const MINUTE_MS = 60_000;
 
 /**
- * What unsettled time costs each round. Above the budget no round is done when the next one begins: what is planned
- * grows, and old windows are left with the share that the feed keeps for them.
+ * What time that is not settled costs each sync. Where the rate limit allows less, a sync is not done when the next one
+ * begins: plans grow, and old windows are left with the share that `takeSlicesToQueue` keeps for them.
  */
-export function syncBudget(source: Rounds, now: number): SyncBudget {
-  const { config, settings, dataStart } = source;
-  const settled = { start: dataStart, end: floorToGrid(now - settings.settleAfterMs, DAY_MS) };
-  const done = settled.start < settled.end ? [settled] : [];
-  const scopes = source.workspaces.flatMap(({ workspaceId }, w) =>
-    GROUPINGS.flatMap((groupBy, g) =>
-      (["day", "hour"] as const).map((stride, s) => ({
-        ...{ workspaceId, groupBy, stride, done },
-        scopeId: (w * GROUPINGS.length + g) * 2 + s,
+export function syncBudget(source: Syncing, now: number): SyncBudget {
+  const { config, settings, dataStart, workspaces } = source;
+  const notSettled = { start: floorToGrid(now - settings.settleAfterMs, DAY_MS), end: Infinity };
+  const scopes = workspaces.flatMap(({ workspaceId }) =>
+    GROUPINGS.flatMap((groupBy) =>
+      (["day", "hour"] as const).map((stride) => ({
+        ...{ workspaceId, groupBy, stride },
+        // Only counted: no scope is looked up.
+        scopeId: 0,
+        missing: [notSettled],
       })),
     ),
   );
@@ -52,7 +54,7 @@ export function syncBudget(source: Rounds, now: number): SyncBudget {
     allowed,
     problem: {
       code: "rate_budget_short",
-      message: `A round of source ${config.slug} needs ${needed} requests, and the rate budget lets ${allowed} through until the next one: figures come later from round to round.`,
+      message: `A sync of source ${config.slug} needs ${needed} requests, and the rate limit allows ${allowed} until the next sync. Figures arrive later with each sync.`,
       next: `Set USAGE_SYNC_EVERY to PT${minutes}M or more, or raise USAGE_RATE_LIMIT if the platform grants it.`,
     },
   };
@@ -61,19 +63,19 @@ export function syncBudget(source: Rounds, now: number): SyncBudget {
 /** The same of a configured source that is not open; undefined where it was never opened. */
 export async function knownSyncBudget(
   db: Database,
-  known: { config: SourceConfig; settings: Rounds["settings"] },
+  { config, settings }: { config: SourceConfig; settings: Syncing["settings"] },
 ): Promise<SyncBudget | undefined> {
-  const { config, settings } = known;
   const found = (await listSources(db)).find(({ source }) => source === config.slug);
   if (found === undefined) return undefined;
-  const capabilities = await capabilitiesOf(db, found.sourceId);
+  const learned = await capabilitiesOf(db, found.sourceId);
   const workspaces = (await workspacesOf(db, found.sourceId)).filter(
     ({ workspaceId }) => config.workspaceIds.length === 0 || config.workspaceIds.includes(workspaceId),
   );
-  const dataStart = Date.parse(`${config.dataStart}T00:00:00Z`);
-  const learned = {
-    capabilities: new Set(capabilities.map(({ capability }) => capability)),
+  const source = {
+    ...{ config, settings, workspaces },
+    dataStart: Date.parse(`${config.dataStart}T00:00:00Z`),
+    capabilities: new Set(learned.map(({ capability }) => capability)),
     strideRetries: new Set<never>(),
   };
-  return syncBudget({ config, settings, dataStart, workspaces, ...learned }, await storeNow(db));
+  return syncBudget(source, await storeNow(db));
 }

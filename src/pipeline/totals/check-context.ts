@@ -1,8 +1,8 @@
+import type { UsageRequest } from "../../domain/planning/request.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { ScopeState } from "../../store/catalog/scopes.ts";
 import type { Finding } from "../../store/reconcile/control-findings.ts";
 import type { OpenSource } from "../source/source.ts";
-import type { TotalsRequest } from "./window-totals.ts";
 
 /** What both halves of a check work with. */
 export interface CheckContext {
@@ -11,12 +11,12 @@ export interface CheckContext {
   readonly states: readonly ScopeState[];
   readonly settled: Interval;
   readonly range: Interval;
-  /** Findings of earlier checks that need not be asked about again while their numbers are the same. */
+  /** Findings of earlier checks. They are not asked about again while their numbers are the same. */
   readonly known: readonly Finding[];
 }
 
 export interface TotalsFailure {
-  readonly request: TotalsRequest;
+  readonly request: UsageRequest;
   readonly code: string;
   readonly message: string;
 }

@@ -1,8 +1,7 @@
 import { type Reach, rangeOfReach } from "../../domain/planning/control.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { GROUPINGS } from "../../domain/usage/record.ts";
-import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
+import type { ScopeState } from "../../store/catalog/scopes.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import {
   type CheckCounts,
@@ -10,6 +9,8 @@ import {
   knownFindings,
   noteCheck,
 } from "../../store/reconcile/control-findings.ts";
+import type { OnProgress } from "../extract/sequentially.ts";
+import { statesOf } from "../source/scope-states.ts";
 import type { OpenSource } from "../source/source.ts";
 import type { CheckContext, TotalsFailure } from "./check-context.ts";
 import { checkGroupings } from "./grouping-totals.ts";
@@ -18,9 +19,9 @@ import { checkStrides } from "./stride-totals.ts";
 export { REACHES } from "../../domain/planning/control.ts";
 
 export interface TotalsResult extends CheckCounts {
-  /** The settled days that were to be proved. */
+  /** The settled days that the check is about. */
   readonly range: Interval;
-  /** What stands after both sides were asked for once more, with the words that a reader needs. */
+  /** What still differs after both sides were asked for again. */
   readonly findings: readonly NamedFinding[];
   readonly failed: readonly TotalsFailure[];
 }
@@ -31,25 +32,22 @@ interface NamedFinding extends Finding {
 }
 
 /**
- * Holds settled days against totals: their sums against windows of whole weeks, months and years, one request for up to
- * a year of days, and the groupings' sums against the workspace's. Where a total differs the days are fetched once more:
- * equal then, it was a restatement; else it is kept as a difference, on the guilty day where that can be found.
+ * Checks settled days against totals: their sums against windows of whole weeks, months and years, one request for up to
+ * a year of days, and the sums of each dimension against the workspace's. Where a total differs, the days are fetched
+ * again. If they are equal then, it was a restatement; else the window is kept as a difference with both numbers.
  */
 export async function checkTotals(
   source: OpenSource,
   reach: Reach,
-  onProgress: (progress: { done: number; total: number }) => void = () => {},
+  onProgress?: OnProgress,
 ): Promise<TotalsResult> {
   const { sourceId, store, dataStart } = source;
   const now = await storeNow(store.db);
   const settled = { start: dataStart, end: floorToGrid(now - source.settings.settleAfterMs, DAY_MS) };
   const range = rangeOfReach(reach, settled);
   if (range.start >= range.end) return { ...NOTHING, range, findings: [], failed: [] };
-  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day"] });
-  const all = await scopeStates(store.db, { sourceId, groupings: GROUPINGS, strides: ["day"] });
-  const ids = new Set(source.workspaces.map((w) => w.workspaceId));
-  const states = all.filter((state) => ids.has(state.workspaceId));
-  // Which side is wrong is not known, and the days are not asked for again: the widest check does that, to see them healed.
+  const states = await statesOf(source, "day");
+  // Which side is wrong is not known, so known differences are not fetched again. The widest check does, to end healed ones.
   const known = reach === "all" ? [] : await knownFindings(store.db, sourceId);
   const context: CheckContext = { source, states, settled, range, known };
 

@@ -5,8 +5,8 @@ import type { CheckContext } from "./check-context.ts";
 import { refetchDays } from "./refetch-days.ts";
 
 /**
- * Holds the sums by project, user and key against those by workspace, day by day. Both sides of a day that differs are
- * fetched once more. A workspace that has more than its grouping names is no fault: the rest is shown as unattributed.
+ * Checks the sums by project, user and key against those by workspace, day by day. Both sides of a day that differs are
+ * fetched again. A workspace may have more traces than a dimension names: the views show them as unattributed.
  */
 export async function checkGroupings({ source, states, range, known }: CheckContext): Promise<{
   requests: number;

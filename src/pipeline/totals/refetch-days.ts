@@ -1,5 +1,5 @@
-import { planSlices } from "../../domain/planning/slice.ts";
-import { subtract } from "../../domain/time/intervals.ts";
+import { planSlices } from "../../domain/planning/plan-slices.ts";
+import { spanOf } from "../../domain/time/intervals.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { ScopeState } from "../../store/catalog/scopes.ts";
 import { runInline } from "../extract/run-inline.ts";
@@ -12,23 +12,18 @@ export interface Refetched {
   readonly failed: number;
 }
 
-/** Fetches days of some scopes once more, in the fewest windows that cover them. */
+/** Fetches days of some scopes again, in the fewest windows that cover them. */
 export async function refetchDays(
   source: OpenSource,
   states: readonly ScopeState[],
-  wanted: readonly (Interval & { readonly scopeId: number })[],
+  days: readonly (Interval & { readonly scopeId: number })[],
 ): Promise<Refetched> {
-  if (wanted.length === 0) return { requests: 0, restated: 0, failed: 0 };
-  const range = {
-    start: Math.min(...wanted.map((one) => one.start)),
-    end: Math.max(...wanted.map((one) => one.end)),
-  };
-  const byScope = Map.groupBy(wanted, (one) => one.scopeId);
-  const scopes = states.map((state) => ({
-    ...state,
-    done: subtract([range], byScope.get(state.scopeId) ?? []),
-  }));
-  const slices = planSlices({ scopes, wanted: [{ stride: "day", range }], dataStart: source.dataStart });
+  const byScope = Map.groupBy(days, (one) => one.scopeId);
+  const slices = planSlices({
+    scopes: states.map((state) => ({ ...state, missing: byScope.get(state.scopeId) ?? [] })),
+    wanted: [{ stride: "day", range: spanOf(days) }],
+    dataStart: source.dataStart,
+  });
   const { counts, failures } = await runInline(source, slices);
   return {
     requests: counts.reduce((sum, one) => sum + one.requests, 0),

@@ -4,23 +4,18 @@ import type { Window } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
 
+export type FetchPurpose = "load" | "reconcile" | "probe";
+
 /** What one request asks for, as the ledger keeps it. */
 interface FetchStart {
   readonly sourceId: number;
-  readonly purpose: "load" | "reconcile" | "probe";
+  readonly purpose: FetchPurpose;
   readonly groupBy: GroupBy;
   readonly window: Window;
   readonly workspaces: number;
 }
 
-export type FetchOutcome =
-  | "loaded"
-  | "discarded"
-  | "unconfirmed"
-  | "unverified"
-  | "refused"
-  | "failed"
-  | "compared";
+type FetchOutcome = "loaded" | "discarded" | "unconfirmed" | "unverified" | "refused" | "failed" | "compared";
 
 /** Draws a fetch's number and time in one statement, before its request is sent (rule 5). */
 export async function beginFetch(db: Database, fetch: FetchStart): Promise<FetchStamp> {
@@ -49,16 +44,20 @@ export async function drawStamp(db: Database): Promise<FetchStamp> {
   return { fetchNumber: number, fetchedAt: at.getTime() };
 }
 
+/** How a fetch ended, with what it received. */
+export interface FetchEnd {
+  readonly outcome: FetchOutcome;
+  readonly code?: string | undefined;
+  /** HTTP status of a failed request. */
+  readonly status?: number | undefined;
+  readonly records?: number;
+  readonly traces?: number;
+}
+
 export async function finishFetch(
   db: Database,
-  end: {
-    fetchNumber: number;
-    outcome: FetchOutcome;
-    code?: string | undefined;
-    status?: number | undefined;
-    records?: number;
-    traces?: number;
-  },
+  { fetchNumber }: Pick<FetchStamp, "fetchNumber">,
+  end: FetchEnd,
 ): Promise<void> {
   await db
     .updateTable("fetch")
@@ -70,7 +69,7 @@ export async function finishFetch(
       traces: end.traces ?? null,
       finished_at: sql<Date>`clock_timestamp()`,
     })
-    .where("fetch_number", "=", end.fetchNumber)
+    .where("fetch_number", "=", fetchNumber)
     .execute();
 }
 

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { lockScopes } from "../catalog/scopes.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
 
 /** A total of the platform's over a part of time, by day scope and id. */
 export interface ControlTotal {
@@ -171,24 +171,4 @@ export async function compareGroupings(
         })),
     };
   });
-}
-
-/** Stored traces of one scope on single days, in the order asked for; null where nothing is stored. */
-export async function storedOnDays(
-  db: Database,
-  scopeId: number,
-  days: readonly { dimensionId: string; start: number }[],
-): Promise<(number | null)[]> {
-  const { rows } = await sql<{ traces: number | null }>`
-    select r.traces
-    from unnest(${days.map((day) => day.dimensionId)}::text[], ${days.map((day) => new Date(day.start))}::timestamptz[])
-      with ordinality d (external_id, start, n)
-    left join (
-      select e.external_id, r.bucket_start, r.traces
-      from usage.series x join usage.entity e using (entity_id) join usage.dated_record r using (series_id)
-      where x.scope_id = ${scopeId}
-    ) r on r.external_id = d.external_id and r.bucket_start = (d.start at time zone 'UTC')::date
-    order by d.n
-  `.execute(db);
-  return rows.map((row) => row.traces);
 }

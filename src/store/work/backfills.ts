@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Slice } from "../../domain/planning/slice.ts";
+import type { UsageRequest } from "../../domain/planning/request.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
@@ -36,7 +36,7 @@ export async function createBackfill(
     groupings: readonly GroupBy[];
     workspaces: number;
     reprocess: "missing" | "all";
-    slices: readonly Slice[];
+    slices: readonly UsageRequest[];
   },
 ): Promise<number> {
   return store.transaction(async ({ db }) => {

@@ -1,12 +1,12 @@
 import { sql } from "kysely";
-import type { Slice } from "../../domain/planning/slice.ts";
+import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
 /** A slice as a row of work. */
-export interface StoredSlice extends Slice {
+export interface StoredSlice extends UsageRequest {
   readonly sliceId: number;
   readonly sourceId: number;
   readonly backfillId: number | undefined;
@@ -22,7 +22,7 @@ const LEASE = sql`interval '10 minutes'`;
 /** Enters slices to be fed. One of the routine that is already there is left as it is. Returns how many are new. */
 export async function enterSlices(
   db: Database,
-  work: { sourceId: number; backfillId?: number | undefined; slices: readonly Slice[] },
+  work: { sourceId: number; backfillId?: number | undefined; slices: readonly UsageRequest[] },
 ): Promise<number> {
   let entered = 0;
   // An array of arrays has one shape in Postgres, so the id lists travel as JSON; 500 rows keep a statement small.
@@ -32,8 +32,8 @@ export async function enterSlices(
       stride: slice.window.stride,
       period_start: new Date(slice.window.start).toISOString(),
       period_end: new Date(slice.window.end).toISOString(),
-      scope_ids: slice.scopeIds,
-      workspace_ids: slice.workspaceIds,
+      scope_ids: scopeIdsOf(slice),
+      workspace_ids: workspaceIdsOf(slice),
     }));
     const result = await sql`
       insert into usage.slice (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
@@ -147,8 +147,10 @@ export async function claimSlice(
     backfillId: row.backfill_id ?? undefined,
     groupBy: row.group_by,
     window: { stride: row.stride, start: row.period_start.getTime(), end: row.period_end.getTime() },
-    scopeIds: row.scope_ids,
-    workspaceIds: row.workspace_ids,
+    members: row.workspace_ids.map((workspaceId, i) => ({
+      workspaceId,
+      scopeId: row.scope_ids[i] as number,
+    })),
     generation: row.generation,
     attempts: row.attempts,
   };

@@ -96,7 +96,7 @@ test("what is at work, what belongs to the routine and what is no ticket stays",
   const window = { stride: "day", start: day, end: day + DAY_MS } as const;
   await enterSlices(store.db, {
     sourceId,
-    slices: [{ groupBy: "workspace", window, scopeIds: [1], workspaceIds: ["w"] }],
+    slices: [{ groupBy: "workspace", window, members: [{ scopeId: 1, workspaceId: "w" }] }],
   });
   expect(await feed()).toEqual({ fed: 1 });
   await bullQueue.add("made by hand", {}, { jobId: "made-by-hand" });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { WORKSPACES_PER_REQUEST } from "../../../src/domain/planning/slice.ts";
+import { WORKSPACES_PER_REQUEST } from "../../../src/domain/planning/request.ts";
 import { DAY_MS, HOUR_MS, type Stride } from "../../../src/domain/time/stride.ts";
 import { AnswerCollector } from "../../../src/domain/usage/answer.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { planSlices } from "../../../src/domain/planning/slice.ts";
+import { planSlices } from "../../../src/domain/planning/plan-slices.ts";
+import { workspaceIdsOf } from "../../../src/domain/planning/request.ts";
+import { ALL_TIME, subtract } from "../../../src/domain/time/intervals.ts";
 import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/time/stride.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { scopeStates } from "../../../src/store/catalog/scopes.ts";
@@ -158,11 +160,16 @@ test("windows that overlap, in any order, some lost: once what is required is fe
       });
       const scopes = states.map((state) => ({
         ...state,
-        done: state.coverage.filter((part) => part.settled),
+        missing: subtract(
+          [ALL_TIME],
+          state.coverage.filter((part) => part.settled),
+        ),
       }));
       return planSlices({ scopes, wanted, dataStart: FIRST_DAY });
     };
-    for (const [i, { groupBy, window, workspaceIds }] of (await required()).entries()) {
+    for (const [i, request] of (await required()).entries()) {
+      const { groupBy, window } = request;
+      const workspaceIds = workspaceIdsOf(request);
       const asked = { ...window, groupBy, workspaceIds, fetchNumber: 100 + i, fetchedAt: late };
       const { outcome } = await past.load({ ...asked, records: counted(asked, salt) });
       expect(outcome).toBe("loaded");

@@ -14,11 +14,11 @@ test("two answers that empty different workspaces replace nothing, and the slice
   const wanted = [{ stride: "day" as const, range }];
   const [slice] = await planSource(source, { wanted, groupings: ["workspace"], reprocess: "all" });
   if (slice === undefined) throw new Error("nothing was planned");
-  expect(slice.workspaceIds).toHaveLength(2);
+  expect(slice.members).toHaveLength(2);
 
   let asked = 0;
   const usage: OpenSource["billing"]["usage"] = (query, io) => {
-    const hidden = slice.workspaceIds[asked++];
+    const hidden = slice.members[asked++]?.workspaceId;
     const onRecords: typeof io.onRecords = (records) =>
       io.onRecords(records.filter((record) => record.dimensionId !== hidden));
     return source.billing.usage(query, { ...io, onRecords });

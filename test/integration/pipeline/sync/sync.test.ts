@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fewestRequests } from "../../../../src/domain/planning/slice.ts";
+import { fewestRequests } from "../../../../src/domain/planning/request.ts";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { planSource, routineDemand } from "../../../../src/pipeline/sync/plan.ts";
 import { openStore } from "../../../../src/store/db/database.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { controlWindows, REACHES, rangeOfReach, searchOf } from "../../../../src/domain/planning/control.ts";
-import { intersect, subtract, totalMs } from "../../../../src/domain/time/intervals.ts";
+import { controlWindows, REACHES, rangeOfReach } from "../../../../src/domain/planning/control.ts";
+import { subtract, totalMs } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS, STRIDE_MS, strideOfRange, TIER_BUCKETS } from "../../../../src/domain/time/stride.ts";
 
 const day = (text: string) => Date.parse(text);
@@ -47,45 +47,5 @@ describe("the windows of a check", () => {
     const settled = { start: day("2026-01-05"), end: day("2026-05-01") };
     expect(rangeOfReach("month", settled)).toEqual({ start: day("2026-04-01"), end: day("2026-05-01") });
     expect(rangeOfReach("month", { ...settled, end: day("2026-05-02") }).start).toBe(day("2026-05-01"));
-  });
-});
-
-describe("the search for a guilty day", () => {
-  const settled = { start: day("2026-01-05"), end: day("2026-12-01") };
-  const part = { start: day("2026-06-04"), end: day("2026-06-11") };
-
-  test("reaches back where that is clean, else forward, else not at all", () => {
-    const before = { start: day("2026-05-20"), end: day("2026-05-27") };
-    const after = { start: day("2026-06-11"), end: day("2026-06-18") };
-    expect(searchOf(part, { settled, dirty: [part] })?.direction).toBe("backward");
-    expect(searchOf(part, { settled, dirty: [part, before] })?.direction).toBe("forward");
-    expect(searchOf(part, { settled, dirty: [part, before, after] })).toBeUndefined();
-    expect(
-      searchOf(part, { settled: { ...settled, start: day("2026-05-10") }, dirty: [part] })?.direction,
-    ).toBe("forward");
-  });
-
-  test("asks in a coarse tier, for exactly the days on one side", () => {
-    const parts = fc.constantFrom(7, 30, 91, 365).map((days) => ({
-      start: day("2028-06-01"),
-      end: day("2028-06-01") + days * DAY_MS,
-    }));
-    fc.assert(
-      fc.property(
-        parts,
-        fc.boolean(),
-        fc.double({ min: 0, max: 1, noNaN: true }),
-        (of, isDirtyBefore, where) => {
-          const wide = { start: day("2026-01-05"), end: day("2030-12-01") };
-          const dirty = isDirtyBefore ? [of, { start: of.start - DAY_MS, end: of.start }] : [of];
-          const search = searchOf(of, { settled: wide, dirty });
-          const at = of.start + Math.round((where * (of.end - of.start)) / DAY_MS) * DAY_MS;
-          const window = search?.windowAt(at) ?? { start: 0, end: 0 };
-          expect(["week", "month"]).toContain(strideOfRange(window.end - window.start));
-          const side = isDirtyBefore ? { start: at, end: of.end } : { start: of.start, end: at };
-          expect(intersect([window], [of])).toEqual(at === (isDirtyBefore ? of.end : of.start) ? [] : [side]);
-        },
-      ),
-    );
   });
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { coverBuckets, coverSlices } from "../../../../src/domain/planning/cover.ts";
+import { scopeIdsOf, workspaceIdsOf } from "../../../../src/domain/planning/request.ts";
 import { DAY_MS, STRIDE_MS, STRIDES, type Stride, TIER_BUCKETS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
 
@@ -89,7 +90,7 @@ describe("coverSlices", () => {
 
   test("workspaces share a request, each where it has something to ask", () => {
     const slices = coverSlices([scope(1, [day(3), day(40)]), scope(2, [day(5)])], "day");
-    expect(slices.map(({ window, scopeIds }) => [inDays([window])[0], scopeIds])).toEqual([
+    expect(slices.map((one) => [inDays([one.window])[0], scopeIdsOf(one)])).toEqual([
       [
         [3, 6],
         [1, 2],
@@ -103,7 +104,7 @@ describe("coverSlices", () => {
       [scope(1, [day(3), day(20)], [days(0, 30)]), scope(2, [day(5)], [days(0, 10)])],
       "day",
     );
-    expect(slices.map(({ window, scopeIds }) => [inDays([window])[0], scopeIds])).toEqual([
+    expect(slices.map((one) => [inDays([one.window])[0], scopeIdsOf(one)])).toEqual([
       [
         [3, 6],
         [1, 2],
@@ -114,6 +115,6 @@ describe("coverSlices", () => {
 
   test("other groupings ask for one workspace at a time", () => {
     const users = [1, 2].map((id) => ({ ...scope(id, [day(3)]), groupBy: "user" as const }));
-    expect(coverSlices(users, "day").map(({ workspaceIds }) => workspaceIds)).toEqual([["w1"], ["w2"]]);
+    expect(coverSlices(users, "day").map(workspaceIdsOf)).toEqual([["w1"], ["w2"]]);
   });
 });

@@ -1,16 +1,15 @@
 import { describe, expect, test } from "vitest";
-import type { Slice } from "../../../../src/domain/planning/slice.ts";
+import { type UsageRequest, workspaceIdsOf } from "../../../../src/domain/planning/request.ts";
 import { DAY_MS, HOUR_MS, type Stride } from "../../../../src/domain/time/stride.ts";
 import type { AnswerFlaw } from "../../../../src/domain/usage/answer.ts";
 import { PlatformError } from "../../../../src/errors.ts";
 import { afterFlaw, afterRefusal } from "../../../../src/pipeline/extract/split.ts";
 
 const START = Date.UTC(2026, 2, 5);
-const slice = (stride: Stride, length: number, workspaces = 1): Slice => ({
+const slice = (stride: Stride, length: number, workspaces = 1): UsageRequest => ({
   groupBy: "project",
   window: { stride, start: START, end: START + length },
-  workspaceIds: Array.from({ length: workspaces }, (_, i) => `w${i}`),
-  scopeIds: Array.from({ length: workspaces }, (_, i) => i),
+  members: Array.from({ length: workspaces }, (_, i) => ({ workspaceId: `w${i}`, scopeId: i })),
 });
 const refusal = (status: number | undefined, locations: string[] = [], code = "request_refused") =>
   new PlatformError({
@@ -24,11 +23,11 @@ const flaw = (kind: AnswerFlaw["kind"], code: AnswerFlaw["code"]): AnswerFlaw =>
 });
 const LATER = START + 1000 * DAY_MS;
 const shapes = (step: ReturnType<typeof afterRefusal>) =>
-  step.parts.map(({ window, workspaceIds }) => [
-    window.stride,
-    (window.start - START) / HOUR_MS,
-    (window.end - START) / HOUR_MS,
-    workspaceIds.join(),
+  step.parts.map((part) => [
+    part.window.stride,
+    (part.window.start - START) / HOUR_MS,
+    (part.window.end - START) / HOUR_MS,
+    workspaceIdsOf(part).join(),
   ]);
 
 describe("a refusal that may be one record's", () => {

@@ -1,0 +1,62 @@
+import { normalize } from "../time/intervals.ts";
+import { STRIDE_MS, TIER_BUCKETS } from "../time/stride.ts";
+import type { Window } from "../time/window.ts";
+import type { GroupBy } from "../usage/record.ts";
+
+/** Very many ids in one URL fail (docs/platform.md, Requests): 50 UUIDs take about 2.6 KB of it. */
+export const WORKSPACES_PER_REQUEST = 50;
+
+/** A workspace in a request, by the platform's id, and the scope that its usage is stored under. */
+export interface Member {
+  readonly workspaceId: string;
+  readonly scopeId: number;
+}
+
+/** What one request asks the platform for: the usage of some workspaces over one window. */
+export interface UsageRequest<M extends Pick<Member, "workspaceId"> = Member> {
+  readonly groupBy: GroupBy;
+  readonly window: Window;
+  /** At least one; exactly one where answers by this dimension name no workspace. */
+  readonly members: readonly M[];
+}
+
+/** A request that nothing is stored for. */
+export type UnstoredRequest = UsageRequest<Pick<Member, "workspaceId">>;
+
+/** Members that may share a request. Only answers by workspace name the workspace, so only they can hold several. */
+export function batchesOf<M>(groupBy: GroupBy, members: readonly M[]): M[][] {
+  const most = groupBy === "workspace" ? WORKSPACES_PER_REQUEST : 1;
+  return Array.from({ length: Math.ceil(members.length / most) }, (_, i) =>
+    members.slice(i * most, (i + 1) * most),
+  );
+}
+
+/** The fewest requests that ask for all members. */
+export function requestsFor<M extends Pick<Member, "workspaceId">>(all: UsageRequest<M>): UsageRequest<M>[] {
+  return batchesOf(all.groupBy, all.members).map((members) => ({ ...all, members }));
+}
+
+export function workspaceIdsOf({ members }: UnstoredRequest): string[] {
+  return members.map((member) => member.workspaceId);
+}
+
+export function scopeIdsOf({ members }: UsageRequest): number[] {
+  return members.map((member) => member.scopeId);
+}
+
+/**
+ * The fewest requests that can cover the time of these: for each set of workspaces, the length of every gapless run of
+ * time over the longest window of the tier. It is a lower bound, computed apart from the plan.
+ */
+export function fewestRequests(requests: readonly UsageRequest[]): number {
+  const together = Map.groupBy(
+    requests,
+    (request) => `${request.groupBy} ${request.window.stride} ${workspaceIdsOf(request).join()}`,
+  );
+  return [...together.values()].reduce((sum, group) => {
+    const { stride } = (group as [UsageRequest])[0].window;
+    const longest = TIER_BUCKETS[stride].max * STRIDE_MS[stride];
+    const runs = normalize(group.map((request) => request.window));
+    return sum + runs.reduce((fewest, run) => fewest + Math.ceil((run.end - run.start) / longest), 0);
+  }, 0);
+}

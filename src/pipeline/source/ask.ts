@@ -1,0 +1,133 @@
+import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import { type Member, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
+import type { Window } from "../../domain/time/window.ts";
+import { AnswerCollector, type AnswerFlaw } from "../../domain/usage/answer.ts";
+import type { UsageRecord } from "../../domain/usage/record.ts";
+import { PlatformError } from "../../errors.ts";
+import type { UsageQuery } from "../../platform/billing/billing.ts";
+import { beginFetch, type FetchEnd, type FetchPurpose, finishFetch } from "../../store/load/fetch-ledger.ts";
+import { keepRefusal } from "./refusal.ts";
+import { withRetries } from "./retry.ts";
+import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
+
+/**
+ * Sends one request within the source's rate limit, and again where that is worth it. A refused key is kept for every
+ * process. Throws the last error unchanged.
+ */
+export async function ask<T>(
+  source: SourceDeps & EnteredSource,
+  send: () => Promise<T>,
+  attempts?: number,
+): Promise<T> {
+  try {
+    return await withRetries(
+      source,
+      async () => {
+        await source.admit();
+        source.signal?.throwIfAborted();
+        return send();
+      },
+      attempts,
+    );
+  } catch (error) {
+    await keepRefusal(source, error);
+    throw error;
+  }
+}
+
+type AnyMember = Pick<Member, "workspaceId">;
+
+interface Question<M extends AnyMember> {
+  readonly purpose: FetchPurpose;
+  /** A function is called for each attempt, after any wait: for a window that ends now. */
+  readonly request: UsageRequest<M> | (() => Promise<UsageRequest<M>>);
+  /** Called before each attempt is sent. */
+  readonly onAttempt?: (stamp: FetchStamp) => void;
+}
+
+/** One attempt: what was asked, under which number and at what time. */
+export interface Attempt<M extends AnyMember = Member> {
+  readonly request: UsageRequest<M>;
+  readonly stamp: FetchStamp;
+}
+
+/** What a reader made of an answer, and how the ledger of fetches records it. */
+export interface Reading<T> extends FetchEnd {
+  readonly result: T;
+}
+
+/**
+ * Asks the platform for usage. This is the only way to do so: it owns retries, the rate limit, the abort signal, the
+ * ledger of fetches and a refused key. `read` sends one attempt's request and reads its answer.
+ *
+ * Each attempt draws a new fetch number before it is sent, since fetch numbers order answers. What `read` throws is
+ * thrown unchanged; a `PlatformError` ends the attempt's row in the ledger as failed.
+ */
+export async function askUsage<T, M extends AnyMember = Member>(
+  source: OpenSource,
+  { purpose, request: asked, onAttempt }: Question<M>,
+  read: (attempt: Attempt<M>) => Promise<Reading<T>>,
+): Promise<T> {
+  const { store, sourceId } = source;
+  return ask(source, async () => {
+    const request = typeof asked === "function" ? await asked() : asked;
+    const { groupBy, window, members } = request;
+    const fetch = { sourceId, purpose, groupBy, window, workspaces: members.length };
+    const stamp = await beginFetch(store.db, fetch);
+    onAttempt?.(stamp);
+    try {
+      const { result, ...end } = await read({ request, stamp });
+      await finishFetch(store.db, stamp, end);
+      return result;
+    } catch (error) {
+      if (error instanceof PlatformError) {
+        await finishFetch(store.db, stamp, { outcome: "failed", code: error.code, status: error.status });
+      }
+      throw error;
+    }
+  });
+}
+
+/** What the platform's client is asked for a request. */
+export function queryOf({ groupBy, window, members }: UsageRequest<AnyMember>): UsageQuery {
+  const { start, end } = window;
+  return { start, end, groupBy, workspaceIds: workspaceIdsOf({ groupBy, window, members }) };
+}
+
+/**
+ * Reads one JSON answer to its proven end. `flaw` is the reason not to use it. `grid` is where its buckets must lie: by
+ * default in the request's window, in the stride that was planned.
+ */
+export async function collectAnswer(
+  source: OpenSource,
+  request: UsageRequest<AnyMember>,
+  {
+    grid,
+    admit = (records) => records,
+  }: { grid?: Window; admit?: (records: UsageRecord[]) => UsageRecord[] } = {},
+): Promise<{ answer: AnswerCollector; flaw: AnswerFlaw | undefined }> {
+  const query = queryOf(request);
+  const answer = new AnswerCollector({ ...query, window: grid ?? request.window });
+  const { stride } = await source.billing.usage(query, {
+    signal: source.signal,
+    onRecords: (records) => answer.add(admit(records)),
+  });
+  return { answer, flaw: answer.flaw(grid?.stride ?? stride) };
+}
+
+/** An answer to compare with what is stored. Throws `PlatformError` with the flaw's code where it cannot be used. */
+export async function collectUsable(
+  source: OpenSource,
+  request: UsageRequest<AnyMember>,
+  grid?: Window,
+): Promise<AnswerCollector> {
+  const { answer, flaw } = await collectAnswer(source, request, grid === undefined ? {} : { grid });
+  if (flaw === undefined) return answer;
+  throw new PlatformError({
+    code: flaw.code,
+    method: "GET",
+    url: source.config.baseUrl,
+    message: `The answer by ${request.groupBy} cannot be used: ${flaw.message}.`,
+    next: "Nothing was changed. Run `usage-etl doctor` to see what the server answers.",
+  });
+}

@@ -1,0 +1,87 @@
+import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import { UsageError } from "../../errors.ts";
+import { forgetCapability, learnCapability } from "../../store/catalog/server-capabilities.ts";
+import { bindOrganization } from "../../store/catalog/sources.ts";
+import { applyListing, registerWorkspaces, workspacesOf } from "../../store/catalog/workspaces.ts";
+import { drawStamp } from "../../store/load/fetch-ledger.ts";
+import { ask } from "./ask.ts";
+import type { EnteredSource, SourceDeps } from "./source.ts";
+
+/** A person waits for the first contact, so an absent server is reported after few attempts. */
+const CONTACT_ATTEMPTS = 3;
+
+type Contacted = SourceDeps & EnteredSource;
+
+interface Listing {
+  readonly stamp: FetchStamp;
+  readonly workspaces: readonly { workspaceId: string; name: string | null; isDeleted: boolean }[];
+}
+
+/** Binds the source to its organisation before it takes in any workspace: a refused source leaves nothing behind. */
+export async function makeContact(source: Contacted): Promise<void> {
+  const { store, sourceId, config, billing, signal } = source;
+  const organization = await ask(source, () => billing.organization({ signal }), CONTACT_ATTEMPTS);
+  const listing = await askForListing(source, CONTACT_ATTEMPTS);
+  if (organization !== undefined) {
+    const listed = listing?.workspaces.map((one) => one.workspaceId) ?? [];
+    await bindOrganization(store, {
+      sourceId,
+      organizationId: organization.id,
+      organizationName: organization.displayName,
+      workspaceIds: config.workspaceIds.length > 0 ? config.workspaceIds : listed,
+    });
+  }
+  await registerWorkspaces(store.db, { sourceId, workspaceIds: config.workspaceIds });
+  if (listing !== undefined) {
+    await takeIn(source, listing);
+    await forgetCapability(store.db, { sourceId, capability: "no_listing" });
+    return;
+  }
+  const evidence = "GET /api/v1/workspaces is not found";
+  await learnCapability(store.db, { sourceId, capability: "no_listing", evidence });
+  if ((await workspacesOf(store.db, sourceId)).length > 0) return;
+  throw new UsageError({
+    code: "workspaces_unknown",
+    message: `${config.baseUrl} does not list its workspaces, and none is configured for source ${config.slug}.`,
+    next: "Set USAGE_WORKSPACE_IDS to comma-separated UUIDs. The platform's settings page shows them.",
+  });
+}
+
+/** Undefined where the server has no listing. */
+export async function askForListing(source: Contacted, attempts?: number): Promise<Listing | undefined> {
+  const { store, billing, signal } = source;
+  return ask(
+    source,
+    async () => {
+      const stamp = await drawStamp(store.db);
+      const listed = await billing.workspaces({ includeDeleted: true, signal });
+      return (
+        listed && {
+          stamp,
+          workspaces: listed.map(({ id, displayName, isDeleted }) => ({
+            workspaceId: id.toLowerCase(),
+            name: displayName,
+            isDeleted,
+          })),
+        }
+      );
+    },
+    attempts,
+  );
+}
+
+/** Takes in a listing: which workspaces exist, and which the key reads. */
+export async function takeIn(source: Contacted, { workspaces, stamp }: Listing): Promise<void> {
+  const { store, sourceId, config, log } = source;
+  // Workspaces that were configured once still count: left out, they would seem to be gone.
+  const known = (await workspacesOf(store.db, sourceId)).map((one) => one.workspaceId);
+  const wanted = new Set([...config.workspaceIds, ...known]);
+  const listed = workspaces.filter((one) => config.workspaceIds.length === 0 || wanted.has(one.workspaceId));
+  const { unlisted } = await applyListing(store, { sourceId, workspaces: listed, stamp });
+  for (const workspaceId of unlisted) {
+    log.warn(
+      { code: "workspace_unlisted", source: config.slug, workspaceId },
+      "A known workspace left the listing without being deleted. Its loaded usage stays as it is.",
+    );
+  }
+}

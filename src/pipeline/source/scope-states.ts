@@ -1,0 +1,16 @@
+import type { Stride } from "../../domain/time/stride.ts";
+import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
+import type { OpenSource } from "./source.ts";
+
+/** The scopes of a stride that this source reads, with what is known of their time. */
+export async function statesOf(
+  { sourceId, store, workspaces }: OpenSource,
+  stride: Stride,
+  groupings: readonly GroupBy[] = GROUPINGS,
+): Promise<ScopeState[]> {
+  await ensureScopes(store.db, { sourceId, groupings, strides: [stride] });
+  const all = await scopeStates(store.db, { sourceId, groupings, strides: [stride] });
+  const ids = new Set(workspaces.map((one) => one.workspaceId));
+  return all.filter((state) => ids.has(state.workspaceId));
+}
