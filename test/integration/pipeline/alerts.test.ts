@@ -36,14 +36,14 @@ beforeEach(async () => {
 const raise = async (changed: Partial<AlertSettings> = {}) =>
   raiseAlerts(await bench.open(), { ...settings, ...changed });
 
-test("nothing is told where nothing is wrong, or nobody listens", async () => {
+test("no alert is sent where nothing is wrong or no webhook is set", async () => {
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
   expect(await raise({ webhookUrl: undefined })).toEqual({ told: 0, cleared: 0 });
   expect(heard).toEqual([]);
 });
 
-test("staleness is told once, and its end once", async () => {
+test("staleness sends one alert, and its end another", async () => {
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '59 minutes'");
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '61 minutes'");
@@ -59,7 +59,7 @@ test("staleness is told once, and its end once", async () => {
   expect(heard[0]?.alerts).toMatchObject([{ source: "default", alert: "stale", state: "firing" }]);
 });
 
-test("each change of a settled count is news, a day without one is the end of it", async () => {
+test("each change of a final count sends an alert, and a day without one ends it", async () => {
   const day = bench.dataStart;
   const change = async (by: number) => {
     bench.standin.ledger.change(senderOn(bench.standin, 1, day), by);
@@ -78,7 +78,7 @@ test("each change of a settled count is news, a day without one is the end of it
   expect(await raise()).toEqual({ told: 0, cleared: 1 });
 });
 
-test("differences are told again where one is new, not where there are fewer", async () => {
+test("differences send an alert again when one is new, not when there are fewer", async () => {
   const differ = (state: string, ids: readonly string[]) =>
     bench.sql(
       `INSERT INTO usage.control_difference
@@ -100,7 +100,7 @@ test("differences are told again where one is new, not where there are fewer", a
   expect(await raise()).toEqual({ told: 0, cleared: 1 });
 });
 
-test("what the webhook did not take is told again, and its address stays secret", async () => {
+test("a message that the webhook refuses is sent again, and its address stays secret", async () => {
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
   answer = 500;
   const error = await raise().catch((thrown) => thrown);

@@ -54,7 +54,7 @@ const booked = () => {
     .reduce((sum, stream) => sum + (ledger.counts(stream, [month.start, month.end])[0] ?? 0), 0);
 };
 
-test("a month is open until it is loaded and held against the export, then closed with what the platform has", async () => {
+test("a month stays open until it is loaded and reconciled with the export, then closes with the platform's traces", async () => {
   expect(reasons(await close())).toEqual(["missing"]);
   await load();
   const unproved = await close();
@@ -74,7 +74,7 @@ test("a month is open until it is loaded and held against the export, then close
   );
 });
 
-test("what changes afterwards is an adjustment beside totals that stay", async () => {
+test("a later change becomes an adjustment and leaves the closed totals as they are", async () => {
   await load();
   await bench.reconcile({ range: month });
   await close();
@@ -94,7 +94,7 @@ test("what changes afterwards is an adjustment beside totals that stay", async (
   expect(await close()).toMatchObject({ state: "closed_before", adjusted: 4 });
 });
 
-test("a day that was restated since it was held against the export is open again", async () => {
+test("a day restated since it was reconciled is open again", async () => {
   await load();
   await bench.reconcile({ range: month });
   const day = month.start + 9 * DAY_MS;
@@ -106,7 +106,7 @@ test("a day that was restated since it was held against the export is open again
   });
 });
 
-test("totals of the platform that differ keep a month open, unless somebody accepts that", async () => {
+test("platform totals that differ keep a month open unless somebody accepts them", async () => {
   const cell = senderOn(bench.standin, WORKSPACE, month.start + 9 * DAY_MS);
   await load();
   await bench.reconcile({ range: month });
@@ -128,7 +128,7 @@ test("totals of the platform that differ keep a month open, unless somebody acce
   expect(await close(true)).toMatchObject({ state: "closed", accepted: 1 });
 });
 
-test("a day under way keeps its month open whatever is accepted", async () => {
+test("a day under way keeps its month open, whatever is accepted", async () => {
   const end = bench.today;
   month = { start: end - 2 * DAY_MS, end };
   await load();

@@ -75,7 +75,7 @@ const once = (work: () => void) => {
   };
 };
 
-test("a meter that is right: matched in every grouping, recorded, and shown to BI tools", async () => {
+test("a right meter matches in every dimension, and BI tools see the verdict", async () => {
   const { probe, sql, standin } = await setup();
   const progress: ProbeProgress[] = [];
   const result = await probe({}, (one) => progress.push(one));
@@ -109,7 +109,7 @@ test("a meter that is right: matched in every grouping, recorded, and shown to B
   expect(await probe()).toMatchObject({ state: "matched", expected: 6 });
 });
 
-test("others' traffic in the workspace at the same time is told apart in the project, and bounded in the rest", async () => {
+test("other traffic at the same time does not count in the project, and bounds the other dimensions", async () => {
   const { probe, deployment, standin, now } = await setup();
   const other = standin.organisation.streams.find(
     ({ project }) => project.workspace === standin.organisation.workspaces[0],
@@ -127,7 +127,7 @@ test("others' traffic in the workspace at the same time is told apart in the pro
   ]);
 });
 
-test("a meter that is late: waited for, with the delay", async () => {
+test("the probe waits for a late meter and records the delay", async () => {
   const { probe, standin, now } = await setup();
   // The ledger shows a row from its hour's beginning on, so at that very instant nothing is shown yet.
   const hour = Math.floor(now / HOUR_MS) * HOUR_MS;
@@ -142,7 +142,7 @@ test("a meter that is late: waited for, with the delay", async () => {
   expect(result.delayMs).toBeGreaterThan(0);
 });
 
-test("a trace too few is a difference at the deadline, in every grouping", async () => {
+test("a missing trace is a difference in every dimension at the deadline", async () => {
   const { probe, rebill, sql } = await setup();
   const result = await probe(
     { withinMs: 1_500 },
@@ -156,7 +156,7 @@ test("a trace too few is a difference at the deadline, in every grouping", async
   ]);
 });
 
-test("a trace too many is a difference as soon as it has held, though all that was sent is billed", async () => {
+test("a surplus trace is a difference as soon as it has stayed, though everything sent is billed", async () => {
   const { probe, rebill } = await setup();
   const started = Date.now();
   // After the first look, which finds everything right.
@@ -169,14 +169,14 @@ test("a trace too many is a difference as soon as it has held, though all that w
   expect(Date.now() - started).toBeLessThan(30_000);
 });
 
-test("nothing billed at all: every trace is missing", async () => {
+test("every trace is missing where nothing is billed", async () => {
   const { probe, standin, now } = await setup();
   standin.setClock({ frozenAt: Math.floor(now / HOUR_MS) * HOUR_MS });
   const result = await probe({ withinMs: 1_000 });
   expect(result.figures.map((figure) => figure.difference)).toEqual([-6, -6, -6, -6]);
 });
 
-test("a surplus that may be an earlier probe's late traces is no verdict", async () => {
+test("a surplus that may be an earlier probe's late traces gives no verdict", async () => {
   const { probe, rebill } = await setup();
   expect(
     (
@@ -193,13 +193,13 @@ test("a surplus that may be an earlier probe's late traces is no verdict", async
   expect(result).toMatchObject({ state: "inconclusive", code: "probe_earlier_late" });
 });
 
-test("without A2A the rest is probed", async () => {
+test("a deployment without A2A is probed by its runs", async () => {
   const { probe, standin } = await setup();
   standin.settings.http = { disable_a2a: true };
   expect(await probe()).toMatchObject({ state: "matched", expected: 4 });
 });
 
-test("traffic that failed half way gives no verdict, is not sent again, and says why", async () => {
+test("traffic that failed half way gives no verdict with the reason, and is not sent again", async () => {
   const { probe, standin, sql } = await setup();
   // The first run is created, joined and looked at; this is the second one's creation.
   standin.faults.script({ fault: { kind: "reset" }, match: { path: "/runs" }, skip: 3 });
@@ -232,7 +232,7 @@ test("two projects of one name are refused before anything is sent", async () =>
   expect(standin.organisation.projects.some((one) => one.name === "agent-server")).toBe(false);
 });
 
-test("who is interrupted while waiting leaves the probe to the next, which sends nothing", async () => {
+test("an interrupted wait leaves the probe to the next process, which sends nothing", async () => {
   const { open, standin, sql, deployment, now } = await setup();
   const hour = Math.floor(now / HOUR_MS) * HOUR_MS;
   standin.setClock({ frozenAt: hour });
@@ -254,7 +254,7 @@ test("who is interrupted while waiting leaves the probe to the next, which sends
   expect(await sql("SELECT count(*)::integer AS figures FROM usage.probe_figure")).toEqual([{ figures: 4 }]);
 });
 
-test("one at a time; what a dead process left while sending is ended, and never compared", async () => {
+test("probes run one at a time, and one that a dead process left while sending ends without a comparison", async () => {
   const { probe, deployment, sql, source, open } = await setup();
   let second: unknown;
   const meanwhile = async () => {
@@ -277,7 +277,7 @@ test("one at a time; what a dead process left while sending is ended, and never 
   ]);
 });
 
-test("a platform that is away for a while is waited for", async () => {
+test("the probe waits for a platform that is away for a while", async () => {
   const { probe, standin } = await setup();
   const result = await probe(
     {},
@@ -286,7 +286,7 @@ test("a platform that is away for a while is waited for", async () => {
   expect(result.state).toBe("matched");
 });
 
-test("a platform that goes away after all was billed: what it last said stands at the deadline", async () => {
+test("the last answer decides where the platform goes away after everything was billed", async () => {
   const { probe, standin } = await setup();
   const away = { fault: { kind: "status", status: 503 }, times: 100_000 } as const;
   const result = await probe(

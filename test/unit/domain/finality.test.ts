@@ -20,11 +20,11 @@ test.each([
   expect(judgeFinality(classes, settleDays * DAY_MS)).toMatchObject({ verdict, adviseDays });
 });
 
-test("a few changes are no ground for advice, and none is no division by zero", () => {
+test("few changes give no advice, and none divides by zero", () => {
   expect(judgeFinality([late(24, 5)], 3 * DAY_MS)).toMatchObject({ verdict: "unknown", changes: 10 });
   expect(judgeFinality([], DAY_MS)).toMatchObject({ verdict: "unknown", changes: 0, settledChanges: 0 });
 });
 
-test("changes of settled counts are counted", () => {
+test("changes of final counts are counted", () => {
   expect(judgeFinality([late(1, 1000), late(744, 1, true)], 3 * DAY_MS).settledChanges).toBe(10);
 });

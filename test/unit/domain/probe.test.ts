@@ -18,15 +18,15 @@ const compare = (before: WorkspaceReading, after: WorkspaceReading, expected = 6
     ]),
   );
 
-describe("with nobody else about", () => {
-  test("every grouping must rise by exactly what was sent", () => {
+describe("without other traffic", () => {
+  test("every dimension must rise by exactly what was sent", () => {
     const figures = compare(reading({ other: 100 }), reading({ other: 100, [OWN]: 6 }));
     for (const groupBy of ["project", "workspace", "user", "api_key"]) {
       expect(figures[groupBy]).toMatchObject({ billed: 6, othersAdded: 0, othersRemoved: 0, difference: 0 });
     }
   });
 
-  test("one trace too few or too many in any one grouping is a difference of one", () => {
+  test("one trace too few or too many in one dimension is a difference of one", () => {
     const before = reading({ other: 100 });
     const after = reading({ other: 100, [OWN]: 6 });
     for (const groupBy of ["workspace", "user", "api_key"] as const) {
@@ -40,7 +40,7 @@ describe("with nobody else about", () => {
   });
 });
 
-test("a project that is never named has billed nothing", () => {
+test("a project that no answer names has no billed trace", () => {
   const figures = compareProbe({
     before: [reading({})],
     after: [reading({})],
@@ -50,8 +50,8 @@ test("a project that is never named has billed nothing", () => {
   expect(figures.map((figure) => figure.difference)).toEqual([-6, -6, -6, -6]);
 });
 
-describe("with others about", () => {
-  test("what is surely too few, or surely too many, is still a difference", () => {
+describe("with other traffic", () => {
+  test("a figure outside its bounds is a difference", () => {
     const before = reading({ a: 50, b: 50, [OWN]: 1 });
     const after = reading({ a: 53, b: 48, [OWN]: 7 });
     // Others added 3 and lost 2: from 4 to 9 is possible.

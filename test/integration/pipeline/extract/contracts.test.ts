@@ -59,7 +59,7 @@ async function expectDailyViews(bench: Bench, until = bench.today + DAY_MS): Pro
 const capabilitiesOf = async (bench: Bench) =>
   (await bench.sql<{ fact: string }>("SELECT fact FROM usage.source_fact ORDER BY 1")).map((row) => row.fact);
 
-test("a day-granular server: days are right, hours not available, learned at the cost of a few requests", async () => {
+test("a day-granular server yields right days, and a few requests show that it has no hours", async () => {
   const bench = await setup({
     workspaces: [0, 1],
     hourlyForMs: 4 * DAY_MS,
@@ -87,7 +87,7 @@ test("a day-granular server: days are right, hours not available, learned at the
   expect(again.requests).toBe(again.planned);
 });
 
-test("one probe a day asks for hours again, and they come back with the server", async () => {
+test("one stride retry a day asks for hours again, and they come back with the server", async () => {
   const bench = await setup({ workspaces: [0, 1], standin: { contract: "day-granular" } });
   await bench.sync();
   const asked = async () => {
@@ -116,7 +116,7 @@ test("one probe a day asks for hours again, and they come back with the server",
   ).toEqual([]);
 });
 
-test("a server that refuses the future: hours up to now, whole days, today not yet", async () => {
+test("a server that refuses the future yields hours up to now and whole days, without today", async () => {
   const bench = await setup({ workspaces: [0, 1], standin: { refuseFuture: true } });
   const { run } = await bench.sync();
   expect(run.failures).toEqual([]);
@@ -151,7 +151,7 @@ test("a server without listing that refuses the future can be read", async () =>
   await expectDailyViews(bench, bench.today);
 });
 
-test("a day whose hours are all there but not itself is their sum, once", async () => {
+test("a day that is not loaded itself is the sum of its hours, counted once", async () => {
   const bench = await setup({ workspaces: [0, 1], hourlyForMs: 3 * DAY_MS });
   // Yesterday's day is answered in weeks, once for each grouping: the plan goes on in hours.
   bench.standin.faults.script({
@@ -228,7 +228,7 @@ test.each(["window", "epoch"] as const)("every stride on a server that aligns to
   expect(covered[0]?.lacking).toBe(0);
 });
 
-test("hours are never asked beyond the data start nor the hours wanted", async () => {
+test("hours are never requested before the data start or before the wanted range", async () => {
   const bench = await setup({ workspaces: [0], hourlyForMs: 2 * DAY_MS });
   await bench.sync();
   const [{ from, to } = { from: new Date(0), to: new Date(0) }] = await bench.sql<{ from: Date; to: Date }>(
@@ -238,7 +238,7 @@ test("hours are never asked beyond the data start nor the hours wanted", async (
   expect(to.getTime()).toBe(Math.ceil((await storeNow(bench.store.db)) / HOUR_MS) * HOUR_MS);
 });
 
-test("a range that a person asks for ends with the day or hour under way", async () => {
+test("a requested range ends with the day or hour under way", async () => {
   const bench = await setup({ workspaces: [0] });
   const source = await bench.open();
   const range = { start: bench.today - DAY_MS, end: bench.today + 500 * DAY_MS };

@@ -5,7 +5,7 @@ import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { setup } from "../../../support/source.ts";
 import { inStore } from "../../../support/tables.ts";
 
-test("two answers that empty different workspaces replace nothing, and the slice does not pass for done", async () => {
+test("two answers that lack all records of different workspaces replace nothing, and the slice fails", async () => {
   const bench = await setup({ workspaces: [0, 1] });
   await bench.sync();
   const before = await inStore(bench);

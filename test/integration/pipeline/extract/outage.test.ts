@@ -25,7 +25,7 @@ async function round(bench: Bench) {
   return { askedAgain, requests: slices.length, failed: run?.failures.length };
 }
 
-test("what an outage made fail is asked again in two rounds, not in hours; what is the slice's own waits", async () => {
+test("failures of an outage are retried within two syncs; a slice's own failure waits", async () => {
   const bench = await setup({ days: 6 });
   const usage = { path: "granular-usage" };
   const down = () =>

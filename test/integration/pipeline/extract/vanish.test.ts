@@ -14,7 +14,7 @@ const days = (bench: Bench, workspaceIds = bench.workspaceIds) =>
   });
 const unsettled = (bench: Bench) => ({ start: bench.today - 3 * DAY_MS, end: bench.today + DAY_MS });
 
-test("a dropped project's rows are retired where they are asked for again", async () => {
+test("a dropped project's rows are retired when their window is fetched again", async () => {
   const bench = await setup({ workspaces: [0] });
   await bench.sync();
   const project = bench.standin.organisation.projects.find(
@@ -46,7 +46,7 @@ test("a dropped project's rows are retired where they are asked for again", asyn
   );
 });
 
-test("where every row of a window vanishes, only a second fetch that agrees retires them", async () => {
+test("only a second agreeing answer deletes every row of a window", async () => {
   const bench = await setup({ workspaces: [0] });
   await bench.sync();
   const held = [...(await inStore(bench))].map(([key]) => key.split(" "));
@@ -82,7 +82,7 @@ test("where every row of a window vanishes, only a second fetch that agrees reti
   expect(outcomes.find(({ outcome }) => outcome === "unconfirmed")?.n).toBe(emptied);
 });
 
-test("evidence that was being renewed already is not taken for newer", async () => {
+test("a proof of access that was already being renewed does not count as newer", async () => {
   const { standin, open } = await setup({ workspaces: [0] });
   const source = await open();
   const listings = () =>
@@ -96,7 +96,7 @@ test("evidence that was being renewed already is not taken for newer", async () 
   expect(listings() - before).toBe(3);
 });
 
-test("a first empty answer that the second one takes back retires nothing", async () => {
+test("an empty answer that a second one contradicts retires nothing", async () => {
   const bench = await setup({ workspaces: [0] });
   await bench.sync();
   const before = await dump(bench);
@@ -180,7 +180,7 @@ test.each([true, false])(
   },
 );
 
-test("a workspace that the key never read is not zero", async () => {
+test("a workspace that the key never read is not shown as zero", async () => {
   const bench = await setup({ workspaces: [0, 5] });
   const { run } = await bench.sync();
   const [, unreadable] = bench.workspaceIds;
@@ -194,7 +194,7 @@ test("a workspace that the key never read is not zero", async () => {
   expect(differences(await inStore(bench, ["day"]), days(bench, [bench.workspaceIds[0] ?? ""]))).toEqual([]);
 });
 
-test("an empty workspace that is listed is zero, not missing", async () => {
+test("a listed workspace without usage is zero, not missing", async () => {
   const bench = await setup({ workspaces: [4] });
   await bench.sync();
   const rows = await bench.sql<{ coverage_status: string; traces: number | null; is_final: boolean }>(

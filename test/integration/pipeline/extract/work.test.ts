@@ -48,7 +48,7 @@ async function setupSlice(range: { from: number; to: number } = { from: 0, to: 2
   };
 }
 
-test("loaded, and not said so: nothing is fetched again", async () => {
+test("a slice that was loaded by a worker that died is not fetched again", async () => {
   const bench = await setupSlice();
   await bench.claimAndDie(() => extractSlice(bench.source, bench.planned));
   expect(await bench.work()).toEqual({ outcome: "loaded_already" });
@@ -56,7 +56,7 @@ test("loaded, and not said so: nothing is fetched again", async () => {
   expect(await bench.loads()).toBe(1);
 });
 
-test("not loaded, or a part of it: all of it is fetched", async () => {
+test("a slice that was not loaded, or only in part, is fetched whole", async () => {
   const bench = await setupSlice();
   await bench.claimAndDie(async () => {});
   const [first] = await planSource(bench.source, {
@@ -69,7 +69,7 @@ test("not loaded, or a part of it: all of it is fetched", async () => {
   expect(await bench.slices()).toEqual([]);
 });
 
-test("what was loaded before it was entered does not count", async () => {
+test("a load from before the slice was entered does not count", async () => {
   const bench = await setupSlice();
   await extractSlice(bench.source, bench.planned);
   await bench.sql("UPDATE usage.slice SET created_at = now()");

@@ -57,7 +57,7 @@ async function wrong(bench: Bench, stride: "day" | "hour", range: { start: numbe
   return differences(within, inLedger(bench.standin, { stride, range, workspaceIds: bench.workspaceIds }));
 }
 
-test("restatements, late usage, a dropped and a renamed project: one night finds them all, mends them, and ends clean", async () => {
+test("one night finds and repairs restatements, late usage, a dropped and a renamed project", async () => {
   const bench = await setup({ workspaces: [0, 1], days: 12, hourlyForMs: 9 * DAY_MS });
   await bench.sync();
   const { standin, dataStart, today } = bench;
@@ -95,7 +95,7 @@ test("restatements, late usage, a dropped and a renamed project: one night finds
 });
 
 describe("hours", () => {
-  test("are held against an export once, and again where their day was restated", async () => {
+  test("are reconciled once, and again where their day was restated", async () => {
     const bench = await setup({ workspaces: [0], days: 8, hourlyForMs: 7 * DAY_MS });
     await bench.sync();
     const [day, hour] = (await night(bench)).results;
@@ -117,7 +117,7 @@ describe("hours", () => {
     expect((await night(bench)).sent).toEqual({ "reconcile day": 4 });
   });
 
-  test("that were restated by themselves are owed again, on that day alone", async () => {
+  test("that were restated by themselves are due again, on that day alone", async () => {
     const bench = await setup({ workspaces: [0], days: 8, hourlyForMs: 7 * DAY_MS });
     await bench.sync();
     await night(bench);
@@ -131,7 +131,7 @@ describe("hours", () => {
     expect((await owed()).map(({ day }) => day)).toEqual([at]);
   });
 
-  test("that the server does not have are not asked for", async () => {
+  test("that the server does not have are not requested", async () => {
     const bench = await setup({
       workspaces: [0],
       hourlyForMs: 3 * DAY_MS,
@@ -150,7 +150,7 @@ describe("months", () => {
     return bench;
   }
 
-  test("are held against the export once more after they end, and a night that was missed is made up for", async () => {
+  test("are reconciled once more after they end, and a missed night is caught up", async () => {
     const bench = await months();
     // Looks back over one settled day only: everything before is owed.
     const first = await night(bench, 4);
@@ -162,7 +162,7 @@ describe("months", () => {
     expect((await night(bench, 4)).sent).toEqual({ "reconcile day": 4 });
   });
 
-  test("that were looked at before they were final are looked at again, and no more", async () => {
+  test("that were reconciled before they were final are reconciled once more", async () => {
     const bench = await months();
     await night(bench, 4);
     const monthStart = new Date(bench.today);
@@ -176,7 +176,7 @@ describe("months", () => {
     expect((await night(bench, 4)).sent).toEqual({ "reconcile day": 4 });
   });
 
-  test("an old day that was restated is owed again", async () => {
+  test("with a restated old day have that day due again", async () => {
     const bench = await months();
     await night(bench, 4);
     const at = bench.dataStart + DAY_MS;
@@ -199,7 +199,7 @@ describe("months", () => {
     expect(await unreconciled(bench)).toEqual([]);
   });
 
-  test("a day on which the platform's answers differ is not asked about every night", async () => {
+  test("with a day on which the platform contradicts itself are not asked about it every night", async () => {
     const bench = await months();
     const proxy = await startProxy(bench.standin.url, ({ url, text }) => {
       if (!url.pathname.endsWith("/export") || url.searchParams.get("group_by") !== "workspace")
@@ -224,7 +224,7 @@ describe("months", () => {
   });
 });
 
-test("a workspace out of the listing is not asked about, and a difference of it stays open until it is back", async () => {
+test("a workspace that left the listing is skipped, and its differences stay open until it is back", async () => {
   const bench = await setup({ workspaces: [0, 1], hourlyForMs: 0, days: 60 });
   await bench.sync();
   await night(bench, 4);
@@ -241,7 +241,7 @@ test("a workspace out of the listing is not asked about, and a difference of it 
   expect((await unreconciled(bench)).every(({ workspaceId }) => workspaceId === lost.id)).toBe(true);
 });
 
-test("what is left is named by day, grouping, workspace and reason", async () => {
+test("remaining days are named by day, dimension, workspace and reason", async () => {
   const bench = await setup({ workspaces: [0, 1] });
   await bench.sync();
   const settled = [6, 5, 4].map((ago) => bench.today - ago * DAY_MS);
@@ -273,7 +273,7 @@ test("what is left is named by day, grouping, workspace and reason", async () =>
   expect(await unreconciledDays(bench.store.db, { sourceId: 1, range })).toHaveLength(8);
 });
 
-test("an older export that comes late does not undo what a newer one has proved", async () => {
+test("an older export that arrives late does not undo what a newer one proved", async () => {
   const bench = await setup({ workspaces: [0] });
   await bench.sync();
   await bench.reconcile({ groupings: ["project"] });

@@ -23,7 +23,7 @@ async function aRecord({ sql, dataStart }: Bench) {
 const firstDay = (bench: Bench) => new Date(bench.dataStart).toISOString().slice(0, 10);
 
 describe("clean data", () => {
-  test.each(["day", "hour"] as const)("has no difference in any grouping, by %s", async (stride) => {
+  test.each(["day", "hour"] as const)("has no difference in any dimension, by %s", async (stride) => {
     const bench = await setup({ hourlyForMs: 5 * DAY_MS });
     await bench.sync();
     for (const groupBy of GROUPINGS) {
@@ -38,7 +38,7 @@ describe("clean data", () => {
     }
   });
 
-  test("nor in names and keys that look like formulas, nor in weeks and months", async () => {
+  test("has no difference in names and keys that look like formulas, nor in weeks and months", async () => {
     const bench = await setup({ days: 170, workspaces: [1], hourlyForMs: 0 });
     const range = { start: bench.dataStart, end: bench.today };
     await bench.fetch({ wanted: [{ stride: "month", range }], reprocess: "missing" });
@@ -59,7 +59,7 @@ describe("clean data", () => {
     expect(guarded.length).toBeGreaterThan(0);
   });
 
-  test("what may still change is never compared", async () => {
+  test("is never compared where it may still change", async () => {
     const bench = await setup({ workspaces: [0, 1], hourlyForMs: 2 * DAY_MS });
     await bench.sync();
     await bench.sql("UPDATE usage.hourly_record SET traces = traces + 1");
@@ -76,7 +76,7 @@ describe("clean data", () => {
 });
 
 describe("a difference", () => {
-  test("in a changed, a missing and an extra row is found with its kind, kept, and mended by a repair", async () => {
+  test("in a changed, a missing and an extra row is found with its kind, kept, and repaired", async () => {
     const bench = await setup({ workspaces: [0, 1] });
     await bench.sync();
     const before = await dump(bench);
@@ -128,7 +128,7 @@ describe("a difference", () => {
     expect((await bench.reconcile()).differences).toEqual([]);
   });
 
-  test("that the platform made after the fact is repaired, as a restatement", async () => {
+  test("that the platform made afterwards is repaired as a restatement", async () => {
     const bench = await setup({ workspaces: [0, 1], hourlyForMs: 5 * DAY_MS });
     await bench.sync();
     bench.standin.ledger.change(senderOn(bench.standin, 1, bench.today - 5 * DAY_MS), 9);
@@ -166,17 +166,17 @@ describe("a difference", () => {
     return bench.reconcile({ repair: true });
   }
 
-  test("is not made up of rows that the key may no longer see", async () => {
+  test("does not arise from rows that the key may no longer see", async () => {
     expect(await withoutAccess(true)).toMatchObject({ differences: [], unverified: 4 });
   });
 
-  test("nor where nothing is listed, minutes after a round", async () => {
+  test("does not arise without a listing, minutes after a sync", async () => {
     expect(await withoutAccess(false)).toMatchObject({ differences: [], unverified: 4 });
   });
 });
 
 describe("an export that cannot be trusted", () => {
-  test("is compared by nothing where every attempt is cut, and says so", async () => {
+  test("is not compared where every attempt is cut, and the result says so", async () => {
     const bench = await setup({ workspaces: [0] });
     await bench.sync();
     await bench.sql("UPDATE usage.dated_record SET traces = traces + 1");
@@ -199,7 +199,7 @@ describe("an export that cannot be trusted", () => {
     expect((await bench.reconcile({ groupings: ["user"] })).differences.length).toBeGreaterThan(0);
   });
 
-  test("whose end nothing proves may show what differs, and never what is missing in it", async () => {
+  test("without a proven end may show differing rows, never missing ones", async () => {
     const bench = await setup({ workspaces: [0], standin: { framing: "close", compress: false } });
     await bench.sync();
     const changed = await aRecord(bench);
@@ -258,7 +258,7 @@ describe("a platform that goes away", () => {
     expect(bench.standin.requests.count - count).toBeLessThan(30);
   });
 
-  test("a refused key stops it", async () => {
+  test("ends the pass at once where it refuses the key", async () => {
     const bench = await setup({ workspaces: [0] });
     await bench.sync();
     bench.standin.faults.script({ fault: { kind: "status", status: 401 }, match: { path: "/export" } });
@@ -269,7 +269,7 @@ describe("a platform that goes away", () => {
   });
 });
 
-test("a range is compared where it is settled, and nowhere else", async () => {
+test("a range is compared only where it is settled", async () => {
   const bench = await setup({ workspaces: [0] });
   await bench.sync();
   const range = { start: bench.dataStart + DAY_MS, end: bench.dataStart + 2 * DAY_MS };

@@ -52,7 +52,7 @@ const NAME = 5;
 const plus = (cells: string[], more: number) => cells.with(TRACES, String(Number(cells.at(TRACES)) + more));
 
 describe("figures that the platform gives two ways", () => {
-  test("end as its disagreement, keep the JSON, and are never asked about again", async () => {
+  test("end as a contradiction, keep the JSON, and are never asked about again", async () => {
     const { bench, change, reconcile, loads, kept } = await behindProxy();
     const before = await dump(bench);
     change((cells, row) => (row === 0 ? plus(cells, 5) : cells));
@@ -81,7 +81,7 @@ describe("figures that the platform gives two ways", () => {
     expect(await kept()).toMatchObject([{ state: "closed" }]);
   });
 
-  test("also where the JSON names what the export lacks, and the other way round", async () => {
+  test("are contradictions too where only one of JSON and export names a key", async () => {
     const { change, reconcile } = await behindProxy();
     const invented = "00000000-0000-4000-8000-000000000000";
     change((cells, row) =>
@@ -95,7 +95,7 @@ describe("figures that the platform gives two ways", () => {
     expect(left.find(({ kind }) => kind === "missing_in_store")).toMatchObject({ dimensionId: invented });
   });
 
-  test("stay open while they move: neither side has said the same twice", async () => {
+  test("stay open while neither side says the same twice", async () => {
     const { bench, change, reconcile, kept } = await behindProxy();
     let more = 1;
     change((cells, row) => (row === 0 ? plus(cells, more++) : cells));
@@ -108,7 +108,7 @@ describe("figures that the platform gives two ways", () => {
     expect(await bench.sql("SELECT FROM usage.restatement")).toEqual([]);
   });
 
-  test("are not settled by an answer that could not be loaded", async () => {
+  test("stay open after an answer that could not be loaded", async () => {
     const { bench, change, reconcile } = await behindProxy();
     change((cells, row) => (row === 0 ? plus(cells, 5) : cells));
     bench.standin.faults.script({
@@ -124,7 +124,7 @@ describe("figures that the platform gives two ways", () => {
 });
 
 describe("names", () => {
-  test("that the export gives and nobody stored are found once an id, at the latest bucket; asking again learns them", async () => {
+  test("that only the export gives are found once an id, at the latest bucket, and a repair learns them", async () => {
     const bench = await setup({ workspaces: [0] });
     await bench.sync();
     const { project } = senderOn(bench.standin, 0, bench.dataStart);
@@ -143,7 +143,7 @@ describe("names", () => {
     expect(await bench.sql("SELECT FROM usage.restatement")).toEqual([]);
   });
 
-  test("that only the export gives are the platform's disagreement", async () => {
+  test("that the JSON never gives are a contradiction of the platform", async () => {
     const { change, reconcile, kept } = await behindProxy();
     change((cells, row) => (row === 0 ? cells.with(NAME, "Other") : cells));
     expect(await reconcile()).toMatchObject({ open: 0, platformDisagrees: 1 });
@@ -153,14 +153,14 @@ describe("names", () => {
     expect(await reconcile()).toMatchObject({ open: 0, platformDisagrees: 0 });
   });
 
-  test("a count that differs comes before a name", async () => {
+  test("are reported after counts that differ", async () => {
     const { change, reconcile, kept } = await behindProxy();
     change((cells, row) => (row === 0 ? plus(cells, 1).with(NAME, "Other") : cells));
     await reconcile(PROJECTS);
     expect(await kept()).toMatchObject([{ kind: "traces_differ", says: null }]);
   });
 
-  test.each(["hash", "drop"] as const)("addresses are not looked at under %s", async (userEmail) => {
+  test.each(["hash", "drop"] as const)("that are addresses are not compared under %s", async (userEmail) => {
     const bench = await setup({ workspaces: [0], userEmail });
     await bench.sync();
     const { user } = senderOn(bench.standin, 0, bench.dataStart);
@@ -174,7 +174,7 @@ describe("names", () => {
 });
 
 describe("the end of a bucket", () => {
-  test("that is not its start and a stride is a difference, behind counts and before names", async () => {
+  test("that is not its start plus a stride is a difference, after counts and before names", async () => {
     const { change, reconcile, kept } = await behindProxy();
     change((cells, row) =>
       row === 0
@@ -190,7 +190,7 @@ describe("the end of a bucket", () => {
     expect(await reconcile()).toMatchObject({ open: 0, platformDisagrees: 2 });
   });
 
-  test("of all rows is another stride: refused, by line and column", async () => {
+  test("that fits another stride in all rows is refused by line and column", async () => {
     const { bench, change, reconcile } = await behindProxy();
     const before = await dump(bench);
     change((cells) => cells.with(1, "2030-01-01T00:00:00Z"));
@@ -262,7 +262,7 @@ test.each([
   },
 );
 
-test("rows of one key are added up, in whatever order they come", async () => {
+test("rows of one key are added up in any order", async () => {
   const { change, reconcile } = await behindProxy();
   const halves = (cells: string[]) => {
     const count = Number(cells.at(TRACES));
@@ -298,13 +298,13 @@ describe("a load that comes between", () => {
       },
     });
 
-  test("has the export asked anew", async () => {
+  test("makes it ask for the export again", async () => {
     const bench = await setup({ workspaces: [0] });
     await bench.sync();
     expect(await withLoads(bench, 1)).toMatchObject({ requests: 2, moved: 0, open: 0 });
   });
 
-  test("twice in a row leaves the window for the next pass, and says so", async () => {
+  test("twice in a row leaves the window for the next pass, and the result says so", async () => {
     const bench = await setup({ workspaces: [0] });
     await bench.sync();
     const result = await withLoads(bench, 2);
@@ -313,7 +313,7 @@ describe("a load that comes between", () => {
   });
 });
 
-test("days that differ are asked about in the fewest windows, and nothing else", async () => {
+test("only mismatching days are fetched again, in the fewest windows", async () => {
   const bench = await setup({ workspaces: [0], days: 50 });
   await bench.sync();
   const at = (day: number) => bench.dataStart + day * DAY_MS;
@@ -333,7 +333,7 @@ test("days that differ are asked about in the fewest windows, and nothing else",
   }
 });
 
-test("a week that differs is asked about in a window that its tier takes", async () => {
+test("a mismatching week is fetched again in a window of its tier", async () => {
   const bench = await setup({ workspaces: [0], days: 80, hourlyForMs: 0 });
   const WEEK = 7 * DAY_MS;
   const end = Math.floor((bench.today - 4 * DAY_MS) / WEEK) * WEEK;
@@ -344,7 +344,7 @@ test("a week that differs is asked about in a window that its tier takes", async
   expect(result).toMatchObject({ open: 0, failures: [], repaired: { differences: 1, mended: 1 } });
 });
 
-test("where nothing proves an export's end, what is in it can be mended, and nothing counts as reconciled", async () => {
+test("an export without a proven end repairs what it holds, and nothing counts as reconciled", async () => {
   const bench = await setup({ workspaces: [0], standin: { framing: "close", compress: false } });
   await bench.sync();
   bench.standin.ledger.change(senderOn(bench.standin, 0, bench.dataStart), 4);
@@ -354,7 +354,7 @@ test("where nothing proves an export's end, what is in it can be mended, and not
   expect(await bench.sql("SELECT FROM usage.reconciled")).toEqual([]);
 });
 
-test("an answer that empties a window is taken by a second one, as in any round", async () => {
+test("a repair that would delete a whole window needs a second answer, as in any sync", async () => {
   const bench = await setup({ workspaces: [0] });
   await bench.sync();
   for (const project of bench.standin.organisation.projects) project.dropped = true;

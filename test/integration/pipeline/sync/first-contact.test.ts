@@ -26,7 +26,7 @@ async function anotherOrganization(bench: Bench) {
 }
 
 describe("binding", () => {
-  test("a key of another organization is refused and leaves no trace", async () => {
+  test("a key of another organization is refused and stores nothing", async () => {
     const bench = await setup();
     await bench.sync();
     const before = await dump(bench);
@@ -41,7 +41,7 @@ describe("binding", () => {
     expect(await dump(bench)).toEqual(before);
   });
 
-  test("two sources may not read one workspace; the first goes on", async () => {
+  test("a second source may not read a workspace of the first, which goes on", async () => {
     const bench = await setup({ workspaces: [0, 1] });
     await bench.sync();
     const second = { slug: "second", workspaceIds: bench.workspaceIds.slice(1) };
@@ -68,7 +68,7 @@ describe("binding", () => {
     ]);
   });
 
-  test("a data start that is moved later leaves every figure that is loaded; before any, it moves", async () => {
+  test("a data start that moves later hides no loaded figure", async () => {
     const bench = await setup({ workspaces: [0] });
     const later = new Date(bench.dataStart + 3 * DAY_MS).toISOString().slice(0, 10);
     const start = () => bench.sql("SELECT data_start::text FROM usage.source");
@@ -88,7 +88,7 @@ describe("binding", () => {
     expect(await start()).toEqual([{ data_start: new Date(bench.dataStart).toISOString().slice(0, 10) }]);
   });
 
-  test("a rotated key changes nothing; kept failures are asked again at once", async () => {
+  test("a rotated key changes no figure and makes failures due at once", async () => {
     const bench = await setup({ workspaces: [0] });
     await bench.sync();
     const before = await dump(bench);
@@ -104,7 +104,7 @@ describe("binding", () => {
 });
 
 describe("workspaces", () => {
-  test("without listing and without configuration the message says what to set", async () => {
+  test("a source without listing and configuration is refused with what to set", async () => {
     const bench = await setup({ standin: { listing: false } });
     await expect(bench.open()).rejects.toMatchObject({
       code: "workspaces_unknown",
@@ -112,7 +112,7 @@ describe("workspaces", () => {
     });
   });
 
-  test("a deleted workspace's past is loaded, and its name", async () => {
+  test("a deleted workspace's past usage and name are loaded", async () => {
     const bench = await setup();
     const deleted = bench.standin.organisation.workspaces[1];
     if (deleted === undefined) throw new Error("no workspace");
@@ -144,7 +144,7 @@ describe("passing faults", () => {
     if (kind === "status") expect(bench.waits).toEqual([3000, 3000]);
   });
 
-  test("and so is one on the request that shows who can be read, where nothing is listed", async () => {
+  test("on the request that proves access without a listing is retried", async () => {
     const bench = await setup({ workspaces: [0], standin: { listing: false } });
     const source = await bench.open();
     bench.standin.faults.script({ fault: { kind: "status", status: 503 }, times: 2 });
@@ -152,7 +152,7 @@ describe("passing faults", () => {
     expect(bench.waits).toHaveLength(2);
   });
 
-  test("one that stays is an error that says that it may pass", async () => {
+  test("that stays is an error that says it may pass", async () => {
     const bench = await setup({ workspaces: [0] });
     bench.standin.faults.script({ fault: { kind: "status", status: 502 }, times: 100 });
     await expect(bench.open()).rejects.toMatchObject({ code: "server_error", retryable: true });

@@ -8,8 +8,8 @@ import { type Bench, setup } from "../../../support/source.ts";
 
 const DAY_MS = 86_400_000;
 
-describe("the need of a round", () => {
-  test("is what a round plans once all is loaded; the budget must be as large, and not larger", async () => {
+describe("the requests that a sync needs", () => {
+  test("are those it plans once everything is loaded, and the rate limit must allow as many", async () => {
     const bench = await setup({ days: 6 });
     await bench.sync();
     const { planned } = await bench.sync();
@@ -33,7 +33,7 @@ describe("the need of a round", () => {
       problem: {
         code: "rate_budget_short",
         message: expect.stringContaining(
-          `needs ${planned} requests, and the rate budget lets ${planned - 1}`,
+          `needs ${planned} requests, and the rate limit allows ${planned - 1}`,
         ),
         next: expect.stringContaining("USAGE_SYNC_EVERY to PT1M or more"),
       },
@@ -44,7 +44,7 @@ describe("the need of a round", () => {
     expect(need(1, (Number(minutes) - 1) * 60_000).problem).toBeDefined();
   });
 
-  test("is warned of in the log of each round that lacks it", async () => {
+  test("are in a warning of each sync that is allowed fewer", async () => {
     const bench = await setup({ days: 6 });
     const warnings = () => bench.logs.filter((line) => line.code === "rate_budget_short");
     await planSync(await bench.open());
@@ -67,8 +67,8 @@ async function feedAndEnd({ store, sql }: Bench, sourceId: number, most: number)
   return rows.map(({ at }) => at.getTime());
 }
 
-describe("a feed", () => {
-  test("of rounds that take the whole budget reaches the oldest windows all the same", async () => {
+describe("enqueueing", () => {
+  test("reaches the oldest windows though syncs take the whole rate limit", async () => {
     const bench = await setup({ days: 6 });
     const source = await bench.open();
     const { sourceId } = source;
@@ -95,7 +95,7 @@ describe("a feed", () => {
     expect(old).toBe(10);
   });
 
-  test("keeps its order where nothing waits longer than the rest: newest first", async () => {
+  test("goes newest first where nothing waits longer than the rest", async () => {
     const bench = await setup({ days: 20 });
     const source = await bench.open();
     await planSync(source);

@@ -25,7 +25,7 @@ const fetched = (bench: Bench) =>
      WHERE purpose = 'load' GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3`,
   );
 
-test("a round stores exactly what the ledger says, in the fewest requests", async () => {
+test("a sync stores exactly the ledger's usage in the fewest requests", async () => {
   const bench = await setup({ hourlyForMs: 2 * DAY_MS });
   const { run, planned, requests } = await bench.sync();
 
@@ -53,7 +53,7 @@ test("a round stores exactly what the ledger says, in the fewest requests", asyn
   expect(requests).toBe(planned);
 });
 
-test("the bound that `fewest possible` shows is met", async () => {
+test("the plan meets the bound shown as `fewest possible`", async () => {
   const bench = await setup({ days: 40, hourlyForMs: 3 * DAY_MS, workspaces: [0, 1] });
   const source = await bench.open();
   const wanted = routineDemand(source, await storeNow(bench.store.db));
@@ -62,7 +62,7 @@ test("the bound that `fewest possible` shows is met", async () => {
   expect([slices.length, planned]).toEqual([fewestRequests(slices), fewestRequests(slices)]);
 });
 
-test("a second round asks for unsettled time alone and changes nothing", async () => {
+test("a second sync fetches only provisional time and changes nothing", async () => {
   const bench = await setup({ hourlyForMs: 5 * DAY_MS });
   await bench.sync();
   const before = await dump(bench);
@@ -82,7 +82,7 @@ test("a second round asks for unsettled time alone and changes nothing", async (
     expect(period_start.getTime()).toBeGreaterThanOrEqual(bench.today - 3 * DAY_MS);
 });
 
-test("what settles is what ended the settling time ago, to the day", async () => {
+test("a day becomes final once the settling time has passed since its end", async () => {
   const bench = await setup({ workspaces: [0] });
   await bench.sync();
   const settled = await bench.sql<{ until: Date }>(
@@ -92,7 +92,7 @@ test("what settles is what ended the settling time ago, to the day", async () =>
   expect(settled[0]?.until.getTime()).toBe(bench.today - 3 * DAY_MS);
 });
 
-test("late arrivals and corrections of unsettled time change in place", async () => {
+test("late and corrected counts of provisional time change in place", async () => {
   const bench = await setup({ hourlyForMs: 3 * DAY_MS, workspaces: [0, 1] });
   await bench.sync();
   const late = senderOn(bench.standin, 0, bench.today - DAY_MS);
@@ -116,7 +116,7 @@ test("late arrivals and corrections of unsettled time change in place", async ()
   expect((await dump(bench)).restatements).toEqual([]);
 });
 
-test("corrections of settled time wait for --reprocess all, and are restatements then", async () => {
+test("corrected counts of final time wait for --reprocess all and become restatements", async () => {
   const bench = await setup({ workspaces: [0, 1] });
   const { dataStart, today, workspaceIds, standin } = bench;
   await bench.sync();
@@ -151,7 +151,7 @@ test("corrections of settled time wait for --reprocess all, and are restatements
   expect((await dump(bench)).restatements).toHaveLength(4);
 });
 
-test("nothing before the data start is asked for, hours neither", async () => {
+test("nothing before the data start is requested, not even hours", async () => {
   const bench = await setup({
     workspaces: [0],
     standin: { dataStart: "2026-01-05" },
@@ -200,7 +200,7 @@ test.each([
   for (const { email } of standin.organisation.users) if (email !== null) expect(text).not.toContain(email);
 });
 
-test("three rounds at the same time, each in a process of its own, end in the tables of one", async () => {
+test("three syncs at the same time end in the same tables as one", async () => {
   const alone = await setup({ workspaces: [0, 1] });
   await alone.sync();
   const bench = await setup({ workspaces: [0, 1], now: alone.now });

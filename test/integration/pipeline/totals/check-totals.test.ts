@@ -43,7 +43,7 @@ const errorOf = (one: { storedTraces: number | null; controlTraces: number | nul
   (one.controlTraces ?? 0) - (one.storedTraces ?? 0);
 
 describe.each(["window", "epoch"] as const)("on a server that aligns buckets to the %s", (align) => {
-  test("clean days are proved by few requests, and only the ends wait", async () => {
+  test("few requests prove clean days, and only the ends wait", async () => {
     const bench = await loaded(200, { align });
     const result = await check(bench);
     expect(result).toMatchObject({ findings: [], failed: [], restated: 0, differences: 0 });
@@ -54,7 +54,7 @@ describe.each(["window", "epoch"] as const)("on a server that aligns buckets to 
     expect(result.daysWaiting).toBeLessThanOrEqual(4 * 12);
   });
 
-  test("a count that the platform restated is loaded anew, and nothing is left to show", async () => {
+  test("a count that the platform restated is loaded again and leaves no finding", async () => {
     const bench = await loaded(120, { align });
     const sender = senderOn(bench.standin, WORKSPACE, dayInside(bench, 5));
     bench.standin.ledger.change(sender, 7);
@@ -108,7 +108,7 @@ describe.each(["window", "epoch"] as const)("on a server that aligns buckets to 
 });
 
 describe("groupings", () => {
-  test("a rest that a grouping does not name is shown as unattributed and is no fault", async () => {
+  test("traces that a dimension does not name are shown as unattributed and are no difference", async () => {
     const bench = await loaded(8);
     const cell = senderOn(bench.standin, WORKSPACE, bench.dataStart + DAY_MS);
     bench.standin.discrepancies.push({ stride: "day", groupBy: "user", cell, delta: -1 });
@@ -135,7 +135,7 @@ describe("groupings", () => {
     ]);
   });
 
-  test("a record that was lost here is fetched again", async () => {
+  test("a record missing from the store is fetched again", async () => {
     const bench = await loaded(8);
     await bench.sql(
       `DELETE FROM usage.dated_record r USING usage.series s, usage.scope c

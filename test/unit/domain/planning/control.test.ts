@@ -43,7 +43,7 @@ describe("the windows of a check", () => {
     expect(controlWindows(rangeOfReach("all", settled), settled).length).toBeLessThanOrEqual(5);
   });
 
-  test("a month just begun is the month of its last settled day", () => {
+  test("begin in the month of the last settled day", () => {
     const settled = { start: day("2026-01-05"), end: day("2026-05-01") };
     expect(rangeOfReach("month", settled)).toEqual({ start: day("2026-04-01"), end: day("2026-05-01") });
     expect(rangeOfReach("month", { ...settled, end: day("2026-05-02") }).start).toBe(day("2026-05-01"));

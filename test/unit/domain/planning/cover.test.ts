@@ -13,7 +13,7 @@ const inDays = (windows: readonly Interval[]) =>
   windows.map(({ start, end }) => [(start - DAY0) / DAY_MS, (end - DAY0) / DAY_MS]);
 
 describe("coverBuckets", () => {
-  test("one window for buckets that fit its tier, from the first to the last", () => {
+  test("returns one window from the first to the last bucket where they fit its tier", () => {
     expect(inDays(coverBuckets([day(3), day(20)], "day", [days(0, 45)]))).toEqual([[3, 21]]);
     expect(inDays(coverBuckets([day(3), day(33)], "day", [days(0, 45)]))).toEqual([[3, 34]]);
     expect(inDays(coverBuckets([day(3), day(34)], "day", [days(0, 45)]))).toEqual([
@@ -22,7 +22,7 @@ describe("coverBuckets", () => {
     ]);
   });
 
-  test("never over time that is left out", () => {
+  test("never covers time that is left out", () => {
     expect(inDays(coverBuckets([day(3), day(9)], "day", [days(0, 5), days(6, 10)]))).toEqual([
       [3, 4],
       [9, 10],
@@ -30,7 +30,7 @@ describe("coverBuckets", () => {
     expect(coverBuckets([day(5)], "day", [days(0, 5), days(6, 10)])).toEqual([]);
   });
 
-  test("a tier's least length is reached forwards, then backwards", () => {
+  test("reaches a tier's least length forwards, then backwards", () => {
     const week = STRIDE_MS.week;
     const start = Math.ceil(DAY0 / week) * week;
     const range = { start, end: start + 9 * week };
@@ -88,7 +88,7 @@ describe("coverSlices", () => {
     within,
   });
 
-  test("workspaces share a request, each where it has something to ask", () => {
+  test("lets workspaces share a request where each has a bucket", () => {
     const slices = coverSlices([scope(1, [day(3), day(40)]), scope(2, [day(5)])], "day");
     expect(slices.map((one) => [inDays([one.window])[0], scopeIdsOf(one)])).toEqual([
       [
@@ -99,7 +99,7 @@ describe("coverSlices", () => {
     ]);
   });
 
-  test("time that they do not share is asked for apart", () => {
+  test("asks apart for time that they do not share", () => {
     const slices = coverSlices(
       [scope(1, [day(3), day(20)], [days(0, 30)]), scope(2, [day(5)], [days(0, 10)])],
       "day",
@@ -113,7 +113,7 @@ describe("coverSlices", () => {
     ]);
   });
 
-  test("other groupings ask for one workspace at a time", () => {
+  test("asks for one workspace at a time by any other dimension", () => {
     const users = [1, 2].map((id) => ({ ...scope(id, [day(3)]), groupBy: "user" as const }));
     expect(coverSlices(users, "day").map(workspaceIdsOf)).toEqual([["w1"], ["w2"]]);
   });

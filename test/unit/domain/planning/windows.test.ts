@@ -72,7 +72,7 @@ describe("both sides of every tier edge, from an instant on the stride's grid", 
 });
 
 describe("planWindows on real dates", () => {
-  test("weeks begin on Thursdays, as the epoch did; the days before and after are days", () => {
+  test("cuts weeks from Thursday to Thursday and days before and after them", () => {
     expect(dated(range("2026-01-05", "2026-04-03"), "week")).toEqual([
       "2026-01-05T00 2026-01-08T00 day",
       "2026-01-08T00 2026-04-02T00 week",
@@ -80,7 +80,7 @@ describe("planWindows on real dates", () => {
     ]);
   });
 
-  test("what months leave over is under 30 days, too short for weeks: days", () => {
+  test("covers the under 30 days that months leave over with days", () => {
     expect(dated(range("2025-11-01", "2026-12-31"), "month")).toEqual([
       "2025-11-01T00 2025-11-08T00 day",
       "2025-11-08T00 2026-03-08T00 month",
@@ -89,7 +89,7 @@ describe("planWindows on real dates", () => {
     ]);
   });
 
-  test("each finer stride takes what the coarser ones leave: years, months, weeks, days", () => {
+  test("covers what a stride leaves over with the next finer one", () => {
     // The grid of years falls on 2026-12-18 and 2028-12-17; the three whole months after it are too few for a window.
     expect(dated(range("2026-01-05", "2029-03-25"), "year")).toEqual([
       "2026-01-05T00 2026-01-07T00 day",
@@ -102,14 +102,14 @@ describe("planWindows on real dates", () => {
     ]);
   });
 
-  test("hours are cut at 23, over midnight too", () => {
+  test("cuts hours into windows of 23, over midnight too", () => {
     expect(dated(range("2026-01-05T22:00", "2026-01-07T03:00"), "hour")).toEqual([
       "2026-01-05T22 2026-01-06T04 hour",
       "2026-01-06T04 2026-01-07T03 hour",
     ]);
   });
 
-  test("an hour range at day stride: hours up to midnight, days, hours after it", () => {
+  test("covers a range of hours at day stride with hours up to midnight, days, then hours", () => {
     expect(dated(range("2026-03-07T22:00", "2026-03-10T03:00"), "day")).toEqual([
       "2026-03-07T22 2026-03-08T00 hour",
       "2026-03-08T00 2026-03-10T00 day",
@@ -117,7 +117,7 @@ describe("planWindows on real dates", () => {
     ]);
   });
 
-  test("a leap year has one day more: the first window holds it", () => {
+  test("puts the extra day of a leap year into the first window", () => {
     expect(shape(range("2028-01-01", "2029-01-01"), "day")).toBe(
       ["25 day", ...Array(11).fill("31 day")].join(", "),
     );
@@ -128,7 +128,7 @@ describe("planWindows on real dates", () => {
     expect(shape(range("2028-02-29T00:00", "2028-03-01T00:00"), "hour")).toBe("1 hour, 23 hour");
   });
 
-  test("an empty range needs no window; one off the hour or reversed is refused", () => {
+  test("returns no window for an empty range and refuses one off the hour or reversed", () => {
     const start = utc("2026-01-05");
     expect(planWindows({ start, end: start }, "day")).toEqual([]);
     expect(() => planWindows({ start: start + 1, end: start + DAY_MS }, "day")).toThrow(RangeError);
@@ -156,13 +156,13 @@ describe("alignRange", () => {
     expect(alignRange(off, "hour")).toEqual(range("2026-03-07T23:00", "2026-03-09T01:00"));
   });
 
-  test("an empty or reversed range stays empty, on the grid and off it", () => {
+  test("keeps an empty or reversed range empty, on the grid and off it", () => {
     expect(alignRange(range("2026-03-08", "2026-03-08"), "day")).toBeUndefined();
     expect(alignRange(range("2026-03-08T05:30", "2026-03-08T05:30"), "hour")).toBeUndefined();
     expect(alignRange(range("2026-03-09", "2026-03-08"), "day")).toBeUndefined();
   });
 
-  test.each(STRIDES)("%s: nothing before the data start, floored to its UTC day", (stride) => {
+  test.each(STRIDES)("leaves out what lies before the data start's UTC day, for %s", (stride) => {
     const dataStart = utc("2026-01-05T13:45");
     const end = utc("2026-11-21");
     expect(alignRange({ start: utc("2025-06-01"), end }, stride, dataStart)).toEqual(

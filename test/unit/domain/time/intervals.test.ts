@@ -94,7 +94,7 @@ describe("interval sets, by example", () => {
     expect(intersect([window], [window])).toStrictEqual([span(0, 5)]);
   });
 
-  test("nothing from nothing", () => {
+  test("empty sets give empty sets", () => {
     expect(subtract([], [span(0, 5)])).toEqual([]);
     expect(subtract([span(0, 5)], [])).toEqual([span(0, 5)]);
     expect(intersect([span(0, 5)], [span(5, 9)])).toEqual([]);

@@ -58,7 +58,7 @@ test("finerStride steps down to hour and ends there", () => {
   expect(STRIDES.map(finerStride)).toEqual([undefined, "hour", "day", "week", "month"]);
 });
 
-test("the grid: an instant on it stays, one beside it moves to the neighbour", () => {
+test("the grid keeps an instant on it and moves one beside it to its neighbour", () => {
   const noon = Date.parse("2028-02-29T12:00:00Z");
   expect(floorToGrid(noon, HOUR_MS)).toBe(noon);
   expect(ceilToGrid(noon, HOUR_MS)).toBe(noon);

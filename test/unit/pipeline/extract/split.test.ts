@@ -40,7 +40,7 @@ describe("a refusal that may be one record's", () => {
     ]);
   });
 
-  test("then by time, to one bucket", () => {
+  test("is split by time next, down to one bucket", () => {
     expect(shapes(afterRefusal(slice("day", 3 * DAY_MS), refusal(400), LATER, true))).toEqual([
       ["day", 0, 48, "w0"],
       ["day", 48, 72, "w0"],
@@ -59,7 +59,7 @@ describe("a refusal that may be one record's", () => {
     });
   });
 
-  test("of weeks is kept whole: half of them would come as days", () => {
+  test("of weeks is kept whole, since half of them would come as days", () => {
     expect(afterRefusal(slice("week", 35 * DAY_MS), refusal(422), LATER, true).outcome).toBe("failed");
   });
 
@@ -76,7 +76,7 @@ describe("a refusal that may be one record's", () => {
     expect(step.outcome).toBe(isSplit ? "split" : "failed");
   });
 
-  test("an answer that is wrong in one place is, one that is foreign as a whole is not", () => {
+  test("is split after an answer that is wrong in one place, not after a foreign one", () => {
     const wide = slice("day", 4 * DAY_MS);
     expect(afterRefusal(wide, refusal(200, ["usage.3.traces"], "answer_invalid"), LATER, true).outcome).toBe(
       "split",
@@ -99,7 +99,7 @@ describe("a refused end in the future", () => {
     }
   });
 
-  test("is believed only where the end does lie in the future, to the millisecond", () => {
+  test("is believed only where the end lies in the future, to the millisecond", () => {
     const refused = refusal(422, ["query.end_time"]);
     const window = slice("hour", 3 * HOUR_MS);
     expect(afterRefusal(window, refused, window.window.end, true).learn).toBeUndefined();
@@ -129,7 +129,7 @@ describe("an answer in another stride", () => {
     });
   });
 
-  test("of hours says that there are none; one bucket astray does not", () => {
+  test("of hours shows that the server has none; one misplaced bucket does not", () => {
     expect(afterFlaw(slice("hour", HOUR_MS), flaw("grid", "stride_differs"), true)).toMatchObject({
       outcome: "not_available",
       learn: "no_hour",
