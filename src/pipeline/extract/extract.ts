@@ -1,19 +1,14 @@
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
-import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
+import { scopeIdsOf, type UsageRequest } from "../../domain/planning/request.ts";
 import type { AnswerFlaw } from "../../domain/usage/answer.ts";
 import { PlatformError } from "../../errors.ts";
-import { scopesOf } from "../../store/catalog/scopes.ts";
-import {
-  forgetCapability,
-  learnCapability,
-  type ServerCapability,
-} from "../../store/catalog/server-capabilities.ts";
-import { failScopes } from "../../store/load/failures.ts";
+import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import { type LoadResult, loadAnswer } from "../../store/load/load.ts";
 import { askUsage, collectAnswer } from "../source/ask.ts";
 import { isKeyRefused } from "../source/refusal.ts";
 import type { OpenSource } from "../source/source.ts";
 import { withEmailPolicy } from "./email-policy.ts";
+import { describe, takeNextStep } from "./next-step.ts";
 import { afterFlaw, afterRefusal, type NextStep } from "./split.ts";
 
 /** Sums over answers: records and traces received, rows written, scopes left alone for want of proven access. */
@@ -85,7 +80,10 @@ export async function extractSlice(
     return { outcome: load.outcome, requests, rows: rowsOf(last), followUps: [] };
   }
   if (refusal?.retryable && onTransient === "throw") throw refusal;
-  const result = await takeNextStep(source, slice, { stamp, requests, step: nextStep(source, slice, last) });
+  const step = nextStep(source, slice, last);
+  const followUps = await takeNextStep(source, slice, { stamp, step });
+  const { outcome, code, message } = step;
+  const result = { outcome, requests, rows: NO_ROWS, followUps, code, message };
   return refusal?.retryable ? { ...result, gaveUp: refusal } : result;
 }
 
@@ -163,53 +161,7 @@ function nextStep(source: OpenSource, slice: UsageRequest, last: Loaded): NextSt
   return CONTRADICTED;
 }
 
-async function takeNextStep(
-  source: OpenSource,
-  slice: UsageRequest,
-  { stamp, requests, step }: { stamp: FetchStamp; requests: number; step: NextStep },
-): Promise<SliceResult> {
-  const { store, sourceId, log } = source;
-  const { code, message, outcome } = step;
-  source.splitLimit.refused();
-  log.warn({ slice: describe(slice), code, reason: message, outcome }, "slice not loaded");
-  if (step.learn !== undefined) await learn(source, step.learn, message);
-  if (step.keep) {
-    const failure = { scopeIds: scopeIdsOf(slice), period: slice.window, stamp };
-    await failScopes(store, { ...failure, state: "failed", code, message });
-  }
-  const followUps = await Promise.all(
-    step.parts.map(async (part): Promise<UsageRequest> => {
-      const { groupBy, window } = part;
-      const workspaceIds = workspaceIdsOf(part);
-      const stride = window.stride;
-      const scopeIds = await scopesOf(store.db, { sourceId, groupBy, stride, workspaceIds });
-      const members = workspaceIds.map((workspaceId, i) => ({
-        workspaceId,
-        scopeId: scopeIds[i] as number,
-      }));
-      return { groupBy, window, members };
-    }),
-  );
-  return { outcome, requests, rows: NO_ROWS, followUps, code, message };
-}
-
-async function learn(source: OpenSource, capability: ServerCapability, evidence: string): Promise<void> {
-  source.capabilities.add(capability);
-  await learnCapability(source.store.db, { sourceId: source.sourceId, capability, evidence });
-}
-
 async function forget(source: OpenSource, capability: ServerCapability): Promise<void> {
   if (source.capabilities.delete(capability))
     await forgetCapability(source.store.db, { sourceId: source.sourceId, capability });
-}
-
-/** A slice in a log line. */
-function describe({ groupBy, window, members }: UsageRequest): object {
-  return {
-    groupBy,
-    stride: window.stride,
-    from: new Date(window.start).toISOString(),
-    to: new Date(window.end).toISOString(),
-    workspaces: members.length,
-  };
 }

@@ -1,0 +1,56 @@
+import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import {
+  scopeIdsOf,
+  type UnstoredRequest,
+  type UsageRequest,
+  workspaceIdsOf,
+} from "../../domain/planning/request.ts";
+import { scopesOf } from "../../store/catalog/scopes.ts";
+import { learnCapability } from "../../store/catalog/server-capabilities.ts";
+import { failScopes } from "../../store/load/failures.ts";
+import type { OpenSource } from "../source/source.ts";
+import type { NextStep } from "./split.ts";
+
+/**
+ * Carries out the next step of a slice that was not loaded: learns a server capability, keeps a failure. Returns the
+ * requests that take the slice's place.
+ */
+export async function takeNextStep(
+  source: OpenSource,
+  slice: UsageRequest,
+  { stamp, step }: { stamp: FetchStamp; step: NextStep },
+): Promise<UsageRequest[]> {
+  const { store, sourceId, log } = source;
+  const { code, message, outcome } = step;
+  source.splitLimit.refused();
+  log.warn({ slice: describe(slice), code, reason: message, outcome }, "slice not loaded");
+  if (step.learn !== undefined) {
+    source.capabilities.add(step.learn);
+    await learnCapability(store.db, { sourceId, capability: step.learn, evidence: message });
+  }
+  if (step.keep) {
+    const failure = { scopeIds: scopeIdsOf(slice), period: slice.window, stamp };
+    await failScopes(store, { ...failure, state: "failed", code, message });
+  }
+  return Promise.all(step.parts.map((part) => withScopes(source, part)));
+}
+
+async function withScopes({ store, sourceId }: OpenSource, part: UnstoredRequest): Promise<UsageRequest> {
+  const { groupBy, window } = part;
+  const workspaceIds = workspaceIdsOf(part);
+  const { stride } = window;
+  const scopeIds = await scopesOf(store.db, { sourceId, groupBy, stride, workspaceIds });
+  const members = workspaceIds.map((workspaceId, i) => ({ workspaceId, scopeId: scopeIds[i] as number }));
+  return { groupBy, window, members };
+}
+
+/** A slice in a log line. */
+export function describe({ groupBy, window, members }: UsageRequest): object {
+  return {
+    groupBy,
+    stride: window.stride,
+    from: new Date(window.start).toISOString(),
+    to: new Date(window.end).toISOString(),
+    workspaces: members.length,
+  };
+}
