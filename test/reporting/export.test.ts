@@ -226,7 +226,7 @@ describe("what is asked for", () => {
     };
     expect(await days("2026-03-02T10:00", "2026-03-03T00:01")).toEqual(["2026-03-02", "2026-03-03"]);
     expect(await days("2026-03-02", "2026-03-03")).toEqual(["2026-03-02"]);
-    const hour = Math.floor(Date.now() / 3_600_000 - 30) * 3_600_000;
+    const hour = Math.floor(Date.now() / 3_600_000 - 20) * 3_600_000;
     const at = (minutes: number) => new Date(hour + minutes * 60_000).toISOString();
     const range = ["--from", at(30), "--to", at(90)];
     const { stdout } = await run("--view", "fct_usage_workspace_hourly", "--columns", "usage_hour", ...range);
