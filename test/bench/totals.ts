@@ -5,7 +5,7 @@ import { systemClock } from "../../src/clock.ts";
 import { Secret } from "../../src/config/config.ts";
 import { DAY_MS, floorToGrid } from "../../src/domain/time/stride.ts";
 import { runInline } from "../../src/pipeline/extract/run-inline.ts";
-import { openSource } from "../../src/pipeline/source/source.ts";
+import { openSource } from "../../src/pipeline/source/open-source.ts";
 import { planSource } from "../../src/pipeline/sync/plan.ts";
 import { checkTotals } from "../../src/pipeline/totals/check-totals.ts";
 import { billingClientOf } from "../../src/platform/clients.ts";

@@ -8,7 +8,8 @@ import {
   type ReconcileResult,
   reconcile,
 } from "../../src/pipeline/reconcile/reconcile.ts";
-import { type OpenSource, openSource } from "../../src/pipeline/source/source.ts";
+import { openSource } from "../../src/pipeline/source/open-source.ts";
+import type { OpenSource } from "../../src/pipeline/source/source.ts";
 import { type PlanRequest, planSource, routineDemand } from "../../src/pipeline/sync/plan.ts";
 import { createBillingClient } from "../../src/platform/billing/billing.ts";
 import { createPlatformHttp } from "../../src/platform/http/http.ts";

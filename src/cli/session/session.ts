@@ -10,7 +10,8 @@ import {
 } from "../../config/config.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import { createLogger } from "../../log.ts";
-import { type OpenSource, openSource } from "../../pipeline/source/source.ts";
+import { openSource } from "../../pipeline/source/open-source.ts";
+import type { OpenSource } from "../../pipeline/source/source.ts";
 import { billingClientOf } from "../../platform/clients.ts";
 import { checkReachable, openStore, type Store } from "../../store/db/database.ts";
 import { pendingMigrations } from "../../store/db/migrate.ts";

@@ -4,15 +4,7 @@ import { ACCESS_PROVEN_FOR_MS, noteAccess } from "../../store/catalog/workspace-
 import { drawStamp } from "../../store/load/fetch-ledger.ts";
 import { ask, queryOf } from "./ask.ts";
 import { askForListing, takeIn } from "./contact.ts";
-import type { OpenSource } from "./source.ts";
-
-/** Proof that workspaces can be read. An empty answer means zero only while it is fresh (docs/architecture.md, rule 4). */
-export interface AccessProof {
-  /** Makes sure that the proof has used up at most half of its time. */
-  fresh(): Promise<void>;
-  /** Asks the platform now, whatever is known. */
-  renew(): Promise<void>;
-}
+import type { AccessProof, OpenSource } from "./source.ts";
 
 type Asking = Omit<OpenSource, "access">;
 

@@ -1,5 +1,6 @@
+import { enterSource, openSource } from "./open-source.ts";
 import { isRefusedLately } from "./refusal.ts";
-import { type EnteredSource, enterSource, type OpenSource, openSource, type SourceDeps } from "./source.ts";
+import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
 
 /** A source in a long-running process: entered once, contacted again for every sync. */
 export interface SourceHandle {

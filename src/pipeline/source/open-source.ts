@@ -1,0 +1,48 @@
+import { configurationDigest } from "../../config/config.ts";
+import { HOUR_MS } from "../../domain/time/stride.ts";
+import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
+import { noteRefusal, registerSource } from "../../store/catalog/sources.ts";
+import { workspacesOf } from "../../store/catalog/workspaces.ts";
+import { liftFetchNumbers } from "../../store/load/fetch-ledger.ts";
+import { accessProofOf } from "./access.ts";
+import { makeContact } from "./contact.ts";
+import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
+import { createSplitLimit } from "./split-limit.ts";
+
+/**
+ * First contact: enters the source, binds it to its organisation, learns which workspaces the key reads.
+ *
+ * Errors: those of the platform client; `workspaces_unknown` where the server lists none and none is configured.
+ */
+export async function openSource(deps: SourceDeps): Promise<OpenSource> {
+  const { store, config } = deps;
+  const entered = { ...deps, ...(await enterSource(deps)) };
+  const { sourceId } = entered;
+  await makeContact(entered);
+  await noteRefusal(store.db, sourceId, undefined);
+  const learned = await capabilitiesOf(store.db, sourceId);
+  const known = await workspacesOf(store.db, sourceId);
+  const isRead = (id: string) => config.workspaceIds.length === 0 || config.workspaceIds.includes(id);
+  const open = {
+    ...entered,
+    dataStart: Date.parse(`${config.dataStart}T00:00:00Z`),
+    workspaces: known.filter((one) => isRead(one.workspaceId)),
+    capabilities: new Set(learned.map((one) => one.capability)),
+    strideRetries: new Set(learned.filter((one) => one.retryDue).map((one) => one.capability)),
+    splitLimit: createSplitLimit(),
+  };
+  return { ...open, access: accessProofOf(open) };
+}
+
+/** Enters the source, or brings its row up to date, without a request to the platform. */
+export async function enterSource({ store, config, settings }: SourceDeps): Promise<EnteredSource> {
+  await liftFetchNumbers(store);
+  const sourceId = await registerSource(store, {
+    slug: config.slug,
+    baseUrl: config.baseUrl,
+    dataStart: config.dataStart,
+    hourlyHours: Math.ceil(settings.hourlyForMs / HOUR_MS),
+    configurationDigest: configurationDigest(config),
+  });
+  return { store, sourceId };
+}
