@@ -1,0 +1,101 @@
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { main } from "../../src/cli/program.ts";
+import { describeSettings } from "../../src/config/settings.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const PAGES = ["*.md", "docs/**/*.md"].flatMap((pattern) => globSync(pattern, { cwd: ROOT })).sort();
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
+/** Code blocks and code spans may hold what looks like a link or a heading. */
+const withoutCode = (text: string) => text.replaceAll(/^ *```.*?^ *```$/gms, "").replaceAll(/`[^`\n]*`/g, "");
+
+test("README has fewer than 150 lines", () => {
+  expect(read("README.md").trimEnd().split("\n").length).toBeLessThan(150);
+});
+
+test("every relative link leads to a file and a heading", () => {
+  const isBroken = (page: string, link: string) => {
+    if (/^[a-z]+:/.test(link)) return false;
+    const [path = "", anchor] = link.split("#");
+    const target = path === "" ? page : join(dirname(page), path);
+    if (!existsSync(join(ROOT, target))) return true;
+    return anchor !== undefined && !anchorsOf(target).includes(anchor);
+  };
+  const links = found(/\]\(([^)\s]+)\)/g, withoutCode);
+  expect(links.length).toBeGreaterThan(50);
+  expect(links.filter(([page, link]) => isBroken(page, link))).toEqual([]);
+});
+
+test("every file and folder that a page names exists", () => {
+  const paths = found(/`((?:src|jobs|sql|test|docs)\/[\w./-]+)`/g);
+  const missing = paths.filter(([, path]) => !path.includes("NNNN") && !existsSync(join(ROOT, path)));
+  expect(paths.length).toBeGreaterThan(50);
+  expect(missing).toEqual([]);
+});
+
+test("no page refers to one outside the repository", () => {
+  expect(found(/\b((?:platform-api|platform-facts|design|runtime)\.md)\b/g)).toEqual([]);
+});
+
+test("docs/settings.md names every setting", () => {
+  const text = read("docs/settings.md");
+  const names = describeSettings().map(({ name }) => name);
+  expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+});
+
+test("docs/cli.md names every command and option", async () => {
+  const text = read("docs/cli.md");
+  const named = new Set(text.match(/--[a-z][a-z0-9-]*|[a-z][a-z0-9-]*/g));
+  const help = await helpOfAll([]);
+  expect(help.length).toBeGreaterThan(30);
+  const commands = help.flatMap(({ path }) => path);
+  const options = help.flatMap(({ said }) => said.match(/(?<=^ +)--[a-z][a-z0-9-]*/gm) ?? []);
+  expect(options).toContain("--dry-run");
+  expect([...new Set([...commands, ...options])].filter((name) => !named.has(name))).toEqual([]);
+});
+
+/** What a pattern's first group matches in each page. */
+function found(pattern: RegExp, prepare = (text: string) => text): [page: string, match: string][] {
+  return PAGES.flatMap((page) =>
+    [...prepare(read(page)).matchAll(pattern)].map(([, match = ""]): [string, string] => [page, match]),
+  );
+}
+
+/** Anchors that a code host makes of the headings of a page. */
+function anchorsOf(page: string): string[] {
+  const text = read(page).replaceAll(/^ *```.*?^ *```$/gms, "");
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+/** What `--help` prints for a command and for all beneath it. */
+async function helpOfAll(path: readonly string[]): Promise<{ path: readonly string[]; said: string }[]> {
+  const said = await helpOf(path);
+  const [, listed = ""] = said.split(/^Commands:$/m);
+  const names = [...listed.matchAll(/^ {2}([a-z][a-z0-9-]*)/gm)].map(([, name = ""]) => name);
+  const beneath = [];
+  for (const name of names.filter((one) => one !== "help"))
+    beneath.push(...(await helpOfAll([...path, name])));
+  return [{ path, said }, ...beneath];
+}
+
+async function helpOf(path: readonly string[]): Promise<string> {
+  const { argv, exitCode } = process;
+  const written = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  onTestFinished(() => written.mockRestore());
+  process.argv = [argv[0] ?? "", "usage-etl", ...path, "--help"];
+  try {
+    await main();
+    return written.mock.calls.map(([chunk]) => String(chunk)).join("");
+  } finally {
+    process.argv = argv;
+    process.exitCode = exitCode;
+    written.mockRestore();
+  }
+}
