@@ -45,6 +45,18 @@ test("docs/settings.md names every setting", () => {
   expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
 });
 
+test("docs/operate.md explains every error code", () => {
+  const text = read("docs/operate.md");
+  const files = ["src/**/*.ts", "jobs/*.ts"].flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
+  const codes = files.flatMap((file) =>
+    [...read(file).matchAll(/\bcode: "([a-z_]+)"/g)].map(([, code]) => code),
+  );
+  expect(codes.length).toBeGreaterThan(50);
+  // zod's own.
+  const ours = [...new Set(codes)].filter((code) => code !== "custom");
+  expect(ours.filter((code) => !text.includes(`\`${code}\``))).toEqual([]);
+});
+
 test("docs/cli.md names every command and option", async () => {
   const text = read("docs/cli.md");
   const named = new Set(text.match(/--[a-z][a-z0-9-]*|[a-z][a-z0-9-]*/g));
