@@ -6,7 +6,7 @@ import { main } from "../../src/cli/program.ts";
 import { describeSettings } from "../../src/config/settings.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const PAGES = ["*.md", "docs/**/*.md"].flatMap((pattern) => globSync(pattern, { cwd: ROOT })).sort();
+const PAGES = ["*.md", "{docs,sql}/**/*.md"].flatMap((pattern) => globSync(pattern, { cwd: ROOT })).sort();
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 /** Code blocks and code spans may hold what looks like a link or a heading. */
 const withoutCode = (text: string) => text.replaceAll(/^ *```.*?^ *```$/gms, "").replaceAll(/`[^`\n]*`/g, "");
