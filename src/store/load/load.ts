@@ -15,9 +15,10 @@ import { noteNamedAccess, splitByAccess } from "../catalog/workspace-access.ts";
 import { copyRows } from "../db/copy.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
 import { clearFailures, noteFailures } from "./failures.ts";
+import { AGE_CLASSES_HOURS, countLateChanges, type LateChange } from "./late-changes.ts";
 import { type RecordTable, recordTable } from "./load-statements.ts";
 import { MonthCounter } from "./month-totals.ts";
-import { AGE_CLASSES_HOURS, countLateChanges, type LateChange, noteSettlement } from "./restatements.ts";
+import { noteSettlement } from "./settlement.ts";
 
 export interface WholeAnswer {
   readonly sourceId: number;

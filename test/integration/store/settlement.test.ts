@@ -6,7 +6,7 @@ import { registerSource } from "../../../src/store/catalog/sources.ts";
 import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { registerWorkspaces } from "../../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../../src/store/db/database.ts";
-import { pruneHistory } from "../../../src/store/load/restatements.ts";
+import { pruneHistory } from "../../../src/store/retention/history.ts";
 import { type AnswerRow, loadRows, setupMigrated, windowOf } from "../../support/store.ts";
 
 /** What is kept of the past: when days settled, how late counts changed, and who may ask as of when. */
