@@ -1,8 +1,9 @@
 import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
-import { floorToGrid, HOUR_MS } from "../../domain/time/stride.ts";
+import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Database, Store } from "../db/database.ts";
-import { entityIds, learnNames } from "./entities.ts";
+import { entityIds } from "./entities.ts";
+import { learnNames } from "./entity-names.ts";
 
 export interface StoredWorkspace {
   readonly entityId: number;
@@ -41,12 +42,12 @@ export async function applyListing(
     await enter(db, sourceId, ids);
     // A listing names the present: its names count for the hour under way.
     const entities = await entityIds(db, { sourceId, dimension: "workspace", dimensionIds: ids });
-    const hour = floorToGrid(stamp.fetchedAt, HOUR_MS);
+    const hour = Math.floor(stamp.fetchedAt / HOUR_MS);
     await learnNames(
       db,
       stamp.fetchNumber,
       workspaces.flatMap(({ name }, i) =>
-        name === null ? [] : [{ entityId: entities[i] as number, name, first: hour, last: hour }],
+        name === null ? [] : [{ entityId: entities[i] as number, name, firstHour: hour, lastHour: hour }],
       ),
     );
   });

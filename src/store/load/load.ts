@@ -4,7 +4,7 @@ import type { Window } from "../../domain/time/window.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { EtlError } from "../../errors.ts";
-import { learnKeys } from "../catalog/entities.ts";
+import { learnKeys } from "../catalog/learn-keys.ts";
 import { clearTime, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import { noteNamedAccess, splitByAccess } from "../catalog/workspace-access.ts";
