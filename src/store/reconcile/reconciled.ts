@@ -27,9 +27,11 @@ export async function markReconciled(
       select scope_id, range_agg(tstzrange(
         bucket_start, bucket_start + make_interval(secs => ${STRIDE_MS[window.stride] / 1000})
       )) as parts
-      from usage.reconciliation_difference
-      where state in ('open', 'platform_disagrees') and scope_id = any (${[...scopeIds]}::integer[])
-        and bucket_start >= ${new Date(window.start)} and bucket_start < ${new Date(window.end)}
+      from (
+        select distinct scope_id, bucket_start from usage.reconciliation_difference
+        where state in ('open', 'platform_disagrees') and scope_id = any (${[...scopeIds]}::integer[])
+          and bucket_start >= ${new Date(window.start)} and bucket_start < ${new Date(window.end)}
+      ) d
       group by scope_id
     )
     insert into usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)

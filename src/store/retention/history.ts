@@ -1,10 +1,11 @@
 import { sql } from "kysely";
 import type { Store } from "../db/database.ts";
-import { inBatches } from "./prune.ts";
+import { affected, inBatches } from "./prune.ts";
 
 /**
- * Lets go of history older than so many days, and says first from when on it is whole: nothing may answer for an instant
- * before that. Settlements that old are all in force at any instant that may still be asked for, so they are joined.
+ * Removes history that is older than so many days. It first moves `history_since`, so that no query answers for an
+ * instant whose history is incomplete. Settlements that old apply to every instant that can still be asked for, so they
+ * are merged.
  */
 export async function pruneHistory(
   store: Store,
@@ -18,23 +19,22 @@ export async function pruneHistory(
   `.execute(store.db);
   const cut = cuts[0]?.cut;
   if (cut === undefined) return { restatements: 0, settlements: 0, lateChanges: 0 };
-  const restatements = await inBatches(async (limit) => {
-    const { numAffectedRows } = await sql`
+  const restatements = await inBatches(
+    store.db,
+    (limit) => sql`
       delete from usage.restatement
       where restatement_id in (
         select r.restatement_id
         from usage.restatement r join usage.series x using (series_id) join usage.scope p using (scope_id)
         where p.source_id = ${sourceId} and r.restated_at < ${cut}::timestamptz limit ${limit}
-      )
-    `.execute(store.db);
-    return Number(numAffectedRows ?? 0);
-  });
-  const { rows: joined } = await sql<{ fewer: number }>`
+      )`,
+  );
+  const { rows: merged } = await sql<{ fewer: number }>`
     with old as (
       delete from usage.settlement t using usage.scope p
       where p.scope_id = t.scope_id and p.source_id = ${sourceId} and t.settled_at < ${cut}::timestamptz
       returning t.*
-    ), joined as (
+    ), merged as (
       insert into usage.settlement (scope_id, period_start, period_end, settled_at)
       select scope_id, lower(part), upper(part), settled_at
       from (
@@ -44,14 +44,10 @@ export async function pruneHistory(
       cross join lateral unnest(parts) part
       returning 1
     )
-    select (select count(*) from old) - (select count(*) from joined) as fewer
+    select (select count(*) from old) - (select count(*) from merged) as fewer
   `.execute(store.db);
   const late = await sql`
     delete from usage.late_change where source_id = ${sourceId} and observed_on < (${cut}::timestamptz at time zone 'UTC')::date
   `.execute(store.db);
-  return {
-    restatements,
-    settlements: joined[0]?.fewer ?? 0,
-    lateChanges: Number(late.numAffectedRows ?? 0),
-  };
+  return { restatements, settlements: merged[0]?.fewer ?? 0, lateChanges: affected(late) };
 }
