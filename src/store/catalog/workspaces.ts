@@ -18,7 +18,7 @@ interface ListedWorkspace {
   readonly isDeleted: boolean;
 }
 
-/** Enters workspaces that are configured, without any evidence that the key reads them. Returns all that are known. */
+/** Enters configured workspaces, without proof of access. Returns all known workspaces. */
 export async function registerWorkspaces(
   db: Database,
   known: { sourceId: number; workspaceIds: readonly string[] },
@@ -28,9 +28,9 @@ export async function registerWorkspaces(
 }
 
 /**
- * Takes in a listing of the platform: names and deletion, and that each is readable at its time. A known workspace that
- * it does not name is readable no longer; returned are those gone without being deleted (rule 11: an alarm, the known
- * set only grows).
+ * Applies a listing of the platform: names, deletions, and proof of access to each listed workspace at its time. A known
+ * workspace that is not listed loses its proof of access. Returns the workspaces that left the listing without being
+ * deleted: they raise an alarm and stay known (rule 11 of docs/architecture.md).
  */
 export async function applyListing(
   store: Store,
@@ -40,7 +40,7 @@ export async function applyListing(
   const ids = workspaces.map((w) => w.workspaceId);
   await store.transaction(async ({ db }) => {
     await enter(db, sourceId, ids);
-    // A listing names the present: its names count for the hour under way.
+    // A listing describes the present, so its names belong to the current hour.
     const entities = await entityIds(db, { sourceId, dimension: "workspace", dimensionIds: ids });
     const hour = Math.floor(stamp.fetchedAt / HOUR_MS);
     await learnNames(
@@ -65,8 +65,8 @@ export async function applyListing(
 }
 
 /**
- * What a listing says of every known workspace, at once: all loads note there what they saw, so no transaction holds
- * these rows from one statement to the next.
+ * Keeps what a listing says about every known workspace, in one statement: all loads write to these rows, so no
+ * transaction may hold them from one statement to the next.
  */
 async function noteListing(
   db: Database,
@@ -78,7 +78,7 @@ async function noteListing(
 ): Promise<void> {
   const at = new Date(stamp.fetchedAt);
   const ids = workspaces.map((w) => w.workspaceId);
-  // In key order, as loads take these rows. What newer evidence said of a workspace stays.
+  // In key order, like loads, so that they cannot deadlock. Newer proof of access or newer absence stays.
   await sql`
     with locked as (
       select w.entity_id, e.external_id
@@ -123,7 +123,7 @@ async function enter(db: Database, sourceId: number, workspaceIds: readonly stri
   `.execute(db);
 }
 
-/** All workspaces that are known of a source, deleted ones too: they can still hold past usage. */
+/** All known workspaces of a source, including deleted ones: they can still hold past usage. */
 export async function workspacesOf(db: Database, sourceId: number): Promise<StoredWorkspace[]> {
   const rows = await db
     .selectFrom("workspace")

@@ -1,12 +1,12 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
-/** Notes for settled time of day scopes that it is settled since `at`, where nothing says so yet. */
+/** Notes that the settled time of day scopes is settled since `at`, except time that is noted already. */
 export async function noteSettlement(
   db: Database,
   { scopeIds, at }: { scopeIds: readonly number[]; at: string },
-): Promise<number> {
-  const { numAffectedRows } = await sql`
+): Promise<void> {
+  await sql`
     insert into usage.settlement (scope_id, period_start, period_end, settled_at)
     select c.scope_id, lower(part), upper(part), ${at}::timestamptz
     from (
@@ -20,14 +20,14 @@ export async function noteSettlement(
     ), '{}')) part
     order by 1, 2
   `.execute(db);
-  return Number(numAffectedRows ?? 0);
 }
 
-/** Notes as settled from now on what a release from before this history has settled without a note. */
-export async function healSettlement(db: Database, sourceId: number): Promise<number> {
+/** Notes as settled from now on what an older release settled without a note. */
+export async function healSettlement(db: Database, sourceId: number): Promise<void> {
   const { rows } = await sql<{ scope_id: number; at: string }>`
     select scope_id, clock_timestamp()::text as at from usage.scope where source_id = ${sourceId} and stride = 'day'
   `.execute(db);
-  const at = rows[0]?.at;
-  return at === undefined ? 0 : noteSettlement(db, { scopeIds: rows.map((row) => row.scope_id), at });
+  const [first] = rows;
+  if (first !== undefined)
+    await noteSettlement(db, { scopeIds: rows.map((row) => row.scope_id), at: first.at });
 }
