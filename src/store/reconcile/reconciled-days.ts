@@ -4,7 +4,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
-/** The platform closes its own books this long after the end of a calendar month (docs/platform.md, Bill). */
+/** This long after the end of its calendar month, a day is final in the platform's own books. */
 const MONTH_FINAL_AFTER = "4 days";
 
 interface AskedDays {

@@ -148,7 +148,7 @@ test.runIf(process.getuid?.() === 0)(
     const input = { dataDir: join(folder, "under"), say: (line: string) => void said.push(line), env };
     const first = await startLocalPostgres(input);
     const place = realpathSync(join(folder, "under/postgres/data"));
-    expect(said).toEqual([expect.stringContaining(`its data goes to ${place}`)]);
+    expect(said).toEqual([expect.stringContaining(`Its data goes to ${place}`)]);
     await inPostgres(String(first?.url), "CREATE TABLE answer AS SELECT 42 AS n");
     await first?.close();
     const second = await startLocalPostgres(input);
