@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { retryAfterOutage } from "../../../src/store/load/outage.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 
-/** Which failures are asked again before their time, by a ledger written out by hand. Minutes are of before now. */
+// The tests write the ledger of fetches by hand. Times are in minutes before now.
 
 const WORKSPACES = ["w1", "w2", "w3"];
 
