@@ -16,47 +16,44 @@ import { type StoreBundle, setupStore } from "./setup.ts";
 const question: Question = { groupBy: "project", stride: "day", at: 0, length: 2, workspaces: 0b001 };
 
 describe.each(["loaded before", "not loaded before"])("of two answers to one question, %s", (before) => {
-  test.each(["older", "newer"])(
-    "the newer one wins if the %s one pauses at any statement",
-    async (first) => {
-      const bundle = await setupStore();
-      for (let at = 1, stopped = true; stopped; at++) {
-        const { past, withBase } = await begin(bundle);
-        if (before === "loaded before") await settle(past, await withBase(question, at));
-        const older = await withBase(question, at);
-        const newer = await withBase(question, at + 1);
-        const [standing, running] = first === "older" ? [older, newer] : [newer, older];
+  test.each(["older", "newer"])("the newer one wins if the %s one pauses at any statement", async (first) => {
+    const bundle = await setupStore();
+    for (let at = 1, stopped = true; stopped; at++) {
+      const { past, withBase } = await begin(bundle);
+      if (before === "loaded before") await settle(past, await withBase(question, at));
+      const older = await withBase(question, at);
+      const newer = await withBase(question, at + 1);
+      const [standing, running] = first === "older" ? [older, newer] : [newer, older];
 
-        const gate = Promise.withResolvers<void>();
-        const reached = Promise.withResolvers<boolean>();
-        const stand = intercepted(
-          {
-            before: async ({ n }) => {
-              if (n !== at) return;
-              reached.resolve(true);
-              await gate.promise;
-            },
+      const gate = Promise.withResolvers<void>();
+      const reached = Promise.withResolvers<boolean>();
+      const stand = intercepted(
+        {
+          before: async ({ n }) => {
+            if (n !== at) return;
+            reached.resolve(true);
+            await gate.promise;
           },
-          () => past.load(standing),
-        );
-        void stand.then(
-          () => reached.resolve(false),
-          () => reached.resolve(false),
-        );
-        stopped = await reached.promise;
-        let isOver = false;
-        const run = past.load(running).finally(() => {
-          isOver = true;
-        });
-        await poll(async () => isOver || (await isBlocked(bundle)));
-        gate.resolve();
-        const [result, other] = await Promise.all([stand, run]);
-        settleAll(past, [standing, running], [result, other]);
-        expect((first === "older" ? other : result).outcome).toBe("loaded");
-        await past.check();
-      }
-    },
-  );
+        },
+        () => past.load(standing),
+      );
+      void stand.then(
+        () => reached.resolve(false),
+        () => reached.resolve(false),
+      );
+      stopped = await reached.promise;
+      let isOver = false;
+      const run = past.load(running).finally(() => {
+        isOver = true;
+      });
+      await poll(async () => isOver || (await isBlocked(bundle)));
+      gate.resolve();
+      const [result, other] = await Promise.all([stand, run]);
+      settleAll(past, [standing, running], [result, other]);
+      expect((first === "older" ? other : result).outcome).toBe("loaded");
+      await past.check();
+    }
+  });
 });
 
 test("a load that pauses at any statement blocks no other dimension of its workspace, and no listing", async () => {
