@@ -6,10 +6,8 @@ import { entityIds } from "./entities.ts";
 import { learnNames } from "./entity-names.ts";
 
 export interface StoredWorkspace {
-  readonly entityId: number;
   /** The platform's id. */
   readonly workspaceId: string;
-  readonly isDeleted: boolean;
 }
 
 interface ListedWorkspace {
@@ -125,16 +123,11 @@ async function enter(db: Database, sourceId: number, workspaceIds: readonly stri
 
 /** All known workspaces of a source, including deleted ones: they can still hold past usage. */
 export async function workspacesOf(db: Database, sourceId: number): Promise<StoredWorkspace[]> {
-  const rows = await db
+  return db
     .selectFrom("workspace")
     .innerJoin("entity", "entity.entity_id", "workspace.entity_id")
-    .select(["entity.entity_id", "entity.external_id", "workspace.is_deleted"])
+    .select("entity.external_id as workspaceId")
     .where("entity.source_id", "=", sourceId)
     .orderBy("entity.external_id")
     .execute();
-  return rows.map((row) => ({
-    entityId: row.entity_id,
-    workspaceId: row.external_id,
-    isDeleted: row.is_deleted,
-  }));
 }

@@ -13,7 +13,7 @@ export interface Finding extends TotalDifference {
 
 /**
  * Keeps the findings of one kind. A known finding keeps its row. A finding of the compared scopes and periods that was not
- * found again is closed. Returns how many were closed.
+ * found again is closed.
  */
 export async function keepFindings(
   store: Store,
@@ -23,7 +23,7 @@ export async function keepFindings(
     fetchNumber: number;
   },
   findings: readonly Finding[],
-): Promise<{ closed: number }> {
+): Promise<void> {
   const { kind, fetchNumber } = about;
   const compared = about.compared.map(({ scopeId, period }) => ({
     scope_id: scopeId,
@@ -47,8 +47,8 @@ export async function keepFindings(
     fetch_number: fetchNumber,
   }));
   const rows = sql`json_populate_recordset(null::usage.control_difference, ${JSON.stringify(found)}::json)`;
-  return store.transaction(async ({ db }) => {
-    const { numAffectedRows } = await sql`
+  await store.transaction(async ({ db }) => {
+    await sql`
       update usage.control_difference d set state = 'closed', closed_at = now()
       from json_to_recordset(${JSON.stringify(compared)}::json) c (scope_id integer, "from" timestamptz, "to" timestamptz)
       where d.scope_id = c.scope_id and d.period_start >= c.from and d.period_end <= c.to
@@ -66,7 +66,6 @@ export async function keepFindings(
           fetch_number = excluded.fetch_number, closed_at = null,
           found_at = case when d.state = 'closed' then now() else d.found_at end
     `.execute(db);
-    return { closed: Number(numAffectedRows ?? 0) };
   });
 }
 
