@@ -1,7 +1,8 @@
 import type { EmailPolicy } from "../config/config.ts";
 import type { Store } from "../store/db/database.ts";
-import { healSettlement, pruneHistory } from "../store/load/restatements.ts";
+import { healSettlement } from "../store/load/settlement.ts";
 import { compactCoverage } from "../store/retention/compact.ts";
+import { pruneHistory } from "../store/retention/history.ts";
 import { dropOldHours } from "../store/retention/hourly-keep.ts";
 import { forgetUserNames, pruneFetches, pruneSlices } from "../store/retention/prune.ts";
 

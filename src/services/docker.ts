@@ -3,9 +3,9 @@ import { promisify } from "node:util";
 import { TEST_CLUSTER_OPTIONS, TEST_SETTINGS } from "./postgres-settings.ts";
 import type { Service, StartInput } from "./service.ts";
 
-/** Throw-away servers in containers, where Docker answers. Testcontainers' reaper removes them with their owner. */
+/** Temporary servers in containers. Testcontainers' reaper removes them when their owner ends. */
 
-const PROBE_MS = 2_500;
+const DOCKER_CHECK_MS = 2_500;
 const POSTGRES_IMAGE = "postgres:18";
 const REDIS_IMAGE = "redis:8";
 
@@ -40,8 +40,8 @@ export async function startDockerRedis(input: StartInput): Promise<Service | und
 }
 
 /**
- * Docker is one way of several: where it does not answer, or answers and cannot start the container (no network to
- * pull through, testcontainers not installed), the next way is taken, and the reason is said.
+ * Undefined if Docker does not answer or cannot start the container (no network, testcontainers not installed). The
+ * reason is printed, and the caller goes on to the next way to a server.
  */
 async function inDocker(
   input: StartInput,
@@ -60,11 +60,11 @@ async function inDocker(
   }
 }
 
-/** Asks the docker client, which knows contexts and DOCKER_HOST, rather than loading testcontainers to find out. */
+/** Asks the docker client: it knows contexts and DOCKER_HOST, and is faster than loading testcontainers. */
 async function dockerAnswers(env: NodeJS.ProcessEnv): Promise<boolean> {
   const asking = promisify(execFile)("docker", ["version", "--format", "{{.Server.Version}}"], {
     env,
-    timeout: PROBE_MS,
+    timeout: DOCKER_CHECK_MS,
     killSignal: "SIGKILL",
   });
   return await asking.then(

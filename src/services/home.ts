@@ -4,17 +4,17 @@ import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { UsageError } from "../errors.ts";
 
-/** The folder a local server lives in: its lock, its port and password, its log, and its data in `data/`. */
+/** The folder of a local server, with its lock, port, password and log, and its data in `data/`. */
 export interface Home {
   readonly dir: string;
   readonly temporary: boolean;
-  /** Made once for the folder, so that no other local user reaches the server. */
+  /** Generated once for the folder, so that no other local user can connect. */
   readonly password: string;
-  /** Of the last start here: tried first, so that a kept server keeps its address. */
+  /** The port of the last start. It is tried first, so that a kept server keeps its address. */
   readonly lastPort: number | undefined;
-  /** Notes the port before a start, for the next one and for whoever finds the folder in use. */
+  /** Notes the port before a start, for the next start and for a process that finds the folder in use. */
   remember(port: number): void;
-  /** Gives the folder up; a temporary one is removed. */
+  /** Releases the folder. A temporary folder is removed. */
   release(): void;
 }
 
@@ -24,7 +24,7 @@ interface Note {
   readonly password: string;
 }
 
-/** A folder under `base` that nobody else knows. */
+/** A new folder under `base`. */
 export function temporaryHome(kind: "postgres" | "redis", base: string): Home {
   const dir = mkdtempSync(join(base, `usage-etl-${kind}-`));
   return {
@@ -33,7 +33,7 @@ export function temporaryHome(kind: "postgres" | "redis", base: string): Home {
     password: newPassword(),
     lastPort: undefined,
     remember: () => {},
-    // The server's watchdog removes it too, when it is the owner that went away.
+    // If this process ends first, the server's watchdog removes the folder.
     release: () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 }),
   };
 }
@@ -45,7 +45,7 @@ export function keptHome(kind: "postgres" | "redis", dataDir: string): Home {
   let lock: DatabaseSync | undefined;
   try {
     mkdirSync(dir, { recursive: true });
-    // To be walked through by the server's user, whatever the umask; the note and the data have modes of their own.
+    // The server's user must pass through it, whatever the umask. The note and the data have their own modes.
     chmodSync(dir, 0o711);
     lock = lockFile(join(dir, "lock"));
     const last = lock === undefined ? undefined : readNote(noteFile);
@@ -67,25 +67,25 @@ export function keptHome(kind: "postgres" | "redis", dataDir: string): Home {
     throw new UsageError({
       code: "data_directory_unusable",
       message: `The data directory ${dir} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`,
-      next: "Run as the user it belongs to, or name another directory.",
+      next: "Run as the user who owns it, or choose another directory.",
       cause,
     });
   }
 }
 
 /**
- * An exclusive lock of the operating system, which ends with the process however it ends: a file with a process id
- * would outlive a kill and name whoever got the id next. Node has such locks only inside its SQLite.
+ * An exclusive lock of the operating system. It ends with the process, even after SIGKILL. A file with a process id would
+ * stay, and could later name another process. Node offers such locks only through its SQLite.
  */
 function lockFile(path: string): DatabaseSync | undefined {
-  // A second: an owner that was just killed takes a moment to be gone.
+  // One second, because an owner that was just killed takes a moment to disappear.
   const lock = new DatabaseSync(path, { timeout: 1_000 });
   try {
     lock.exec("BEGIN EXCLUSIVE");
     return lock;
   } catch (error) {
     lock.close();
-    // SQLITE_BUSY: somebody else holds it.
+    // SQLITE_BUSY: another process holds the lock.
     if (error instanceof Error && "errcode" in error && error.errcode === 5) return undefined;
     throw error;
   }
@@ -96,7 +96,7 @@ function inUse(dir: string, note: Note | undefined): UsageError {
   return new UsageError({
     code: "data_directory_in_use",
     message: `The data directory ${dir} is in use by ${holder}.`,
-    next: `Stop ${holder} first${note === undefined ? "" : ` (kill ${note.pid})`}, or name another directory.`,
+    next: `Stop ${holder} first${note === undefined ? "" : ` (kill ${note.pid})`}, or choose another directory.`,
   });
 }
 
@@ -109,7 +109,7 @@ function readNote(path: string): Note | undefined {
   }
 }
 
-/** In one step: a note cut short by a kill would have lost the password. */
+/** Written in one step: a kill in the middle of a write would lose the password. */
 function writeNote(path: string, note: Note): void {
   writeFileSync(`${path}.new`, JSON.stringify(note), { mode: 0o600, flush: true });
   renameSync(`${path}.new`, path);

@@ -5,12 +5,12 @@ import { UnreachableError } from "../errors.ts";
 import type { StartInput } from "./service.ts";
 
 /**
- * One installer at a time (two test runs may start together), who looks again once it is their turn.
+ * One installer runs at a time, and checks again when its turn comes: two test runs may start together.
  *
- * The package would start its service on port 6379 and at every boot: only the program is wanted. While installing, a
- * policy (https://people.debian.org/~hmh/invokerc.d-policyrc.d-specification.txt) denies starting services, unless
- * the machine has one of its own; afterwards the service is disabled. Neither is done where the package was there before:
- * that service is somebody's.
+ * The package would start its service on port 6379, now and at every boot, but only the program is needed. During the
+ * installation, a policy (https://people.debian.org/~hmh/invokerc.d-policyrc.d-specification.txt) denies starting
+ * services, unless the machine has its own policy. Afterwards the service is disabled. A package that was installed
+ * before stays untouched, since its service may be in use.
  */
 const SCRIPT = `
 set -e
@@ -31,8 +31,8 @@ if [ -d /run/systemd/system ]; then systemctl disable --now redis-server; fi
 const INSTALL_MS = 300_000;
 
 /**
- * Installs `redis-server` by apt where that is ours to do: as root on Debian or Ubuntu. False where it is not.
- * Throws `UnreachableError` (`redis_install_failed`) with what apt said.
+ * Installs `redis-server` with apt-get, as root on Debian or Ubuntu; false elsewhere. Throws `UnreachableError`
+ * (`redis_install_failed`) with the output of apt-get.
  */
 export async function installRedis(input: StartInput): Promise<boolean> {
   const mayInstall =
@@ -51,7 +51,7 @@ export async function installRedis(input: StartInput): Promise<boolean> {
     throw new UnreachableError({
       code: "redis_install_failed",
       message: `No Redis to use: REDIS_URL is not set, none is on PATH, and apt-get could not install redis-server: ${said}`,
-      next: "Set REDIS_URL=redis://host:6379, or install redis-server or valkey-server by hand.",
+      next: "Set REDIS_URL=redis://host:6379, or install redis-server or valkey-server yourself.",
       cause,
     });
   }

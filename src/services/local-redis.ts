@@ -7,7 +7,7 @@ import { pingRedis } from "./named.ts";
 import type { Service, StartInput } from "./service.ts";
 import { clearLeftover, startServer } from "./start-server.ts";
 
-/** A Redis (or Valkey) of our own from PATH, installed first where that is possible; else undefined. */
+/** A local Redis or Valkey from PATH. It is installed first if that is possible; else the result is undefined. */
 export async function startLocalRedis(input: StartInput): Promise<Service | undefined> {
   const program = findServer(input.env) ?? ((await installRedis(input)) ? findServer(input.env) : undefined);
   if (program === undefined) return undefined;
@@ -18,7 +18,7 @@ export async function startLocalRedis(input: StartInput): Promise<Service | unde
     const pidFile = join(home.dir, "redis.pid");
     mkdirSync(join(home.dir, "data"), { recursive: true, mode: 0o700 });
     if (home.lastPort !== undefined) {
-      // Redis rewrites its command line to what it is and where it listens.
+      // Redis puts its own name and address on its command line.
       const mark = `127.0.0.1:${home.lastPort}`;
       await clearLeftover({ name: "Redis", pidFile, mark, signal: "SIGTERM", say: input.say });
     }
@@ -27,7 +27,7 @@ export async function startLocalRedis(input: StartInput): Promise<Service | unde
       home,
       signal: "TERM",
       command: (atPort) => {
-        // In a file: the command line is for every local user to read, and the password is in it.
+        // In a file, because every local user can read the command line, and the settings hold the password.
         writeFileSync(config, configText(home, { port: atPort, pidFile }), { mode: 0o600 });
         return { program, args: [config] };
       },
@@ -50,7 +50,7 @@ function configText(home: Home, { port, pidFile }: { port: number; pidFile: stri
     ["daemonize", "no"],
     ["save", ""],
     ["appendonly", home.temporary ? "no" : "yes"],
-    // A queue loses jobs on a Redis that evicts; BullMQ warns and our `serve` refuses.
+    // A Redis that evicts keys loses jobs: BullMQ warns, and `serve` refuses.
     ["maxmemory-policy", "noeviction"],
   ];
   return lines.map(([name, value]) => `${name} ${JSON.stringify(value)}\n`).join("");

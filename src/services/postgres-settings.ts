@@ -1,17 +1,15 @@
-/** How our own Postgres servers are made and run. */
-
-/** For every server of ours. The log goes to a file in the server's folder. */
+/** Settings of every local Postgres. The log goes to a file in the server's folder. */
 export const COMMON_SETTINGS: readonly string[] = [
   "max_connections=100",
   "shared_buffers=256MB",
   "listen_addresses=127.0.0.1",
-  // No socket file: its folder (/tmp or /run) may hold one of another server.
+  // No socket file: its folder (/tmp or /run) may hold the one of another server.
   "unix_socket_directories=",
 ];
 
 /**
- * For a server whose data is thrown away. Nothing is made durable, and the time zone is one with an odd offset and
- * daylight saving: what works here does not depend on the server's zone.
+ * Settings of a temporary server. Its data need not be durable. Its time zone has an odd offset and daylight saving time,
+ * so that the tests prove that nothing depends on the server's zone.
  */
 export const TEST_SETTINGS: readonly string[] = [
   "fsync=off",
@@ -20,7 +18,7 @@ export const TEST_SETTINGS: readonly string[] = [
   "timezone=America/St_Johns",
 ];
 
-/** The same on every system, whatever locales it has. */
+/** Options that give the same cluster on every system, whatever locales it has. */
 export const CLUSTER_OPTIONS: readonly string[] = [
   "--encoding=UTF8",
   "--locale=C",
@@ -28,10 +26,7 @@ export const CLUSTER_OPTIONS: readonly string[] = [
   "--builtin-locale=C.UTF-8",
 ];
 
-/**
- * Text sorts as in English, as on most people's servers: what works here does not depend on Postgres and JavaScript
- * sorting alike.
- */
+/** Text sorts as in English, so that the tests prove that nothing needs Postgres and JavaScript to sort alike. */
 export const TEST_CLUSTER_OPTIONS: readonly string[] = [
   "--encoding=UTF8",
   "--locale=C",

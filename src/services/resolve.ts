@@ -8,13 +8,9 @@ import type { Service, ServicesOptions, StartInput } from "./service.ts";
 export type { Service } from "./service.ts";
 
 /**
- * The one way to a Postgres and a Redis, for `demo`, tests and benchmarks: the server that is named, else a container,
- * else a local process of our own. A named server is only ever connected to.
- */
-
-/**
- * A Postgres that answers. Errors: `UsageError` for a `DATABASE_URL` that is malformed or refused and for a `dataDir`
- * in use, `UnreachableError` (`postgres_unreachable`) where nothing answers or can be started.
+ * A Postgres that answers, for demo, tests and benchmarks: the one of `DATABASE_URL`, else a container, else a local
+ * process. Errors: `UsageError` for a `DATABASE_URL` that is malformed or refused and for a `dataDir` in use;
+ * `UnreachableError` (`postgres_unreachable`) if no server answers or can be started.
  */
 export async function resolvePostgres(options: ServicesOptions = {}): Promise<Service> {
   const input = withDefaults(options);
@@ -30,9 +26,7 @@ export async function resolvePostgres(options: ServicesOptions = {}): Promise<Se
   });
 }
 
-/**
- * A Redis that answers. Errors as for `resolvePostgres`, with `REDIS_URL` and `redis_unreachable`.
- */
+/** A Redis that answers. Errors as for `resolvePostgres`, with `REDIS_URL` and `redis_unreachable`. */
 export async function resolveRedis(options: ServicesOptions = {}): Promise<Service> {
   const input = withDefaults(options);
   const service =

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { UsageError } from "../errors.ts";
 
-/** The user that Postgres runs as where we are root, since Postgres refuses root. */
+/** The user for Postgres if this process is root, since Postgres refuses to run as root. */
 export interface ServerUser {
   readonly uid: number;
   readonly gid: number;
@@ -9,7 +9,7 @@ export interface ServerUser {
 
 const NAME = "postgres";
 
-/** The ids of user `postgres`, created where missing; undefined where we are not root and it runs as us. */
+/** The ids of the user `postgres`, who is created if needed. Undefined if this process is not root. */
 export function serverUser(say: (line: string) => void): ServerUser | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const known = idsOf(NAME);
@@ -33,8 +33,8 @@ export function serverUser(say: (line: string) => void): ServerUser | undefined 
 }
 
 /**
- * Whether that user can get to a path and use it (`test` operator: `-x`, `-w`). Asked by trying, as the user: modes of
- * every folder above, groups and access lists all have their say.
+ * Whether the user can reach and use a path (`test` operator `-x` or `-w`). It is tried as that user, because the modes of
+ * all parent folders, groups and access lists matter.
  */
 export function canUse(user: ServerUser | undefined, operator: "-x" | "-w", path: string): boolean {
   const tried = spawnSync("/bin/sh", ["-c", `test ${operator} "$1"`, "sh", path], { cwd: "/", ...user });

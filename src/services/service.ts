@@ -2,23 +2,23 @@
 export interface Service {
   readonly url: string;
   readonly origin: "named" | "docker" | "local";
-  /** Stops what was started here, and removes its data unless a `dataDir` was given. A named server is left alone. */
+  /** Stops a server that was started here, and removes its data unless a `dataDir` was given. A named server stays. */
   close(): Promise<void>;
 }
 
 export interface ServicesOptions {
   /**
-   * Folder whose data survives stop and start (in `postgres/` and `redis/` under it); one owner at a time. Absent: a
-   * temporary folder, removed on close. A kept folder is always served by a local process: a container outlives a
-   * killed owner by seconds, and Postgres cannot see across containers that its directory is already in use.
+   * Folder for data that survives a restart, in `postgres/` and `redis/`, for one owner at a time. Without it, a temporary
+   * folder is used and removed on close. A kept folder is always served by a local process: a container lives seconds
+   * longer than its killed owner, and Postgres cannot see across containers that its directory is in use.
    */
   readonly dataDir?: string;
-  /** Progress worth a line (an installation, a download); stderr by default. */
+  /** Prints progress, such as an installation or a download. By default to stderr. */
   readonly say?: (line: string) => void;
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** What every way of starting a server needs to know, with the defaults filled in. */
+/** The options with their defaults filled in. */
 export interface StartInput {
   readonly dataDir: string | undefined;
   readonly say: (line: string) => void;

@@ -9,8 +9,6 @@ import type { Home } from "./home.ts";
 import type { Service } from "./service.ts";
 import { type Watched, type WatchInput, watch } from "./watchdog.ts";
 
-/** Starting a server of our own on a free port of 127.0.0.1, and clearing away what an earlier owner left running. */
-
 const READY_MS = 120_000;
 const LEFTOVER_MS = 90_000;
 const POLL_MS = 20;
@@ -28,8 +26,8 @@ export interface ServerInput {
 }
 
 /**
- * Resolves once the server answers; closing it gives up its home. Throws `UnreachableError` (`*_start_failed`) with the
- * end of its log.
+ * Starts a local server on a free port of 127.0.0.1 and waits until it answers. Closing it releases its home. Throws
+ * `UnreachableError` (`*_start_failed`) with the end of the server's log.
  */
 export async function startServer(input: ServerInput): Promise<Service> {
   const { home } = input;
@@ -52,20 +50,20 @@ export async function startServer(input: ServerInput): Promise<Service> {
         close: once(() => server.stop().finally(home.release)),
       };
     }
-    // Before the watchdog removes a temporary home with its log.
+    // Read the log before the watchdog removes a temporary home.
     const end = lastLines(log);
     await server.stop();
-    // Between looking for a free port and taking it, another process may have taken it.
+    // Another process may have taken the port meanwhile.
     if (attempt < PORT_ATTEMPTS && /address already in use|could not bind/i.test(end)) continue;
     throw new UnreachableError({
       code: `${input.name.toLowerCase()}_start_failed`,
       message: `${input.name} did not start in ${home.dir}:\n${end}`,
-      next: `Mend what its log names, or set ${input.name === "Postgres" ? "DATABASE_URL" : "REDIS_URL"} to a server that runs.`,
+      next: `Fix the reason in its log, or set ${input.name === "Postgres" ? "DATABASE_URL" : "REDIS_URL"} to a running server.`,
     });
   }
 }
 
-/** Closing twice is closing once: the folder may have its next owner by then. */
+/** A second call does nothing: the folder may have its next owner by then. */
 function once(close: () => Promise<void>): () => Promise<void> {
   let closing: Promise<void> | undefined;
   return () => {
@@ -74,7 +72,7 @@ function once(close: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** True once `ping` resolves; false when the server is gone before, or the deadline has passed. */
+/** True once `ping` resolves. False if the server ends first, or the deadline passes. */
 async function answers(server: Watched, ping: () => Promise<void>): Promise<boolean> {
   let gone = false;
   server.gone
@@ -86,7 +84,7 @@ async function answers(server: Watched, ping: () => Promise<void>): Promise<bool
   while (!gone && Date.now() < deadline) {
     try {
       await ping();
-      // Who answered knows the password, so it is ours, not a stranger on the same port.
+      // The server knows the password, so it is ours and not another one on the same port.
       return true;
     } catch {
       await pause(POLL_MS);
@@ -97,18 +95,18 @@ async function answers(server: Watched, ping: () => Promise<void>): Promise<bool
 
 export interface LeftoverInput {
   readonly name: "Postgres" | "Redis";
-  /** File whose first line is the server's process id. */
+  /** File with the server's process id in its first line. */
   readonly pidFile: string;
-  /** Text on the server's command line that no other process's has. */
+  /** Text that only this server has on its command line. */
   readonly mark: string;
   readonly signal: "SIGINT" | "SIGTERM";
   readonly say: (line: string) => void;
 }
 
 /**
- * Waits until a server that an earlier owner of this folder started is gone; to be called with the folder's lock held.
- * Its watchdog is stopping it; asking again is harmless, and needed where the watchdog was killed as well. A process
- * that merely got the number in the file (after a restart of the machine or container) is not touched.
+ * Waits until the server of an earlier owner of this folder has ended. The caller holds the folder's lock. The watchdog of
+ * that server stops it, unless it was killed as well; so the server is asked again, which is harmless. A process that has
+ * merely got the same process id after a restart of the machine or container is not touched.
  */
 export async function clearLeftover(input: LeftoverInput): Promise<void> {
   const deadline = Date.now() + LEFTOVER_MS;
@@ -120,13 +118,13 @@ export async function clearLeftover(input: LeftoverInput): Promise<void> {
     try {
       process.kill(pid, input.signal);
     } catch {
-      // Gone meanwhile, or of another user: the next look tells which.
+      // The process has ended, or belongs to another user. The next check shows which.
     }
     if (Date.now() > deadline) {
       throw new UsageError({
         code: "data_directory_in_use",
         message: `${input.name} of an earlier run (process ${pid}) still runs in the data directory of ${input.pidFile}.`,
-        next: `Stop it (kill -${input.signal.slice(3)} ${pid}), or name another directory.`,
+        next: `Stop it (kill -${input.signal.slice(3)} ${pid}), or choose another directory.`,
       });
     }
     await pause(200);
@@ -142,7 +140,7 @@ function readPid(path: string): number | undefined {
   }
 }
 
-/** Empty for a process that is gone, or dead and not yet collected by its parent. */
+/** Empty for a process that has ended, even if its parent has not collected it yet. */
 async function commandLine(pid: number): Promise<string> {
   try {
     if (process.platform === "linux")
@@ -153,7 +151,7 @@ async function commandLine(pid: number): Promise<string> {
   }
 }
 
-/** `wanted`, where it is free, else any port that is. */
+/** The port `wanted` if it is free, else any free port. */
 async function freePort(wanted = 0): Promise<number> {
   const server = createServer();
   try {

@@ -4,19 +4,16 @@ import { closeSync, openSync } from "node:fs";
 import type { Socket } from "node:net";
 
 /**
- * Runs one server so that it ends with this process, however this process ends.
+ * A server that ends with this process, even after SIGKILL.
  *
- * Between us and the server stands a small shell: it holds the reading end of a pipe that is never written to, and
- * stops the server when the pipe closes, which the kernel sees to even after SIGKILL. It runs in a session of its own,
- * so that Ctrl-C in our terminal reaches us first. A shell, not a second Node: it costs a megabyte and a millisecond,
- * and `killall node` does not end it.
+ * A small shell runs the server and reads a pipe that this process never writes to. When this process ends, the kernel
+ * closes the pipe, and the shell stops the server. The shell has a session of its own, so that Ctrl-C reaches this process
+ * first. It is not a second Node: a shell costs a megabyte and a millisecond, and `killall node` does not end it.
  */
-
-/** A server under its watchdog. */
 export interface Watched {
-  /** Resolves with the exit code once the server is gone, for whatever reason. */
+  /** Resolves with the exit code once the server has ended. */
   readonly gone: Promise<number>;
-  /** Lets this process end without `stop`: the server then ends with it. */
+  /** Lets this process end without `stop`. The server then ends with it. */
   unref(): void;
   /** Asks the server to stop and waits for it. */
   stop(): Promise<void>;
@@ -25,18 +22,18 @@ export interface Watched {
 export interface WatchInput {
   readonly program: string;
   readonly args: readonly string[];
-  /** How to ask it to stop. Repeated every second: it may come before the server listens for it. */
+  /** The signal that stops it. It is repeated every second, because it may arrive before the server handles it. */
   readonly signal: "INT" | "TERM";
-  /** File for its output, begun anew. */
+  /** File for its output. It is truncated first. */
   readonly log: string;
-  /** A folder to remove once the server was stopped. */
+  /** A folder to remove after the server was stopped. */
   readonly remove?: string | undefined;
-  /** The user to run as; ours, where absent. */
+  /** The user to run as. Without it, the user of this process. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
 }
 
-// After a minute of asking, SIGKILL: both servers keep what was committed. `asked` stays 0 when the server ends by
-// itself; its folder then stays for its owner, who may start it again.
+// SIGKILL follows after a minute: both servers keep what was committed. If the server ends by itself, `asked` stays 0 and
+// the folder stays for its owner, who may start the server again.
 const SCRIPT = `
 signal=$1 remove=$2; shift 2
 asked=0
@@ -64,8 +61,8 @@ export function watch(input: WatchInput): Watched {
     "/bin/sh",
     ["-c", SCRIPT, "watchdog", input.signal, input.remove ?? "", input.program, ...input.args],
     {
-      // Neither our folder, which the server's user may not be able to enter, nor our environment: PGOPTIONS and the
-      // like would reach the server. LC_ALL keeps its log in English, where we look for reasons.
+      // Not our folder, which the server's user may be unable to enter. Not our environment, whose PGOPTIONS and the like
+      // would reach the server. LC_ALL keeps its log in English, because we search it for reasons.
       cwd: "/",
       env: { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C" },
       stdio: ["ignore", log, log, "pipe"],
@@ -77,7 +74,7 @@ export function watch(input: WatchInput): Watched {
   const pipe = shell.stdio[3] as Socket;
   pipe.on("error", () => {});
   const gone = once(shell, "exit").then(([code]) => (typeof code === "number" ? code : 1));
-  // Reported to whoever awaits it; a shell that cannot be spawned must not end the process from here.
+  // Whoever awaits it gets the error. A shell that cannot be spawned must not end this process.
   gone.catch(() => {}).finally(() => pipe.destroy());
   return {
     gone,

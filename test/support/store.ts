@@ -9,15 +9,17 @@ import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { type LoadResult, loadAnswer } from "../../src/store/load/load.ts";
 import { createTestDatabase, ensureTemplate } from "./database.ts";
 
-/** A store over a migrated database of one's own, gone when the test is; a connection left open fails the test. */
-export async function setupMigrated(): Promise<{ store: Store; url: string }> {
+/** A store over a new migrated database, dropped at the end of the test. A connection left open fails the test. */
+export async function setupMigrated(
+  options: { maxConnections?: number } = {},
+): Promise<{ store: Store; url: string }> {
   await ensureTemplate("migrated", async (url) => {
     const store = openStore({ url });
     await migrate(store);
     await store.close();
   });
   const database = await createTestDatabase({ template: "migrated" });
-  const store = openStore({ url: database.url });
+  const store = openStore({ url: database.url, ...options });
   onTestFinished(async () => {
     await store.close();
     await database.drop();

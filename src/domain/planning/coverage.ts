@@ -41,13 +41,3 @@ export function loadedIntervalsOf(
     ...subtract([window], settled).map((part) => ({ ...part, settled: false, fetchNumber, fetchedAt })),
   ];
 }
-
-/** What is left of intervals once `hole` is cut out of them, everything else about them kept. */
-export function cutOut<T extends Interval>(items: readonly T[], hole: Interval): T[] {
-  return items.flatMap((item) =>
-    [
-      { ...item, end: Math.min(item.end, hole.start) },
-      { ...item, start: Math.max(item.start, hole.end) },
-    ].filter((part) => part.start < part.end),
-  );
-}

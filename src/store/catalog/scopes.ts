@@ -4,6 +4,7 @@ import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
+import { toLoadedInterval } from "./scope-time.ts";
 
 interface Scope {
   readonly scopeId: number;
@@ -13,13 +14,13 @@ interface Scope {
   readonly workspaceId: string;
 }
 
-/** What is known of a scope's time: loaded fragments, and parts that failed with when to ask again. */
+/** A scope with its loaded intervals, and with the intervals that failed: those that are due may be retried. */
 export interface ScopeState extends Scope {
   readonly coverage: LoadedInterval[];
   readonly failures: (Interval & { readonly due: boolean })[];
 }
 
-/** Makes sure that the scopes of these strides and groupings exist for every known workspace of a source. */
+/** Creates the missing scopes of these strides and dimensions for every known workspace of a source. */
 export async function ensureScopes(
   db: Database,
   wanted: { sourceId: number; groupings: readonly GroupBy[]; strides: readonly Stride[] },
@@ -41,7 +42,7 @@ export async function ensureScopes(
   `.execute(db);
 }
 
-/** The scopes of some workspaces in one grouping and stride, in the order of the workspace ids; made where missing. */
+/** The scopes of workspaces in one dimension and stride, in the order of the workspace ids. Creates missing ones. */
 export async function scopesOf(
   db: Database,
   wanted: { sourceId: number; groupBy: GroupBy; stride: Stride; workspaceIds: readonly string[] },
@@ -72,59 +73,41 @@ export async function scopeStates(
     .where("stride", "in", [...wanted.strides])
     .orderBy("scope_id")
     .execute();
-  const states = new Map<number, ScopeState>();
-  for (const row of scopes) {
-    states.set(row.scope_id, {
-      scopeId: row.scope_id,
-      groupBy: row.group_by as GroupBy,
-      stride: row.stride as Stride,
-      workspaceId: row.external_id,
-      coverage: [],
-      failures: [],
-    });
-  }
-  for (const fragment of await loadedIntervalsOfScopes(db, [...states.keys()])) {
-    states.get(fragment.scopeId)?.coverage.push(fragment);
-  }
+  const states = new Map(
+    scopes.map((row): [number, ScopeState] => [
+      row.scope_id,
+      {
+        scopeId: row.scope_id,
+        groupBy: row.group_by as GroupBy,
+        stride: row.stride as Stride,
+        workspaceId: row.external_id,
+        coverage: [],
+        failures: [],
+      },
+    ]),
+  );
+  const isWanted = sql<boolean>`scope_id = any (${[...states.keys()]}::integer[])`;
+  const coverage = await db
+    .selectFrom("coverage")
+    .selectAll()
+    .where(isWanted)
+    .orderBy("scope_id")
+    .orderBy("period_start")
+    .execute();
+  for (const row of coverage) states.get(row.scope_id)?.coverage.push(toLoadedInterval(row));
   const failures = await db
     .selectFrom("failure")
     .select(["scope_id", "period_start", "period_end", sql<boolean>`retry_at <= now()`.as("due")])
-    .where("scope_id", "in", (q) =>
-      q.selectFrom("scope").select("scope_id").where("source_id", "=", wanted.sourceId),
-    )
+    .where(isWanted)
     .orderBy("period_start")
     .execute();
-  for (const row of failures) {
-    states
-      .get(row.scope_id)
-      ?.failures.push({ start: row.period_start.getTime(), end: row.period_end.getTime(), due: row.due });
+  for (const { scope_id, period_start, period_end, due } of failures) {
+    states.get(scope_id)?.failures.push({ start: period_start.getTime(), end: period_end.getTime(), due });
   }
   return [...states.values()];
 }
 
-/** Coverage of scopes, in order of scope and time. */
-async function loadedIntervalsOfScopes(
-  db: Database,
-  scopeIds: readonly number[],
-): Promise<(LoadedInterval & { scopeId: number })[]> {
-  const rows = await db
-    .selectFrom("coverage")
-    .selectAll()
-    .where(sql<boolean>`scope_id = any (${[...scopeIds]}::integer[])`)
-    .orderBy("scope_id")
-    .orderBy("period_start")
-    .execute();
-  return rows.map((row) => ({
-    scopeId: row.scope_id,
-    start: row.period_start.getTime(),
-    end: row.period_end.getTime(),
-    settled: row.settled,
-    fetchNumber: row.fetch_number,
-    fetchedAt: row.fetched_at.getTime(),
-  }));
-}
-
-/** Locks scopes in key order for the rest of the transaction: loads and failures of a scope follow one another. */
+/** Locks scopes in key order for the rest of the transaction, so that loads and failures of a scope run in turn. */
 export async function lockScopes(db: Database, scopeIds: readonly number[]): Promise<void> {
   await sql`
     select scope_id from usage.scope where scope_id = any (${[...scopeIds]}::integer[])

@@ -2,18 +2,18 @@ import { sql } from "kysely";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Database } from "../db/database.ts";
 
-/** What a source taught us about its server. `no_hour` and its like: it does not answer in that stride. */
+/** What a source's server cannot do, learned from its answers. `no_hour` means that it never answers in hours. */
 export type ServerCapability = "no_listing" | "no_future_end" | `no_${Stride}`;
 
 export interface LearnedCapability {
   readonly capability: ServerCapability;
   readonly evidence: string;
   readonly learnedAt: Date;
-  /** Whether the daily probe is due. */
+  /** Whether the daily stride retry is due. */
   readonly retryDue: boolean;
 }
 
-/** Keeps a fact, or renews its evidence; a stride is probed again a day later. */
+/** Keeps a capability or renews its evidence. A missing stride is retried after a day. */
 export async function learnCapability(
   db: Database,
   learned: { sourceId: number; capability: ServerCapability; evidence: string },

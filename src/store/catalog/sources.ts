@@ -2,18 +2,18 @@ import { sql } from "kysely";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
 
-/** Identity and settings of a source, as the process that opens it knows them. */
+/** Identity and settings of a source in the process that opens it. */
 interface SourceSettings {
   readonly slug: string;
   readonly baseUrl: string;
   /** UTC day, `YYYY-MM-DD`. */
   readonly dataStart: string;
   readonly hourlyHours: number;
-  /** Digest of key and configuration: a change clears kept failures and a refused key. */
+  /** Digest of key and configuration. If it changes, kept failures and a refused key are cleared. */
   readonly configurationDigest: string;
 }
 
-/** Enters the source, or brings its row up to date; returns its id. Its data start stays no later than what is loaded. */
+/** Enters the source or updates its row, and returns its id. Its data start is never later than its loaded data. */
 export async function registerSource(store: Store, settings: SourceSettings): Promise<number> {
   return store.transaction(async ({ db }) => {
     const { slug, baseUrl, dataStart, hourlyHours, configurationDigest } = settings;
@@ -24,7 +24,7 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
       hourly_hours: hourlyHours,
       configuration_digest: configurationDigest,
     };
-    // As an update does, before the row: another process that binds the source locks the table first, then the row.
+    // Table before row, like bindOrganization in another process: the other order could deadlock.
     await sql`lock table usage.source in row exclusive mode`.execute(db);
     const before = await db
       .selectFrom("source")
@@ -41,7 +41,7 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
         .executeTakeFirstOrThrow();
       return inserted.source_id;
     }
-    // A start that is moved later leaves what is loaded before it in view: else daily figures would lack what months have.
+    // A later start does not hide days that are loaded: the months would still count them.
     const firstLoaded = db
       .selectFrom("coverage")
       .innerJoin("scope", "scope.scope_id", "coverage.scope_id")
@@ -83,7 +83,7 @@ export async function wasRefusedWithin(db: Database, sourceId: number, ms: numbe
   return row !== undefined;
 }
 
-/** Keeps that the platform refused the key (401, 403); undefined clears it after an answer. */
+/** Keeps that the platform refused the key (401, 403). Undefined clears it after an answer. */
 export async function noteRefusal(
   db: Database,
   sourceId: number,
@@ -101,10 +101,10 @@ export async function noteRefusal(
 }
 
 /**
- * Binds the source to the organisation it was first seen to speak for (rule 11).
+ * Binds the source to the organisation of its key at first contact (rule 11 of docs/architecture.md).
  *
- * Errors: `organization_changed` where it was another one before; `workspace_shared` where another source of the same
- * organisation already reads one of the workspaces.
+ * Errors: `organization_changed` if the source was bound to another one; `workspace_shared` if another source of the same
+ * organisation reads one of the workspaces.
  */
 export async function bindOrganization(
   store: Store,
@@ -127,7 +127,7 @@ export async function bindOrganization(
     if (source.organization_id !== null && source.organization_id !== binding.organizationId) {
       throw new UsageError({
         code: "organization_changed",
-        message: `Source ${source.slug} was bound to organization ${source.organization_id}; its key now speaks for ${binding.organizationId}.`,
+        message: `Source ${source.slug} is bound to organization ${source.organization_id}, but its key belongs to ${binding.organizationId}.`,
         next: "Use a key of the first organization, or configure the other one as a source of its own (USAGE_SOURCES_FILE).",
       });
     }
@@ -158,7 +158,7 @@ async function refuseSharedWorkspace(
   if (shared === undefined) return;
   throw new UsageError({
     code: "workspace_shared",
-    message: `Sources ${shared.slug} and ${slug} both read workspace ${shared.external_id} of organization ${binding.organizationId}: it would be counted twice.`,
+    message: `Sources ${shared.slug} and ${slug} both read workspace ${shared.external_id} of organization ${binding.organizationId}. Its usage would be counted twice.`,
     next: "Give each source its own workspaces (USAGE_WORKSPACE_IDS, or workspaceIds in USAGE_SOURCES_FILE).",
   });
 }

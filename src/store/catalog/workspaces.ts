@@ -1,14 +1,13 @@
 import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
-import { floorToGrid, HOUR_MS } from "../../domain/time/stride.ts";
+import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Database, Store } from "../db/database.ts";
-import { entityIds, learnNames } from "./entities.ts";
+import { entityIds } from "./entities.ts";
+import { learnNames } from "./entity-names.ts";
 
 export interface StoredWorkspace {
-  readonly entityId: number;
   /** The platform's id. */
   readonly workspaceId: string;
-  readonly isDeleted: boolean;
 }
 
 interface ListedWorkspace {
@@ -17,7 +16,7 @@ interface ListedWorkspace {
   readonly isDeleted: boolean;
 }
 
-/** Enters workspaces that are configured, without any evidence that the key reads them. Returns all that are known. */
+/** Enters configured workspaces, without proof of access. Returns all known workspaces. */
 export async function registerWorkspaces(
   db: Database,
   known: { sourceId: number; workspaceIds: readonly string[] },
@@ -27,9 +26,9 @@ export async function registerWorkspaces(
 }
 
 /**
- * Takes in a listing of the platform: names and deletion, and that each is readable at its time. A known workspace that
- * it does not name is readable no longer; returned are those gone without being deleted (rule 11: an alarm, the known
- * set only grows).
+ * Applies a listing of the platform: names, deletions, and proof of access to each listed workspace at its time. A known
+ * workspace that is not listed loses its proof of access. Returns the workspaces that left the listing without being
+ * deleted: they raise an alarm and stay known (rule 11 of docs/architecture.md).
  */
 export async function applyListing(
   store: Store,
@@ -39,14 +38,14 @@ export async function applyListing(
   const ids = workspaces.map((w) => w.workspaceId);
   await store.transaction(async ({ db }) => {
     await enter(db, sourceId, ids);
-    // A listing names the present: its names count for the hour under way.
+    // A listing describes the present, so its names belong to the current hour.
     const entities = await entityIds(db, { sourceId, dimension: "workspace", dimensionIds: ids });
-    const hour = floorToGrid(stamp.fetchedAt, HOUR_MS);
+    const hour = Math.floor(stamp.fetchedAt / HOUR_MS);
     await learnNames(
       db,
       stamp.fetchNumber,
       workspaces.flatMap(({ name }, i) =>
-        name === null ? [] : [{ entityId: entities[i] as number, name, first: hour, last: hour }],
+        name === null ? [] : [{ entityId: entities[i] as number, name, firstHour: hour, lastHour: hour }],
       ),
     );
   });
@@ -64,8 +63,8 @@ export async function applyListing(
 }
 
 /**
- * What a listing says of every known workspace, at once: all loads note there what they saw, so no transaction holds
- * these rows from one statement to the next.
+ * Keeps what a listing says about every known workspace, in one statement: all loads write to these rows, so no
+ * transaction may hold them from one statement to the next.
  */
 async function noteListing(
   db: Database,
@@ -77,7 +76,7 @@ async function noteListing(
 ): Promise<void> {
   const at = new Date(stamp.fetchedAt);
   const ids = workspaces.map((w) => w.workspaceId);
-  // In key order, as loads take these rows. What newer evidence said of a workspace stays.
+  // In key order, like loads, so that they cannot deadlock. Newer proof of access or newer absence stays.
   await sql`
     with locked as (
       select w.entity_id, e.external_id
@@ -122,18 +121,13 @@ async function enter(db: Database, sourceId: number, workspaceIds: readonly stri
   `.execute(db);
 }
 
-/** All workspaces that are known of a source, deleted ones too: they can still hold past usage. */
+/** All known workspaces of a source, including deleted ones: they can still hold past usage. */
 export async function workspacesOf(db: Database, sourceId: number): Promise<StoredWorkspace[]> {
-  const rows = await db
+  return db
     .selectFrom("workspace")
     .innerJoin("entity", "entity.entity_id", "workspace.entity_id")
-    .select(["entity.entity_id", "entity.external_id", "workspace.is_deleted"])
+    .select("entity.external_id as workspaceId")
     .where("entity.source_id", "=", sourceId)
     .orderBy("entity.external_id")
     .execute();
-  return rows.map((row) => ({
-    entityId: row.entity_id,
-    workspaceId: row.external_id,
-    isDeleted: row.is_deleted,
-  }));
 }

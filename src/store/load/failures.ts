@@ -1,12 +1,10 @@
 import { sql } from "kysely";
-import { cutOut, type FetchStamp } from "../../domain/planning/coverage.ts";
-import type { Interval } from "../../domain/time/window.ts";
+import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import { clearTime, multirange, overlaps, type ScopeTime } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 
-interface NotedFailure {
-  readonly scopeIds: readonly number[];
-  readonly period: Interval;
+interface NotedFailure extends ScopeTime {
   readonly stamp: FetchStamp;
   readonly state: "failed" | "unverified";
   readonly code: string;
@@ -22,103 +20,40 @@ export async function failScopes(store: Store, failure: NotedFailure): Promise<v
 }
 
 /**
- * Keeps that a part of time could not be loaded, and when to ask again: after an hour, doubling to a day (rule 12).
- * Where a newer fetch already loaded or failed it, this failure says nothing.
+ * Keeps that a period could not be loaded, and when to retry it: after an hour, doubling to a day (rule 12 of
+ * docs/architecture.md). Time that a newer fetch has loaded or failed is left out.
  */
 export async function noteFailures(db: Database, failure: NotedFailure): Promise<void> {
-  if (failure.scopeIds.length === 0) return;
   const { scopeIds, period, stamp, state, code, message } = failure;
-  const newer = await newerThan(db, { scopeIds, period, fetchNumber: stamp.fetchNumber });
-  const overlapped = await takeOverlapping(db, { scopeIds, period, olderThan: stamp.fetchNumber });
-  const rows = scopeIds.flatMap((scopeId) => {
-    const before = overlapped.filter((row) => row.scopeId === scopeId);
-    const attempts = Math.max(0, ...before.map((row) => row.attempts)) + 1;
-    const noted = newer
-      .filter((part) => part.scopeId === scopeId)
-      .reduce<Interval[]>((parts, hole) => cutOut(parts, hole), [{ start: period.start, end: period.end }]);
-    return noted.map((part) => ({ ...part, scopeId, attempts }));
-  });
-  if (rows.length === 0) return;
-  await db
-    .insertInto("failure")
-    .values(
-      rows.map((row) => ({
-        scope_id: row.scopeId,
-        period_start: new Date(row.start),
-        period_end: new Date(row.end),
-        state,
-        code,
-        message,
-        attempts: row.attempts,
-        fetch_number: stamp.fetchNumber,
-        failed_at: new Date(stamp.fetchedAt),
-        retry_at: sql<Date>`${new Date(stamp.fetchedAt)}::timestamptz
-          + least(interval '1 hour' * 2 ^ least(${row.attempts - 1}::integer, 10), interval '1 day')`,
-      })),
+  if (scopeIds.length === 0) return;
+  const before = await clearTime(db, "failure", { scopeIds, period, olderThan: stamp.fetchNumber });
+  const attempts = scopeIds.map((scopeId) =>
+    before.reduce((most, row) => (row.scope_id === scopeId ? Math.max(most, row.attempts + 1) : most), 1),
+  );
+  const failedAt = sql`${new Date(stamp.fetchedAt)}::timestamptz`;
+  await sql`
+    with newer as (
+      select scope_id, range_agg(tstzrange(period_start, period_end)) as parts
+      from (
+        select scope_id, period_start, period_end from usage.coverage
+        where ${overlaps(failure)} and fetch_number > ${stamp.fetchNumber}
+        union all
+        select scope_id, period_start, period_end from usage.failure
+        where ${overlaps(failure)} and fetch_number >= ${stamp.fetchNumber}
+      ) n
+      group by scope_id
     )
-    .execute();
-}
-
-/** Removes what a load with a newer number has made good. */
-export async function clearFailures(
-  db: Database,
-  cleared: { scopeIds: readonly number[]; period: Interval; olderThan: number },
-): Promise<void> {
-  await takeOverlapping(db, cleared);
-}
-
-interface ScopePart extends Interval {
-  readonly scopeId: number;
-}
-
-async function newerThan(
-  db: Database,
-  asked: { scopeIds: readonly number[]; period: Interval; fetchNumber: number },
-): Promise<ScopePart[]> {
-  const { rows } = await sql<{ scope_id: number; period_start: Date; period_end: Date }>`
-    select scope_id, period_start, period_end from usage.coverage
-    where scope_id = any (${[...asked.scopeIds]}::integer[]) and fetch_number > ${asked.fetchNumber}
-      and period_start < ${new Date(asked.period.end)} and period_end > ${new Date(asked.period.start)}
-    union all
-    select scope_id, period_start, period_end from usage.failure
-    where scope_id = any (${[...asked.scopeIds]}::integer[]) and fetch_number >= ${asked.fetchNumber}
-      and period_start < ${new Date(asked.period.end)} and period_end > ${new Date(asked.period.start)}
+    insert into usage.failure
+      (scope_id, period_start, period_end, state, code, message, attempts, fetch_number, failed_at, retry_at)
+    select scope_id, lower(part), upper(part), ${state}, ${code}, ${message}, attempts, ${stamp.fetchNumber}, ${failedAt},
+           ${failedAt} + least(interval '1 hour' * 2 ^ least(attempts - 1, 10), interval '1 day')
+    from unnest(${[...scopeIds]}::integer[], ${attempts}::integer[]) s (scope_id, attempts)
+    left join newer using (scope_id)
+    cross join lateral unnest(${multirange(period)} - coalesce(newer.parts, '{}')) part
   `.execute(db);
-  return rows.map((row) => ({
-    scopeId: row.scope_id,
-    start: row.period_start.getTime(),
-    end: row.period_end.getTime(),
-  }));
 }
 
-/** Takes older failures out of a period, leaving what sticks out of it, and returns what was there. */
-async function takeOverlapping(
-  db: Database,
-  taken: { scopeIds: readonly number[]; period: Interval; olderThan: number },
-): Promise<(ScopePart & { attempts: number })[]> {
-  const removed = await db
-    .deleteFrom("failure")
-    .where(sql<boolean>`scope_id = any (${[...taken.scopeIds]}::integer[])`)
-    .where("period_start", "<", new Date(taken.period.end))
-    .where("period_end", ">", new Date(taken.period.start))
-    .where("fetch_number", "<", taken.olderThan)
-    .returningAll()
-    .execute();
-  const parts = removed.map((row) => ({
-    ...row,
-    start: row.period_start.getTime(),
-    end: row.period_end.getTime(),
-  }));
-  const rest = cutOut(parts, taken.period).map(({ start, end, ...row }) => ({
-    ...row,
-    period_start: new Date(start),
-    period_end: new Date(end),
-  }));
-  if (rest.length > 0) await db.insertInto("failure").values(rest).execute();
-  return parts.map((row) => ({
-    scopeId: row.scope_id,
-    start: row.start,
-    end: row.end,
-    attempts: row.attempts,
-  }));
+/** Removes the failures that a newer load has made good. */
+export async function clearFailures(db: Database, cleared: ScopeTime & { olderThan: number }): Promise<void> {
+  await clearTime(db, "failure", cleared);
 }

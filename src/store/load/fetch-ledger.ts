@@ -6,7 +6,7 @@ import type { Database, Store } from "../db/database.ts";
 
 export type FetchPurpose = "load" | "reconcile" | "probe";
 
-/** What one request asks for, as the ledger keeps it. */
+/** A request, as the ledger keeps it. */
 interface FetchStart {
   readonly sourceId: number;
   readonly purpose: FetchPurpose;
@@ -17,7 +17,7 @@ interface FetchStart {
 
 type FetchOutcome = "loaded" | "discarded" | "unconfirmed" | "unverified" | "refused" | "failed" | "compared";
 
-/** Draws a fetch's number and time in one statement, before its request is sent (rule 5). */
+/** Draws the number and time of a fetch in one statement, before its request is sent (rule 5 of docs/architecture.md). */
 export async function beginFetch(db: Database, fetch: FetchStart): Promise<FetchStamp> {
   const row = await db
     .insertInto("fetch")
@@ -35,7 +35,7 @@ export async function beginFetch(db: Database, fetch: FetchStart): Promise<Fetch
   return { fetchNumber: row.fetch_number, fetchedAt: row.fetched_at.getTime() };
 }
 
-/** Number and time for a request that no slice stands behind, such as a listing. */
+/** A number and time for a request without a slice, such as a listing. */
 export async function drawStamp(db: Database): Promise<FetchStamp> {
   const { rows } = await sql<{ number: number; at: Date }>`
     select nextval('usage.fetch_number') as number, clock_timestamp() as at
@@ -74,11 +74,11 @@ export async function finishFetch(
 }
 
 /**
- * Lifts the fetch numbers above all stored ones: after a restore the sequence may be behind its data. One process at a
- * time: a second one must not set back what the first has lifted and drawn from.
+ * Lifts the sequence of fetch numbers above all stored numbers, because after a restore it may be behind. One process at
+ * a time: a second one must not set the sequence back after the first has lifted it and drawn from it.
  */
 export async function liftFetchNumbers(store: Store): Promise<void> {
-  // With the store's limits: a host that vanished here would keep all others from starting.
+  // In a transaction, for its time limits: without them, a host that disappears here would block all others at start-up.
   await store.transaction(async ({ db }) => {
     await sql`select pg_advisory_xact_lock(hashtext('usage-etl fetch numbers'))`.execute(db);
     await sql`
@@ -96,7 +96,7 @@ export async function liftFetchNumbers(store: Store): Promise<void> {
   });
 }
 
-/** Postgres's clock, epoch milliseconds: the only one that decides what is due or settled. */
+/** Postgres's clock, in epoch milliseconds. No other clock decides what is due or settled. */
 export async function storeNow(db: Database): Promise<number> {
   const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db);
   return (rows[0] as { now: Date }).now.getTime();

@@ -1,7 +1,7 @@
 import type { Stride } from "../../domain/time/stride.ts";
 import { keepMonthsOf } from "./month-totals.ts";
 
-/** The statements of a load, for one of the two record tables. `$1` scopes, `$2` and `$3` the window's ends. */
+/** The statements of a load, for one of the two record tables. `$1` is the scopes, `$2` and `$3` the window's ends. */
 export interface RecordTable {
   readonly name: string;
   readonly stage: string;
@@ -9,19 +9,19 @@ export interface RecordTable {
   readonly createStage: string;
   readonly stageChanges: string;
   readonly countChanges: string;
-  /** `$1` fetch number, `$2` the load's instant. */
+  /** `$1` is the fetch number, `$2` the load's instant. */
   readonly keepRestatements: string;
-  /** `$1` the fetch's time, `$2` classes of ages in hours, ascending. */
+  /** `$1` is the fetch's time, `$2` the age classes in hours, ascending. */
   readonly lateChanges: string;
   readonly mergeChanges: string;
 }
 
-/** Where records of a stride are kept: hours by instant, all others by the UTC day that their bucket starts on. */
+/** The table for records of a stride: hours by instant, all others by the UTC day on which their bucket starts. */
 export function recordTable(stride: Stride): RecordTable {
   return stride === "hour" ? HOURLY : DATED;
 }
 
-/** Length of a bucket of the scope `p`; weeks and longer ones are no measure of lateness. */
+/** Length of a bucket of the scope `p`. Weeks and longer buckets do not measure lateness. */
 const BUCKET_LENGTH = "CASE p.stride WHEN 'hour' THEN interval '1 hour' ELSE interval '1 day' END";
 
 const HOURLY = statements("usage.hourly_record", "timestamptz");
@@ -43,7 +43,7 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
     name,
     stage,
     bucketType,
-    // Kept for the session and emptied at commit: a table per load would swell the catalogue.
+    // They last for the session and are emptied at commit: a new table for each load would bloat the system catalogue.
     createStage: `
       CREATE TEMPORARY TABLE IF NOT EXISTS ${stageName}
         (series_id integer, bucket_start ${bucketType}, traces bigint) ON COMMIT DELETE ROWS;
@@ -55,7 +55,7 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
       SELECT series_id, bucket_start, r.scope_id, r.traces, n.traces
       FROM ${stage} n FULL JOIN (${stored}) r USING (series_id, bucket_start)
       WHERE n.traces IS DISTINCT FROM r.traces`,
-    // A scope is fully deleted when it had non-zero rows in the window and all of them are retired.
+    // A scope is fully deleted if it had non-zero rows in the window and all of them are retired.
     countChanges: `
       WITH retired AS (
         SELECT DISTINCT scope_id FROM ${change} WHERE new_traces IS NULL AND old_traces > 0
@@ -75,7 +75,7 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
                ORDER BY scope_id
              ) AS "fullyDeleted"
       FROM ${change}`,
-    // Before coverage is replaced: it is the old coverage that says what was settled.
+    // Runs before coverage is replaced: only the old coverage says what was settled.
     keepRestatements: `
       INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
       SELECT c.series_id, ${instant("c.bucket_start")}, c.old_traces, c.new_traces, $1, $2
@@ -85,7 +85,7 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
         AND ${instant("c.bucket_start")} >= v.period_start AND ${instant("c.bucket_start")} < v.period_end
       WHERE coalesce(c.old_traces, 0) <> coalesce(c.new_traces, 0)
       ORDER BY c.series_id, c.bucket_start`,
-    // Late is what changed although the answer before came after the bucket's end: else the bucket was still growing.
+    // A change is late if the earlier answer came after the bucket's end. Before that, the bucket was still growing.
     lateChanges: `
       SELECT v.settled AS was_settled,
              ($2::integer[])[1 + width_bucket(extract(epoch FROM $1::timestamptz - b.bucket_end) / 3600, $2::numeric[])] AS age_hours,

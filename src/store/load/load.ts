@@ -1,23 +1,21 @@
-import { sql } from "kysely";
-import {
-  cutOut,
-  type FetchStamp,
-  type LoadedInterval,
-  loadedIntervalsOf,
-} from "../../domain/planning/coverage.ts";
+import type { Selectable } from "kysely";
+import { type FetchStamp, loadedIntervalsOf } from "../../domain/planning/coverage.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { EtlError } from "../../errors.ts";
-import { learnKeys } from "../catalog/entities.ts";
+import { learnKeys } from "../catalog/learn-keys.ts";
+import { clearTime, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import { noteNamedAccess, splitByAccess } from "../catalog/workspace-access.ts";
 import { copyRows } from "../db/copy.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
+import type { Coverage } from "../db/tables.ts";
 import { clearFailures, noteFailures } from "./failures.ts";
+import { AGE_CLASSES_HOURS, countLateChanges, type LateChange } from "./late-changes.ts";
 import { type RecordTable, recordTable } from "./load-statements.ts";
 import { MonthCounter } from "./month-totals.ts";
-import { AGE_CLASSES_HOURS, countLateChanges, type LateChange, noteSettlement } from "./restatements.ts";
+import { noteSettlement } from "./settlement.ts";
 
 export interface WholeAnswer {
   readonly sourceId: number;
@@ -26,23 +24,24 @@ export interface WholeAnswer {
   readonly stamp: FetchStamp;
   /** Scope of each requested workspace, by its index. */
   readonly scopeIds: readonly number[];
-  /** Proved whole by the client, without a flaw. */
+  /** The client has proven it whole and without a flaw. */
   readonly answer: AnswerCollector;
   readonly settleAfterMs: number;
-  /** Set on a second fetch: what the first one would delete fully, and when (rule 3). */
+  /** Set on a second fetch: what the first one would have deleted fully, and when it was sent (rule 3). */
   readonly confirms?: { readonly fullyDeleted: readonly number[]; readonly since: number } | undefined;
 }
 
-/** Records inserted, updated, retired and unchanged by a load; `unverified` scopes were left as they are. */
 export interface LoadResult {
+  /** `unconfirmed`: a full-window deletion needs confirmation by a second fetch, and nothing has changed. */
   readonly outcome: "loaded" | "discarded" | "unconfirmed" | "unverified";
   readonly inserted: number;
   readonly updated: number;
   readonly retired: number;
   readonly unchanged: number;
   readonly restated: number;
+  /** Scopes left as they are, without proof of access. */
   readonly unverified: readonly number[];
-  /** Scopes that the answer would have left without any of their non-zero rows. */
+  /** Scopes that would have lost all their non-zero rows of the window. */
   readonly fullyDeleted: readonly number[];
 }
 
@@ -56,19 +55,16 @@ const NOTHING = {
   fullyDeleted: [],
 };
 
-/**
- * What a load stores carries the instant after its locks were taken. `usage.as_of_limit` answers for no instant that a
- * load of this age may still change.
- */
+/** A longer load is rolled back: `usage.as_of_limit` relies on it that no older load can still commit. */
 const LONGEST_LOAD_MS = 15 * 60_000;
 
 /**
- * Replaces a window's records and its coverage in one transaction (rules 2 to 6).
+ * Replaces a window's records and its coverage in one transaction (rules 2 to 6 of docs/architecture.md).
  *
- * Locks the scopes in key order, then compares with the coverage that the window overlaps: older than any of it (or the
- * same fetch again), the answer is discarded whole. A scope without records whose workspace nothing shows to be readable
- * is left as it is and noted as unverified. An answer that would retire every non-zero row of a scope's window comes
- * back `unconfirmed`, with nothing changed, unless a second fetch agreed.
+ * It locks the scopes in key order, then reads the coverage that the window overlaps. If any of it is as new as the
+ * answer, the whole answer is discarded. A scope that has no records and no proof of access stays as it is and is noted as
+ * unverified. If the answer would retire every non-zero row that a scope has in the window, the result is `unconfirmed`
+ * and nothing changes, unless a first fetch already found the same.
  */
 export async function loadAnswer(store: Store, whole: WholeAnswer): Promise<LoadResult> {
   const { sourceId, groupBy, answer, scopeIds, stamp } = whole;
@@ -92,27 +88,27 @@ async function replaceWindow(
   const { sourceId, groupBy, window, stamp, scopeIds, answer } = whole;
   await lockScopes(db, scopeIds);
   const instant = loadInstant(transaction);
-  const overlapped = await overlappedCoverage(db, scopeIds, window);
-  if (overlapped.some((fragment) => fragment.fetchNumber >= stamp.fetchNumber)) {
+  const overlapped = await db
+    .selectFrom("coverage")
+    .selectAll()
+    .where(overlaps({ scopeIds, period: window }))
+    .execute();
+  if (overlapped.some((row) => row.fetch_number >= stamp.fetchNumber)) {
     return { outcome: "discarded", ...NOTHING };
   }
-  const { proven, unverified } = await splitByAccess(db, {
-    answer,
-    scopeIds,
-    stamp,
-    since: whole.confirms?.since,
-  });
+  const since = whole.confirms?.since;
+  const { proven, unverified } = await splitByAccess(db, { answer, scopeIds, stamp, since });
   await noteUnverified(db, whole, unverified);
   if (proven.length === 0) return { outcome: "unverified", ...NOTHING, unverified };
 
   const table = recordTable(window.stride);
   const { bucketType } = table;
   const rows = answer.rows(seriesOf);
-  // Records exist only inside coverage: where there is none, there is nothing to compare with.
-  const isFresh = !overlapped.some((fragment) => proven.includes(fragment.scopeId));
+  // Records exist only inside coverage: without coverage there is nothing to compare with.
+  const replaced = overlapped.filter((row) => proven.includes(row.scope_id));
   let counts: typeof NOTHING = NOTHING;
   let late: readonly LateChange[] = [];
-  if (isFresh) {
+  if (replaced.length === 0) {
     const months = bucketType === "date" ? new MonthCounter() : undefined;
     const inserted = await copyRows(client, { table: table.name, bucketType, rows, passing: months });
     await months?.keep(client);
@@ -132,19 +128,19 @@ async function replaceWindow(
     }
     counts = { ...NOTHING, inserted, updated, retired, unchanged: staged - inserted - updated, restated };
   }
-  const hasSettled = await replaceCoverage(db, whole, { proven, overlapped });
+  const hasSettled = await replaceCoverage(db, whole, { proven, replaced });
   await clearFailures(db, { scopeIds: proven, period: window, olderThan: stamp.fetchNumber });
   if (hasSettled && window.stride === "day")
     await noteSettlement(db, { scopeIds: proven, at: await instant.at() });
-  // Last, since these few rows are shared by all loads of a source: they are locked for no longer than the commit.
+  // Last: all loads of a source share these few rows, so they are locked only until the commit.
   await countLateChanges(db, { sourceId, groupBy, stride: window.stride, observedAt: stamp.fetchedAt }, late);
   instant.check();
   return { outcome: "loaded", ...counts, unverified };
 }
 
-/** The one instant of a load, drawn when it is first needed, and the bound on how long before the commit that was. */
+/** The one instant of a load, drawn at first use. `check` bounds the time between that instant and the commit. */
 function loadInstant({ client }: Transaction) {
-  // As its text: a Date would lose the microseconds, and with them the order of two loads of one millisecond.
+  // Kept as text: a Date would lose the microseconds, and with them the order of two loads of one millisecond.
   let drawn: { readonly at: string; readonly when: number } | undefined;
   return {
     at: async () => {
@@ -158,36 +154,12 @@ function loadInstant({ client }: Transaction) {
       if (drawn === undefined || performance.now() - drawn.when < LONGEST_LOAD_MS) return;
       throw new EtlError({
         code: "load_too_long",
-        message: "A load took over 15 minutes; it was rolled back, and the window stays as it was.",
-        next: "See what holds up Postgres (locks, disk); the window is asked for again.",
+        message: "A load took over 15 minutes. It was rolled back; the window is unchanged.",
+        next: "Check what slows Postgres down (locks, disk). The window is fetched again.",
         retryable: true,
       });
     },
   };
-}
-
-type ScopeInterval = LoadedInterval & { scopeId: number };
-
-async function overlappedCoverage(
-  db: Database,
-  scopeIds: readonly number[],
-  window: Window,
-): Promise<ScopeInterval[]> {
-  const rows = await db
-    .selectFrom("coverage")
-    .selectAll()
-    .where(sql<boolean>`scope_id = any (${[...scopeIds]}::integer[])`)
-    .where("period_start", "<", new Date(window.end))
-    .where("period_end", ">", new Date(window.start))
-    .execute();
-  return rows.map((row) => ({
-    scopeId: row.scope_id,
-    start: row.period_start.getTime(),
-    end: row.period_end.getTime(),
-    settled: row.settled,
-    fetchNumber: row.fetch_number,
-    fetchedAt: row.fetched_at.getTime(),
-  }));
 }
 
 async function noteUnverified(db: Database, whole: WholeAnswer, scopeIds: readonly number[]): Promise<void> {
@@ -198,11 +170,11 @@ async function noteUnverified(db: Database, whole: WholeAnswer, scopeIds: readon
     state: "unverified",
     code: "workspace_unverified",
     message:
-      "No records, and neither a listing nor an answer named this workspace lately: it may be unreadable.",
+      "The answer has no records, and no recent listing or answer named this workspace: the key may have no access to it.",
   });
 }
 
-/** Compares the stage with what is stored, once; the differences wait in a table of the session. */
+/** Compares the stage with the stored records once. The differences wait in a table of the session. */
 async function findChanges(
   { client }: Transaction,
   table: RecordTable,
@@ -236,43 +208,26 @@ async function applyChanges(
   return restated.rowCount ?? 0;
 }
 
+/** Returns whether the window now has settled time. */
 async function replaceCoverage(
   db: Database,
   { window, stamp, settleAfterMs }: WholeAnswer,
-  { proven, overlapped }: { proven: readonly number[]; overlapped: readonly ScopeInterval[] },
+  { proven, replaced }: { proven: readonly number[]; replaced: readonly Selectable<Coverage>[] },
 ): Promise<boolean> {
-  const replaced = overlapped.filter((fragment) => proven.includes(fragment.scopeId));
-  if (replaced.length > 0) {
-    await sql`
-      delete from usage.coverage c
-      using unnest(
-        ${replaced.map((f) => f.scopeId)}::integer[], ${replaced.map((f) => new Date(f.start))}::timestamptz[]
-      ) r (scope_id, period_start)
-      where c.scope_id = r.scope_id and c.period_start = r.period_start
-    `.execute(db);
-  }
-  const fragments = [
-    ...cutOut(replaced, window),
-    ...proven.flatMap((scopeId) => {
-      const settledBefore = replaced.filter((f) => f.scopeId === scopeId && f.settled);
-      return loadedIntervalsOf(window, stamp, { settleAfterMs, settledBefore }).map((f) => ({
-        ...f,
-        scopeId,
-      }));
-    }),
-  ];
-  await db
-    .insertInto("coverage")
-    .values(
-      fragments.map((fragment) => ({
-        scope_id: fragment.scopeId,
-        period_start: new Date(fragment.start),
-        period_end: new Date(fragment.end),
-        settled: fragment.settled,
-        fetch_number: fragment.fetchNumber,
-        fetched_at: new Date(fragment.fetchedAt),
-      })),
-    )
-    .execute();
-  return fragments.some((fragment) => fragment.settled);
+  if (replaced.length > 0) await clearTime(db, "coverage", { scopeIds: proven, period: window });
+  const rows = proven.flatMap((scopeId) => {
+    const settledBefore = replaced
+      .filter((row) => row.scope_id === scopeId && row.settled)
+      .map(toLoadedInterval);
+    return loadedIntervalsOf(window, stamp, { settleAfterMs, settledBefore }).map((interval) => ({
+      scope_id: scopeId,
+      period_start: new Date(interval.start),
+      period_end: new Date(interval.end),
+      settled: interval.settled,
+      fetch_number: interval.fetchNumber,
+      fetched_at: new Date(interval.fetchedAt),
+    }));
+  });
+  await db.insertInto("coverage").values(rows).execute();
+  return rows.some((row) => row.settled);
 }

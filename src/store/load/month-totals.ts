@@ -1,10 +1,9 @@
 import type { PoolClient } from "pg";
+import { HOUR_MS } from "../../domain/time/stride.ts";
 
-/** Totals of each series by calendar month (usage.monthly_total), kept by the load that changes the records. */
+/** Totals of each series by calendar month (usage.monthly_total). The load that changes the records keeps them. */
 
-const HOUR_MS = 3_600_000;
-
-/** A calendar month: its place among those counted, its first day, its ends in hours since 1970. */
+/** A calendar month: its position among the counted ones, its first day, its ends in hours since 1970. */
 interface Month {
   readonly index: number;
   readonly start: string;
@@ -19,8 +18,8 @@ interface Counted {
 }
 
 /**
- * Counts rows by series and month while they pass on their way to COPY: summed up in Postgres, they would cost an eighth of
- * the load. Rows come in key order.
+ * Counts rows by series and month on their way to COPY. Summing them up in Postgres would take an eighth of the load's
+ * time. Rows come in key order.
  */
 export class MonthCounter {
   readonly #seriesIds: number[] = [];
@@ -47,7 +46,7 @@ export class MonthCounter {
     this.#records[last] = (this.#records[last] ?? 0) + 1;
   }
 
-  /** A window has few months, and each series comes to them again. */
+  /** A window has few months, and each series passes through them again. */
   #monthAt(bucketHour: number): Month {
     const known = this.#months.find(({ first, after }) => bucketHour >= first && bucketHour < after);
     if (known !== undefined) return known;
@@ -56,7 +55,7 @@ export class MonthCounter {
     return month;
   }
 
-  /** Adds what was counted to what the series came to before. */
+  /** Adds the counts to the stored totals. */
   async keep(client: PoolClient): Promise<void> {
     if (this.#seriesIds.length === 0) return;
     await client.query(
@@ -69,7 +68,7 @@ export class MonthCounter {
        WHEN MATCHED THEN UPDATE SET traces = t.traces + n.traces, records = t.records + n.records
        WHEN NOT MATCHED THEN INSERT (series_id, month_start, traces, records)
          VALUES (n.series_id, n.month_start, n.traces, n.records)`,
-      // As literals: the driver escapes each element of an array, which took as long as to enter it.
+      // As literals: the driver escapes each element of an array, which took as long as the insert itself.
       [
         ...[this.#seriesIds, this.#monthIndices, this.#traces, this.#records].map((all) => `{${all.join()}}`),
         this.#months.map(({ start }) => start),
@@ -78,14 +77,14 @@ export class MonthCounter {
   }
 }
 
-/** Each count is a safe integer; their sum need not be one. */
+/** Each count is a safe integer, but their sum may not be. */
 function added(sum: number | bigint, traces: number): number | bigint {
   if (typeof sum === "bigint") return sum + BigInt(traces);
   const next = sum + traces;
   return Number.isSafeInteger(next) ? next : BigInt(sum) + BigInt(traces);
 }
 
-/** The month that an hour since 1970 lies in. */
+/** The month of an hour since 1970. */
 function monthOf(bucketHour: number): Omit<Month, "index"> {
   const date = new Date(bucketHour * HOUR_MS);
   const at = (months: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months) / HOUR_MS;
@@ -93,8 +92,8 @@ function monthOf(bucketHour: number): Omit<Month, "index"> {
 }
 
 /**
- * Counts the months anew that hold changes waiting in a table of the session, once the records are changed. Not by the
- * changes' sums: a total that was wrong would stay wrong, or hold up the very load that repairs its records.
+ * Counts the months of the changed records again, from the records. Adding the changes instead would keep a wrong total
+ * wrong, or fail the very load that repairs its records.
  */
 export function keepMonthsOf(change: string): string {
   return `

@@ -1,26 +1,26 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
-/** Codes of failures that say nothing of what was asked for, only that no answer came. */
+/** Codes of failures without an answer: they say nothing about the requested time. */
 const UNANSWERED = ["server_error", "network", "timeout", "answer_cut"];
-/** So far back lies the first attempt of a slice that gave up: eight attempts, whose pauses are two minutes at most. */
+/** The first attempt of a slice that gave up is at most this old: eight attempts with pauses of up to two minutes. */
 const ATTEMPTS_WITHIN = sql`interval '10 minutes'`;
-/** Looked at in one round: what is more comes in the next. */
+/** Failures that one sync looks at. The next sync takes the others. */
 const MOST = 1000;
 
 /**
- * Lets what failed in an outage of the source be asked again now, instead of in an hour or more (rule 12). Returns how
- * many parts of time.
+ * Makes failures that an outage of the source caused due now, instead of in an hour or more (rule 12 of
+ * docs/architecture.md). Returns how many failures are due.
  *
- * A failure belongs to an outage where nothing of the source was answered between its slice's first attempt and its
- * last: where others were answered meanwhile, it is the slice's own, and keeps its time. All of an outage are due once
- * anything has been answered since; until then one a round goes first and finds out, so that a platform that is still
- * down is not asked for everything.
+ * An outage caused a failure if the source answered nothing between the first and the last attempt of its slice. If it
+ * answered other requests meanwhile, the failure belongs to the slice and keeps its time. All failures of an outage are
+ * due once any request has been answered since. Until then, each sync retries one of them, so that a platform that is
+ * still down does not get all requests at once.
  */
 export async function retryAfterOutage(db: Database, sourceId: number): Promise<number> {
   const answered = sql`a.source_id = ${sourceId} and a.finished_at is not null
     and (a.outcome <> 'failed' or a.code <> all (${UNANSWERED}::text[]))`;
-  const { numAffectedRows = 0n } = await sql`
+  const { numAffectedRows } = await sql`
     with failed as (
       select f.scope_id, f.period_start, f.failed_at, f.failed_at - ${ATTEMPTS_WITHIN} as earliest,
              (select min(a.fetched_at) from usage.fetch a
@@ -49,5 +49,5 @@ export async function retryAfterOutage(db: Database, sourceId: number): Promise<
     from again
     where f.scope_id = again.scope_id and f.period_start = again.period_start
   `.execute(db);
-  return Number(numAffectedRows);
+  return Number(numAffectedRows ?? 0);
 }

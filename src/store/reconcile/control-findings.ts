@@ -5,15 +5,15 @@ import type { TotalDifference } from "./control-totals.ts";
 
 type FindingKind = "stride_total" | "grouping_total";
 
-/** A difference that stood when both sides had been asked for once more. */
+/** A difference that remained after both sides were fetched again. */
 export interface Finding extends TotalDifference {
   readonly kind: FindingKind;
   readonly state: "platform_disagrees" | "unattributed";
 }
 
 /**
- * Keeps what was found of a kind within a range: found again it is the same row, and what was not found again is closed
- * for the scopes that were compared.
+ * Keeps the findings of one kind. A known finding keeps its row. A finding of the compared scopes and periods that was not
+ * found again is closed.
  */
 export async function keepFindings(
   store: Store,
@@ -22,64 +22,54 @@ export async function keepFindings(
     compared: readonly { scopeId: number; period: Interval }[];
     fetchNumber: number;
   },
-  all: readonly Finding[],
-): Promise<{ closed: number }> {
-  const { compared } = about;
-  // Windows that reach back find the same thing twice.
+  findings: readonly Finding[],
+): Promise<void> {
+  const { kind, fetchNumber } = about;
+  const compared = about.compared.map(({ scopeId, period }) => ({
+    scope_id: scopeId,
+    from: new Date(period.start),
+    to: new Date(period.end),
+  }));
+  // Windows that reach back find the same difference twice.
   const found = [
-    ...new Map(all.map((one) => [`${one.scopeId} ${one.start} ${one.end} ${one.dimensionId}`, one])).values(),
-  ];
-  return store.transaction(async ({ db }) => {
-    const { numAffectedRows } = await sql`
+    ...new Map(
+      findings.map((one) => [`${one.scopeId} ${one.start} ${one.end} ${one.dimensionId}`, one]),
+    ).values(),
+  ].map((one) => ({
+    scope_id: one.scopeId,
+    kind,
+    period_start: new Date(one.start),
+    period_end: new Date(one.end),
+    external_id: one.dimensionId,
+    stored_traces: one.storedTraces,
+    control_traces: one.controlTraces,
+    state: one.state,
+    fetch_number: fetchNumber,
+  }));
+  const rows = sql`json_populate_recordset(null::usage.control_difference, ${JSON.stringify(found)}::json)`;
+  await store.transaction(async ({ db }) => {
+    await sql`
       update usage.control_difference d set state = 'closed', closed_at = now()
-      from unnest(
-        ${compared.map((c) => c.scopeId)}::integer[], ${compared.map((c) => new Date(c.period.start))}::timestamptz[],
-        ${compared.map((c) => new Date(c.period.end))}::timestamptz[]
-      ) c (scope_id, "from", "to")
+      from json_to_recordset(${JSON.stringify(compared)}::json) c (scope_id integer, "from" timestamptz, "to" timestamptz)
       where d.scope_id = c.scope_id and d.period_start >= c.from and d.period_end <= c.to
-        and d.kind = ${about.kind} and d.state <> 'closed'
-        and not exists (
-          select from unnest(
-            ${found.map((f) => f.scopeId)}::integer[], ${found.map((f) => new Date(f.start))}::timestamptz[],
-            ${found.map((f) => new Date(f.end))}::timestamptz[], ${found.map((f) => f.dimensionId)}::text[]
-          ) f (scope_id, period_start, period_end, external_id)
-          where f.scope_id = d.scope_id and f.period_start = d.period_start and f.period_end = d.period_end
-            and f.external_id = d.external_id
+        and d.kind = ${kind} and d.state <> 'closed'
+        and (d.scope_id, d.period_start, d.period_end, d.external_id) not in (
+          select scope_id, period_start, period_end, external_id from ${rows}
         )
     `.execute(db);
-    if (found.length > 0) {
-      await db
-        .insertInto("control_difference")
-        .values(
-          found.map((one) => ({
-            scope_id: one.scopeId,
-            kind: one.kind,
-            period_start: new Date(one.start),
-            period_end: new Date(one.end),
-            external_id: one.dimensionId,
-            stored_traces: one.storedTraces,
-            control_traces: one.controlTraces,
-            state: one.state,
-            fetch_number: about.fetchNumber,
-          })),
-        )
-        .onConflict((conflict) =>
-          conflict.constraint("control_difference_pkey").doUpdateSet((eb) => ({
-            stored_traces: eb.ref("excluded.stored_traces"),
-            control_traces: eb.ref("excluded.control_traces"),
-            state: eb.ref("excluded.state"),
-            fetch_number: eb.ref("excluded.fetch_number"),
-            closed_at: null,
-            found_at: sql<Date>`case when control_difference.state = 'closed' then now() else control_difference.found_at end`,
-          })),
-        )
-        .execute();
-    }
-    return { closed: Number(numAffectedRows ?? 0) };
+    const columns = sql`scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number`;
+    await sql`
+      insert into usage.control_difference as d (${columns})
+      select ${columns} from ${rows}
+      on conflict on constraint control_difference_pkey do update
+      set stored_traces = excluded.stored_traces, control_traces = excluded.control_traces, state = excluded.state,
+          fetch_number = excluded.fetch_number, closed_at = null,
+          found_at = case when d.state = 'closed' then now() else d.found_at end
+    `.execute(db);
   });
 }
 
-/** Findings of a source that are not closed. */
+/** The findings of a source that are not closed. */
 export async function knownFindings(db: Database, sourceId: number): Promise<Finding[]> {
   const rows = await db
     .selectFrom("control_difference")
@@ -100,7 +90,7 @@ export async function knownFindings(db: Database, sourceId: number): Promise<Fin
   }));
 }
 
-/** What one check of totals came to, for the ledger. */
+/** The counts of one check of totals, for the ledger. */
 export interface CheckCounts {
   readonly requests: number;
   readonly daysProved: number;

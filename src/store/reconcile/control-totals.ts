@@ -1,10 +1,11 @@
 import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import { overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
 
-/** A total of the platform's over a part of time, by day scope and id. */
+/** A total of the platform over a part of time, by day scope and id. */
 export interface ControlTotal {
   readonly scopeId: number;
   /** Index into the parts. */
@@ -13,7 +14,7 @@ export interface ControlTotal {
   readonly traces: number;
 }
 
-/** A total that is not the sum of the stored days. Absent and 0 are the same. */
+/** A total that differs from the sum of the stored days. Absent and 0 are equal. */
 export interface TotalDifference extends Interval {
   readonly scopeId: number;
   readonly dimensionId: string;
@@ -21,15 +22,13 @@ export interface TotalDifference extends Interval {
   readonly controlTraces: number | null;
 }
 
-export type TotalsComparison =
-  /** Scopes that were loaded anew since the totals were asked for, or are not settled all along, are `passed` over. */
-  {
-    readonly compared: readonly number[];
-    readonly passed: readonly number[];
-    readonly differences: readonly TotalDifference[];
-  };
+interface TotalsComparison {
+  /** The scopes that are settled over all of the time, and were not loaded again after the totals were requested. */
+  readonly compared: readonly number[];
+  readonly differences: readonly TotalDifference[];
+}
 
-/** Holds totals against the sums of the stored days over the same parts of time, in one set-based statement. */
+/** Compares totals with the sums of the stored days over the same parts of time, in one set-based statement. */
 export async function compareTotals(
   store: Store,
   asked: {
@@ -42,18 +41,18 @@ export async function compareTotals(
   const { parts, totals } = asked;
   const [from, to] = [Math.min(...parts.map((p) => p.start)), Math.max(...parts.map((p) => p.end))];
   return store.transaction(async ({ db }) => {
-    // Loads of these scopes wait, so that coverage and records are of one moment.
+    // Loads of these scopes wait, so that coverage and records belong to the same moment.
     await lockScopes(db, asked.scopeIds);
-    const { rows: fit } = await sql<{ scope_id: number }>`
+    const { rows: settled } = await sql<{ scope_id: number }>`
       select scope_id from usage.coverage
-      where scope_id = any (${[...asked.scopeIds]}::integer[]) and settled and fetch_number < ${asked.stamp.fetchNumber}
-        and period_start < ${new Date(to)} and period_end > ${new Date(from)}
+      where ${overlaps({ scopeIds: asked.scopeIds, period: { start: from, end: to } })}
+        and settled and fetch_number < ${asked.stamp.fetchNumber}
       group by scope_id
       having sum(least(period_end, ${new Date(to)}) - greatest(period_start, ${new Date(from)}))
         = ${new Date(to)}::timestamptz - ${new Date(from)}::timestamptz
     `.execute(db);
-    const compared = fit.map((row) => row.scope_id).sort((a, b) => a - b);
-    const { rows } = await sql<DifferenceRow>`
+    const compared = settled.map((row) => row.scope_id).sort((a, b) => a - b);
+    const { rows } = await sql<Omit<TotalDifference, "start" | "end"> & { part: number }>`
       with part as (
         select n::integer as part, (p.from at time zone 'UTC')::date as first, (p.to at time zone 'UTC')::date as after
         from unnest(${parts.map((p) => new Date(p.start))}::timestamptz[], ${parts.map((p) => new Date(p.end))}::timestamptz[])
@@ -75,47 +74,35 @@ export async function compareTotals(
         where x.scope_id = any (${compared}::integer[])
         group by 1, 2, 3
       )
-      select scope_id, part, external_id, stored.traces as stored, control.traces as control
+      select scope_id as "scopeId", part, external_id as "dimensionId", stored.traces as "storedTraces",
+             control.traces as "controlTraces"
       from stored full join control using (scope_id, part, external_id)
       where coalesce(stored.traces, 0) <> coalesce(control.traces, 0)
       order by scope_id, part, external_id
     `.execute(db);
     return {
       compared,
-      passed: asked.scopeIds.filter((id) => !compared.includes(id)),
-      differences: rows.map((row) => {
-        const { start, end } = parts[row.part - 1] as Interval;
-        const { scope_id: scopeId, external_id: dimensionId, stored, control } = row;
-        return { scopeId, dimensionId, start, end, storedTraces: stored, controlTraces: control };
+      differences: rows.map(({ part, ...row }) => {
+        const { start, end } = parts[part - 1] as Interval;
+        return { ...row, start, end };
       }),
     };
   });
 }
 
-interface DifferenceRow {
-  readonly scope_id: number;
-  readonly part: number;
-  readonly external_id: string;
-  readonly stored: number | null;
-  readonly control: number | null;
-}
-
-/** A settled day on which a grouping's sum is not the workspace's. */
+/** A settled day on which the sum by a dimension differs from the sum by workspace. */
 export interface GroupingDifference extends TotalDifference {
-  /** The day scope by workspace, beside the grouping's own. */
+  /** The scope by workspace; `scopeId` is the one by the dimension. */
   readonly totalScopeId: number;
 }
 
-/**
- * Settled days of a source on which the sum by project, user or key is not that by workspace; `compared` counts the
- * day x scope pairs held against each other.
- */
+/** The settled days of a source on which the sum by project, user or key differs from the sum by workspace. */
 export async function compareGroupings(
   store: Store,
   { sourceId, range }: { sourceId: number; range: Interval },
-): Promise<{ compared: number; differences: GroupingDifference[] }> {
+): Promise<{ differences: GroupingDifference[] }> {
   return store.transaction(async ({ client }) => {
-    const { rows } = await client.query(
+    const { rows } = await client.query<GroupingRow>(
       `WITH pair AS (
          SELECT g.scope_id, w.scope_id AS total_scope_id
          FROM usage.scope g
@@ -143,32 +130,36 @@ export async function compareGroupings(
            AND r.bucket_start >= ($2::timestamptz AT TIME ZONE 'UTC')::date
            AND r.bucket_start < ($3::timestamptz AT TIME ZONE 'UTC')::date
          GROUP BY 1, 2
-       ), held AS (
-         SELECT day.*, coalesce(g.traces, 0) AS stored, coalesce(w.traces, 0) AS control
-         FROM day
-         LEFT JOIN total g ON g.scope_id = day.scope_id AND g.usage_date = day.usage_date
-         LEFT JOIN total w ON w.scope_id = day.total_scope_id AND w.usage_date = day.usage_date
        )
-       SELECT (SELECT count(*)::integer FROM held) AS compared, h.scope_id, h.total_scope_id, h.stored, h.control,
-              h.usage_date::timestamp AT TIME ZONE 'UTC' AS start,
-              (h.usage_date + 1)::timestamp AT TIME ZONE 'UTC' AS "end"
-       FROM (SELECT 1) one LEFT JOIN held h ON h.stored <> h.control
-       ORDER BY h.scope_id, h.usage_date`,
+       SELECT day.scope_id, day.total_scope_id, coalesce(g.traces, 0) AS stored, coalesce(w.traces, 0) AS control,
+              day.usage_date::timestamp AT TIME ZONE 'UTC' AS start,
+              (day.usage_date + 1)::timestamp AT TIME ZONE 'UTC' AS "end"
+       FROM day
+       LEFT JOIN total g ON g.scope_id = day.scope_id AND g.usage_date = day.usage_date
+       LEFT JOIN total w ON w.scope_id = day.total_scope_id AND w.usage_date = day.usage_date
+       WHERE coalesce(g.traces, 0) <> coalesce(w.traces, 0)
+       ORDER BY day.scope_id, day.usage_date`,
       [sourceId, new Date(range.start).toISOString(), new Date(range.end).toISOString()],
     );
     return {
-      compared: rows[0].compared,
-      differences: rows
-        .filter((row) => row.scope_id !== null)
-        .map((row) => ({
-          scopeId: row.scope_id,
-          totalScopeId: row.total_scope_id,
-          dimensionId: "",
-          start: row.start.getTime(),
-          end: row.end.getTime(),
-          storedTraces: row.stored,
-          controlTraces: row.control,
-        })),
+      differences: rows.map((row) => ({
+        scopeId: row.scope_id,
+        totalScopeId: row.total_scope_id,
+        dimensionId: "",
+        start: row.start.getTime(),
+        end: row.end.getTime(),
+        storedTraces: row.stored,
+        controlTraces: row.control,
+      })),
     };
   });
+}
+
+interface GroupingRow {
+  readonly scope_id: number;
+  readonly total_scope_id: number;
+  readonly stored: number;
+  readonly control: number;
+  readonly start: Date;
+  readonly end: Date;
 }

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
+import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Transaction } from "../db/database.ts";
 import { stageOf } from "./export-stage.ts";
 
@@ -13,12 +13,12 @@ type DifferenceKind =
   | "name_differs"
   | "bucket_end_differs";
 
-/** A difference that is not resolved. */
+/** An unresolved difference. */
 export interface Difference {
   readonly scopeId: number;
   readonly groupBy: GroupBy;
   readonly stride: Stride;
-  /** The platform's ids; the dimension's is empty for none. */
+  /** The platform's ids; `dimensionId` is empty for records without an id. */
   readonly workspaceId: string;
   readonly dimensionId: string;
   /** Epoch milliseconds. */
@@ -27,32 +27,34 @@ export interface Difference {
   readonly state: "open" | "platform_disagrees";
   readonly storedTraces: number | null;
   readonly exportTraces: number | null;
-  /** The export's name, or end of the bucket, where that is what differs. */
+  /** The name or the bucket's end in the export, if that is what differs. */
   readonly exportSays: string | null;
 }
 
-/** What became of differences when an export was held against the store. */
+/** The states of differences after a comparison with an export. */
 export interface KeptDifferences {
   readonly open: number;
   readonly platformDisagrees: number;
-  /** Gone since their window was fetched again; gone by themselves. */
+  /** No longer found after their window was fetched again. */
   readonly repaired: number;
+  /** No longer found, without a fetch in between. */
   readonly closed: number;
 }
 
-/** Whether what is stored of a difference's bucket was asked for after the export that it was last seen in. */
+/** Whether the bucket of a difference was fetched after the export that last showed the difference. */
 const FETCHED_SINCE = `EXISTS (
   SELECT FROM usage.coverage c
   WHERE c.scope_id = d.scope_id AND c.period_start <= d.bucket_start AND c.period_end > d.bucket_start
-    -- By number, and by time as well: a joined fragment has the newest number of its parts, and the oldest time.
+    -- By number and by time: a merged interval has the newest number of its parts, but the oldest time.
     AND c.fetch_number > d.fetch_number AND c.fetched_at >= d.fetched_at)`;
 
 /**
- * Keeps what was found, and ends what was not found again.
+ * Keeps the differences that were found, and ends those that were not found again.
  *
- * A difference is open until its window was fetched again. Then it is either gone, and `repaired`; or the export says what it
- * said before, with the JSON in between asked anew: the platform's two answers differ, which no further request mends, so it is
- * `platform_disagrees` until one of its numbers changes. An export that says something else by now is moving: it stays open.
+ * A difference is open until its window is fetched again. If it is gone then, it is `repaired`. If the export repeats its
+ * number, JSON and export of the platform contradict each other. No further request repairs that, so the difference is
+ * `platform_disagrees` until one of its numbers changes. If the export has a new number, it is still moving, and the
+ * difference stays open.
  */
 export async function keepDifferences(
   { client }: Transaction,
@@ -70,7 +72,7 @@ export async function keepDifferences(
          SELECT FROM pg_temp.usage_export_found f
          WHERE f.scope_id = d.scope_id AND f.external_id = d.external_id AND f.bucket_start = d.bucket_start
        )
-       -- Where the export may lack its end, only a row that is in it shows that a difference is gone.
+       -- If the export may lack its end, only a row that is present shows that a difference is gone.
        AND ($5 OR EXISTS (
          SELECT FROM pg_temp.usage_export_keyed k JOIN ${staged} r ON r.series_id = k.key
          WHERE k.scope_id = d.scope_id AND k.external_id = d.external_id AND r.bucket_start = ${bucket}
@@ -107,14 +109,13 @@ export async function keepDifferences(
      SELECT state, count(*) AS differences FROM kept GROUP BY state`,
     [stamp.fetchNumber, new Date(stamp.fetchedAt).toISOString()],
   );
-  const count = (state: string) => kept.find((row) => row.state === state)?.differences ?? 0;
   const repaired = ended.filter(({ state }) => state === "repaired").length;
-  return {
-    open: count("open"),
-    platformDisagrees: count("platform_disagrees"),
-    repaired,
-    closed: ended.length - repaired,
-  };
+  return { ...countStates(kept), repaired, closed: ended.length - repaired };
+}
+
+function countStates(counted: readonly { state: string; differences: number }[]) {
+  const count = (state: string) => counted.find((row) => row.state === state)?.differences ?? 0;
+  return { open: count("open"), platformDisagrees: count("platform_disagrees") };
 }
 
 interface Asked {
@@ -122,7 +123,7 @@ interface Asked {
   readonly range: Interval;
 }
 
-/** Buckets of scopes with an open difference, each once, in order; epoch milliseconds. */
+/** The buckets of scopes that have an open difference, in order, with the number of differences. */
 export async function openBuckets(
   db: Database,
   { scopeIds, range }: Asked,
@@ -145,7 +146,7 @@ export async function openBuckets(
   }));
 }
 
-/** Differences that are not resolved, the first `most` of them in order of grouping, workspace, time and id, and how many there are. */
+/** The number of unresolved differences, and the first `most` of them in order of dimension, workspace, time and id. */
 export async function unresolvedDifferences(
   db: Database,
   { scopeIds, range, most }: Asked & { most: number },
@@ -164,14 +165,11 @@ export async function unresolvedDifferences(
     from (select * ${unresolved}) d
     join usage.scope c using (scope_id)
     join usage.entity w on w.entity_id = c.workspace_id
-    order by array_position(array['workspace', 'project', 'user', 'api_key'], c.group_by), w.external_id,
-             d.bucket_start, d.external_id
+    order by array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.bucket_start, d.external_id
     limit ${most}
   `.execute(db);
-  const count = (state: string) => counted.rows.find((row) => row.state === state)?.differences ?? 0;
   return {
-    open: count("open"),
-    platformDisagrees: count("platform_disagrees"),
+    ...countStates(counted.rows),
     first: first.map(({ bucket_start, ...row }) => ({ ...row, bucketStart: bucket_start.getTime() })),
   };
 }

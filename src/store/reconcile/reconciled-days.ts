@@ -1,10 +1,10 @@
 import { type RawBuilder, sql } from "kysely";
 import { STRIDE_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
+import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
-/** Days of four days after the end of its calendar month are final as far as the platform's own books go. */
+/** This long after the end of its calendar month, a day is final in the platform's own books. */
 const MONTH_FINAL_AFTER = "4 days";
 
 interface AskedDays {
@@ -13,10 +13,14 @@ interface AskedDays {
   readonly range: Interval;
 }
 
+const EVER = sql<Date>`'-infinity'::timestamptz`;
+
 /**
- * Settled days (UTC) of each scope of a stride. `held`: a whole export was held against all of the day since `since`, and nothing
- * was restated after in the part that it was held against; `answered`: the same, where a bucket on which the platform's two answers
- * differ counts too, since asking again would not mend it. Hours are undone by a restatement of their day as well.
+ * The CTE `judged`: the settled days (UTC) of each scope of a stride.
+ *
+ * A day is `proven` if whole exports were compared with all of it since `since`, and no bucket was restated afterwards. It is
+ * `answered` if the rest of it consists of buckets on which the platform contradicts itself: no further request repairs
+ * those. A restatement of a day also ends the proof of its hours.
  */
 function settledDays(
   { sourceId, range }: AskedDays,
@@ -24,7 +28,7 @@ function settledDays(
 ) {
   const bucketSeconds = STRIDE_MS[stride] / 1000;
   const [from, to] = [new Date(range.start), new Date(range.end)];
-  // Days of 24 hours, whatever the session's time zone makes of a day.
+  // A step of 24 hours, because a day of the session's time zone may be longer or shorter.
   return sql`
     day as (
       select c.scope_id, c.group_by, c.workspace_id, start, start + interval '24 hours' as "end"
@@ -48,7 +52,7 @@ function settledDays(
         and t.bucket_start >= ${from} and t.bucket_start < ${to}
       group by 1, 2, 3, 4
     ), judged as (
-      select settled.*, r.seconds = 86400 as held, r.seconds + d.unmendable * ${bucketSeconds} = 86400 as answered,
+      select settled.*, r.seconds = 86400 as proven, r.seconds + d.unmendable * ${bucketSeconds} = 86400 as answered,
              d.open > 0 as has_open, d.disagreeing > 0 as has_disagreement
       from settled
       left join restated own
@@ -88,26 +92,23 @@ export interface UnreconciledDay {
   readonly groupBy: GroupBy;
   /** The platform's id. */
   readonly workspaceId: string;
-  /** The first that applies: a difference to be repaired, one that no request mends, or not held against an export lately. */
+  /** The first that applies: an open difference, a contradiction of the platform, or no comparison with an export. */
   readonly reason: "open" | "platform_disagrees" | "not_reconciled";
 }
 
 /**
- * Settled days, by grouping and workspace, that are not proved against the platform's export: with a difference left, or not
- * held against it since they were last restated. In order of day, grouping and workspace.
+ * The settled days of each dimension and workspace that are not proven by the platform's export: a difference is left, or
+ * there was no comparison since the last restatement. In order of day, dimension and workspace.
  */
 export async function unreconciledDays(db: Database, asked: AskedDays): Promise<UnreconciledDay[]> {
-  const days = settledDays(asked, {
-    stride: "day",
-    since: sql<Date>`'-infinity'::timestamptz`,
-  });
+  const days = settledDays(asked, { stride: "day", since: EVER });
   const { rows } = await sql<Omit<UnreconciledDay, "day"> & { start: Date }>`
     with ${days}
     select j.start, j.group_by as "groupBy", w.external_id as "workspaceId",
            case when has_open then 'open' when has_disagreement then 'platform_disagrees' else 'not_reconciled' end as reason
     from judged j join usage.entity w on w.entity_id = j.workspace_id
-    where not held or has_open or has_disagreement
-    order by j.start, array_position(array['workspace', 'project', 'user', 'api_key'], j.group_by), w.external_id
+    where not proven or has_open or has_disagreement
+    order by j.start, array_position(${[...GROUPINGS]}::text[], j.group_by), w.external_id
   `.execute(db);
   return rows.map(({ start, ...row }) => ({ day: start.getTime(), ...row }));
 }
@@ -119,35 +120,29 @@ interface ScopeDay {
 }
 
 /**
- * Days that the scheduled pass owes: those with an open difference, and those not held against an export since four days after
- * their calendar month, or since they were restated. A missed night is made up for, since only what was done is kept. Workspaces
- * that a listing no longer names are left out: their exports would say nothing.
+ * The days that the scheduled reconcile must compare: days with an open difference, and days without a comparison since
+ * their month became final or since their last restatement. Only completed comparisons are recorded, so missed nights are
+ * caught up. Delisted workspaces are skipped: their exports would be empty.
  */
 export async function daysDue(db: Database, asked: AskedDays): Promise<ScopeDay[]> {
   const monthFinal = sql<Date>`(date_trunc('month', settled.start at time zone 'UTC') + interval '1 month') at time zone 'UTC'
     + ${MONTH_FINAL_AFTER}::interval`;
-  const days = settledDays(asked, {
-    stride: "day",
-    since: sql<Date>`case when ${monthFinal} <= now() then ${monthFinal} else '-infinity'::timestamptz end`,
-  });
-  return due(db, days);
+  const since = sql<Date>`case when ${monthFinal} <= now() then ${monthFinal} else ${EVER} end`;
+  return due(db, asked, { stride: "day", since });
 }
 
-/**
- * The same for hours, which are held against an export once, when they are settled, and again where they or their day were
- * restated since.
- */
+/** The same for hours. They are compared once they are settled, and again after a restatement of them or of their day. */
 export async function hoursDue(db: Database, asked: AskedDays): Promise<ScopeDay[]> {
-  const days = settledDays(asked, {
-    stride: "hour",
-    since: sql<Date>`'-infinity'::timestamptz`,
-  });
-  return due(db, days);
+  return due(db, asked, { stride: "hour", since: EVER });
 }
 
-async function due(db: Database, days: RawBuilder<unknown>): Promise<ScopeDay[]> {
+async function due(
+  db: Database,
+  asked: AskedDays,
+  compared: { stride: "day" | "hour"; since: RawBuilder<Date> },
+): Promise<ScopeDay[]> {
   const { rows } = await sql<{ scope_id: number; start: Date }>`
-    with ${days}
+    with ${settledDays(asked, compared)}
     select j.scope_id, j.start
     from judged j join usage.workspace w on w.entity_id = j.workspace_id
     where (has_open or not answered) and (w.unlisted_since is null or w.is_deleted)

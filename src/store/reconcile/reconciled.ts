@@ -1,100 +1,46 @@
 import { sql } from "kysely";
-import { cutOut, type FetchStamp } from "../../domain/planning/coverage.ts";
+import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import { STRIDE_MS } from "../../domain/time/stride.ts";
-import type { Interval, Window } from "../../domain/time/window.ts";
-import type { Database, Transaction } from "../db/database.ts";
-
-interface Fragment extends Interval {
-  readonly scopeId: number;
-  readonly fetchNumber: number;
-  readonly reconciledAt: number;
-}
+import type { Window } from "../../domain/time/window.ts";
+import { clearTime, multirange, overlaps } from "../catalog/scope-time.ts";
+import type { Database } from "../db/database.ts";
 
 /**
- * Keeps that a window was held against its export, without the buckets that have a difference left. The newest export wins,
- * whenever it comes; one whose end nothing proves says nothing of what is missing, so by it nothing is reconciled. Under the
- * scopes' lock.
+ * Keeps that a window was compared with its export, without the buckets that still have a difference. The newest export
+ * wins, in any order of arrival. The caller holds the lock of the scopes.
  */
 export async function markReconciled(
-  { db }: Transaction,
-  marked: {
-    window: Window;
-    stamp: FetchStamp;
-    scopeIds: readonly number[];
-    whole: boolean;
-    /** Where nothing was found, nothing is left: a whole export ends what it does not show. */
-    isClean: boolean;
-  },
+  db: Database,
+  marked: { window: Window; stamp: FetchStamp; scopeIds: readonly number[] },
 ): Promise<void> {
-  const { window, stamp, scopeIds, whole, isClean } = marked;
-  if (!whole || scopeIds.length === 0) return;
-  const overlapping = await takeOverlapping(db, marked);
-  const left = isClean ? [] : await unresolvedBuckets(db, marked);
-  const bucketMs = STRIDE_MS[window.stride];
-  const fragments = scopeIds.flatMap((scopeId) => {
-    const before = overlapping.filter((fragment) => fragment.scopeId === scopeId);
-    const newer = before.filter((fragment) => fragment.fetchNumber > stamp.fetchNumber);
-    const older = before.filter((fragment) => fragment.fetchNumber <= stamp.fetchNumber);
-    const own: Fragment[] = [
-      {
-        scopeId,
-        start: window.start,
-        end: window.end,
-        fetchNumber: stamp.fetchNumber,
-        reconciledAt: stamp.fetchedAt,
-      },
-    ];
-    const holes: Interval[] = [
-      ...newer,
-      ...left
-        .filter((one) => one.scopeId === scopeId)
-        .map(({ bucketStart }) => ({ start: bucketStart, end: bucketStart + bucketMs })),
-    ];
-    return [...newer, ...cutOut(older, window), ...holes.reduce((parts, hole) => cutOut(parts, hole), own)];
-  });
-  if (fragments.length === 0) return;
+  const { window, stamp, scopeIds } = marked;
+  if (scopeIds.length === 0) return;
+  const time = { scopeIds, period: window };
+  // What still overlaps after this is of a newer export.
+  await clearTime(db, "reconciled", { ...time, olderThan: stamp.fetchNumber });
   await sql`
-    insert into usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
-    select * from unnest(
-      ${fragments.map((f) => f.scopeId)}::integer[], ${fragments.map((f) => new Date(f.start))}::timestamptz[],
-      ${fragments.map((f) => new Date(f.end))}::timestamptz[], ${fragments.map((f) => f.fetchNumber)}::bigint[],
-      ${fragments.map((f) => new Date(f.reconciledAt))}::timestamptz[]
+    with newer as (
+      select scope_id, range_agg(tstzrange(period_start, period_end)) as parts
+      from usage.reconciled where ${overlaps(time)}
+      group by scope_id
+    ), unresolved as (
+      select scope_id, range_agg(tstzrange(
+        bucket_start, bucket_start + make_interval(secs => ${STRIDE_MS[window.stride] / 1000})
+      )) as parts
+      from (
+        select distinct scope_id, bucket_start from usage.reconciliation_difference
+        where state in ('open', 'platform_disagrees') and scope_id = any (${[...scopeIds]}::integer[])
+          and bucket_start >= ${new Date(window.start)} and bucket_start < ${new Date(window.end)}
+      ) d
+      group by scope_id
     )
+    insert into usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
+    select scope_id, lower(part), upper(part), ${stamp.fetchNumber}, ${new Date(stamp.fetchedAt)}
+    from unnest(${[...scopeIds]}::integer[]) s (scope_id)
+    left join newer using (scope_id)
+    left join unresolved using (scope_id)
+    cross join lateral unnest(
+      ${multirange(window)} - coalesce(newer.parts, '{}') - coalesce(unresolved.parts, '{}')
+    ) part
   `.execute(db);
-}
-
-async function takeOverlapping(
-  db: Database,
-  { window, scopeIds }: { window: Interval; scopeIds: readonly number[] },
-): Promise<Fragment[]> {
-  const rows = await db
-    .deleteFrom("reconciled")
-    .where(sql<boolean>`scope_id = any (${[...scopeIds]}::integer[])`)
-    .where("period_start", "<", new Date(window.end))
-    .where("period_end", ">", new Date(window.start))
-    .returningAll()
-    .execute();
-  return rows.map((row) => ({
-    scopeId: row.scope_id,
-    start: row.period_start.getTime(),
-    end: row.period_end.getTime(),
-    fetchNumber: row.fetch_number,
-    reconciledAt: row.reconciled_at.getTime(),
-  }));
-}
-
-async function unresolvedBuckets(
-  db: Database,
-  { window, scopeIds }: { window: Interval; scopeIds: readonly number[] },
-): Promise<{ scopeId: number; bucketStart: number }[]> {
-  const rows = await db
-    .selectFrom("reconciliation_difference")
-    .select(["scope_id", "bucket_start"])
-    .distinct()
-    .where("state", "in", ["open", "platform_disagrees"])
-    .where(sql<boolean>`scope_id = any (${[...scopeIds]}::integer[])`)
-    .where("bucket_start", ">=", new Date(window.start))
-    .where("bucket_start", "<", new Date(window.end))
-    .execute();
-  return rows.map((row) => ({ scopeId: row.scope_id, bucketStart: row.bucket_start.getTime() }));
 }

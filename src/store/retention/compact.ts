@@ -2,21 +2,22 @@ import { sql } from "kysely";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Store } from "../db/database.ts";
 
-/** Scopes that one transaction holds locked. */
+/** Scopes that one transaction locks. */
 const SCOPES_AT_ONCE = 50;
 
 /**
- * Joins settled fragments that touch and were fetched longer ago than any answer may still be on its way: settling by
- * whole days leaves one a day, and they would grow without end. A joined fragment keeps the newest number, which fences,
- * and the oldest time, since it is at least as fresh as that. Returns how many fragments went.
+ * Merges adjoining settled intervals that were fetched so long ago that no answer can still arrive for them. Without
+ * this, coverage grows by one interval a day. A merged interval keeps the newest fetch number and the oldest fetch time.
+ * Returns by how many intervals coverage has shrunk.
  */
 export async function compactCoverage(
   store: Store,
   { sourceId, olderThanDays }: { sourceId: number; olderThanDays: number },
 ): Promise<number> {
+  const isOld = sql`c.settled and c.fetched_at < now() - make_interval(days => ${olderThanDays})`;
   const { rows } = await sql<{ scope_id: number }>`
     select c.scope_id from usage.coverage c join usage.scope s using (scope_id)
-    where s.source_id = ${sourceId} and c.settled and c.fetched_at < now() - make_interval(days => ${olderThanDays})
+    where s.source_id = ${sourceId} and ${isOld}
     group by c.scope_id having count(*) > 1
     order by c.scope_id
   `.execute(store.db);
@@ -25,41 +26,31 @@ export async function compactCoverage(
     const scopeIds = rows.slice(first, first + SCOPES_AT_ONCE).map((row) => row.scope_id);
     removed += await store.transaction(async ({ db }) => {
       await lockScopes(db, scopeIds);
-      const { rows: joined } = await sql<Joined>`
+      const { rows: compacted } = await sql<{ removed: number }>`
         with old as (
-          select scope_id, period_start, period_end, fetch_number, fetched_at,
-                 period_start is distinct from lag(period_end) over (partition by scope_id order by period_start) as begins
-          from usage.coverage
-          where scope_id = any (${scopeIds}::integer[]) and settled
-            and fetched_at < now() - make_interval(days => ${olderThanDays})
-        ), islands as (
+          select c.*, period_start is distinct from lag(period_end) over (partition by scope_id order by period_start) as begins
+          from usage.coverage c
+          where scope_id = any (${scopeIds}::integer[]) and ${isOld}
+        ), numbered as (
           select *, count(*) filter (where begins) over (partition by scope_id order by period_start) as island from old
-        )
-        select scope_id, min(period_start) as "from", max(period_end) as "to", max(fetch_number) as number,
-               min(fetched_at) as at, count(*)::integer as fragments
-        from islands group by scope_id, island having count(*) > 1
-      `.execute(db);
-      for (const { scope_id, from, to, number, at } of joined) {
-        await sql`
-          delete from usage.coverage
-          where scope_id = ${scope_id} and period_start >= ${from} and period_end <= ${to}
-        `.execute(db);
-        await sql`
+        ), merged as (
+          select scope_id, min(period_start) as period_start, max(period_end) as period_end,
+                 max(fetch_number) as fetch_number, min(fetched_at) as fetched_at
+          from numbered group by scope_id, island having count(*) > 1
+        ), removed as (
+          delete from usage.coverage c using merged m
+          where c.scope_id = m.scope_id and c.period_start >= m.period_start and c.period_end <= m.period_end
+          returning m.*
+        ), entered as (
+          -- Reads what is removed, so that no new row meets an old one that it overlaps.
           insert into usage.coverage (scope_id, period_start, period_end, settled, fetch_number, fetched_at)
-          values (${scope_id}, ${from}, ${to}, true, ${number}, ${at})
-        `.execute(db);
-      }
-      return joined.reduce((sum, part) => sum + part.fragments - 1, 0);
+          select distinct scope_id, period_start, period_end, true, fetch_number, fetched_at from removed
+          returning 1
+        )
+        select (select count(*) from removed) - (select count(*) from entered) as removed
+      `.execute(db);
+      return compacted[0]?.removed ?? 0;
     });
   }
   return removed;
-}
-
-interface Joined {
-  readonly scope_id: number;
-  readonly from: Date;
-  readonly to: Date;
-  readonly number: number;
-  readonly at: Date;
-  readonly fragments: number;
 }

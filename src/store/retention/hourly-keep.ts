@@ -1,16 +1,19 @@
 import { sql } from "kysely";
+import type { Interval } from "../../domain/time/window.ts";
+import { clearTime } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
+import { affected } from "./prune.ts";
 
-/** Records that one transaction removes, about: a long one would hold up loads of its scope, vacuum and replicas. */
+/** About how many records one transaction removes: a long one would hold up loads of its scope, vacuum and replicas. */
 const BATCH = 50_000;
 const MOST_DAYS = 366;
-/** No answer is on its way for so long: until then coverage stands as the fence against older ones. */
+/** No answer takes this long to arrive. Until then, coverage must stay: it fences off older answers. */
 const FETCHED_DAYS_AGO = 7;
 
 /**
- * Removes hours of days that ended so long ago, with their coverage, a part of a scope at a time. Only where the day itself
- * is loaded: elsewhere its hours stand in for it, or may yet. Returns how many records went.
+ * Removes the hours of old days with their coverage, one part of a scope at a time. It keeps the hours of a day that is not
+ * loaded itself, because they stand in for the day. Returns how many records were removed.
  */
 export async function dropOldHours(
   store: Store,
@@ -25,16 +28,17 @@ export async function dropOldHours(
   `.execute(store.db);
   let removed = 0;
   for (const { scope_id: scopeId } of scopes) {
-    for (let days: number | undefined = 1; days !== undefined; ) {
-      const part: { records: number; isLast: boolean } = await dropPart(store, { scopeId, keepHours, days });
-      removed += part.records;
-      days = part.isLast ? undefined : nextLength(days, part.records);
+    for (let days = 1; ; ) {
+      const records = await dropPart(store, { scopeId, keepHours, days });
+      if (records === undefined) break;
+      removed += records;
+      days = nextLength(days, records);
     }
   }
   return removed;
 }
 
-/** Twice as many days where a part was small, half where it was too much. */
+/** Doubles the days after a small part, halves them after one that was too large. */
 function nextLength(days: number, records: number): number {
   if (records > BATCH) return Math.max(1, Math.floor(days / 2));
   return records * 2 <= BATCH ? Math.min(MOST_DAYS, days * 2) : days;
@@ -45,44 +49,33 @@ function keptFrom(keepHours: number) {
   return sql<Date>`date_trunc('day', now() - make_interval(hours => ${keepHours}), 'UTC')`;
 }
 
+/** Returns how many records were removed; undefined if nothing old is left. */
 async function dropPart(
   store: Store,
   { scopeId, keepHours, days }: { scopeId: number; keepHours: number; days: number },
-): Promise<{ records: number; isLast: boolean }> {
+): Promise<number | undefined> {
   return store.transaction(async ({ db }) => {
     await lockScopes(db, [scopeId]);
     const part = await oldestPart(db, { scopeId, keepHours, days });
-    if (part === undefined) return { records: 0, isLast: true };
-    const { numAffectedRows } = await sql`
+    if (part === undefined) return undefined;
+    const removed = await sql`
       delete from usage.hourly_record r using usage.series s
       where s.scope_id = ${scopeId} and r.series_id = s.series_id
-        and r.bucket_start >= ${part.from}::timestamptz and r.bucket_start < ${part.to}::timestamptz
+        and r.bucket_start >= ${new Date(part.start)} and r.bucket_start < ${new Date(part.end)}
     `.execute(db);
-    await sql`
-      with gone as (
-        delete from usage.coverage
-        where scope_id = ${scopeId} and period_start < ${part.to}::timestamptz and period_end > ${part.from}::timestamptz
-        returning *
-      )
-      insert into usage.coverage (scope_id, period_start, period_end, settled, fetch_number, fetched_at)
-      select scope_id, lower(rest), upper(rest), settled, fetch_number, fetched_at
-      from gone
-      cross join lateral unnest(
-        tstzmultirange(tstzrange(period_start, period_end))
-          - tstzmultirange(tstzrange(${part.from}::timestamptz, ${part.to}::timestamptz))
-      ) rest
-    `.execute(db);
-    return { records: Number(numAffectedRows ?? 0), isLast: false };
+    await clearTime(db, "coverage", { scopeIds: [scopeId], period: part });
+    return affected(removed);
   });
 }
 
-/** The first stretch of old hours, of at most so many days, on days that are loaded themselves. */
+/** The first interval of old hours, at most so many days long, whose days are loaded themselves. */
 async function oldestPart(
   db: Database,
   { scopeId, keepHours, days }: { scopeId: number; keepHours: number; days: number },
-): Promise<{ from: string; to: string } | undefined> {
-  const { rows } = await sql<{ from: string; to: string }>`
-    select lower(part)::text as "from", least(upper(part), lower(part) + make_interval(days => ${days}))::text as "to"
+): Promise<Interval | undefined> {
+  // Hours, not days: a day of the session's time zone may have 23.
+  const { rows } = await sql<{ from: Date; to: Date }>`
+    select lower(part) as "from", least(upper(part), lower(part) + make_interval(hours => ${days * 24})) as "to"
     from (
       select range_agg(tstzrange(h.period_start, h.period_end))
              * tstzmultirange(tstzrange(null, ${keptFrom(keepHours)}))
@@ -100,5 +93,5 @@ async function oldestPart(
     order by lower(part)
     limit 1
   `.execute(db);
-  return rows[0];
+  return rows[0] && { start: rows[0].from.getTime(), end: rows[0].to.getTime() };
 }

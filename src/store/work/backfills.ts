@@ -26,7 +26,7 @@ export interface Backfill {
   readonly waiting: number;
 }
 
-/** Enters a backfill with all its slices, or none of it. One without slices is done at once. */
+/** Enters a backfill with all its slices in one transaction. A backfill without slices is done at once. */
 export async function createBackfill(
   store: Store,
   wanted: {
@@ -59,7 +59,7 @@ export async function createBackfill(
   });
 }
 
-/** Backfills with their progress, counted from their slices; the newest first. */
+/** Backfills with their progress, counted from their slices. The newest comes first. */
 export async function listBackfills(db: Database, backfillId?: number): Promise<Backfill[]> {
   const { rows } = await sql<Backfill>`
     select b.backfill_id as "backfillId", s.slug as source, b.stride, b.groupings, b.workspaces, b.reprocess, b.state,
@@ -89,7 +89,7 @@ export async function backfillOf(db: Database, backfillId: number): Promise<Back
   throw new UsageError({
     code: "backfill_unknown",
     message: `There is no backfill ${backfillId}.`,
-    next: "`usage-etl backfill list` shows those there are.",
+    next: "Run `usage-etl backfill list` to see all backfills.",
   });
 }
 
@@ -113,7 +113,7 @@ export async function failedSlices(db: Database, backfillId: number): Promise<Fa
   return rows;
 }
 
-/** Pauses, resumes or cancels. A finished one stays as it is: `backfill_finished` says so. */
+/** Pauses, resumes or cancels a backfill. Errors: `backfill_unknown`, and `backfill_finished` for a finished one. */
 export async function steerBackfill(
   store: Store,
   order: { backfillId: number; action: "pause" | "resume" | "cancel" },
@@ -131,7 +131,7 @@ export async function steerBackfill(
       throw new UsageError({
         code: "backfill_finished",
         message: `Backfill ${backfillId} is ${row.state} and cannot be ${PAST[action]}.`,
-        next: "Start another one: it asks only for what is missing.",
+        next: "Start another backfill. It fetches only what is missing.",
       });
     }
     if (action === "cancel") {
@@ -145,7 +145,7 @@ export async function steerBackfill(
       return;
     }
     if (action === "pause") {
-      // What is fed already is taken back; what a worker holds ends as it ends.
+      // Queued slices are taken back. A slice that a worker holds runs to its end.
       await sql`
         update usage.slice set state = 'waiting', leased_until = null
         where backfill_id = ${backfillId} and state = 'queued' and attempts = 0
@@ -159,7 +159,7 @@ export async function steerBackfill(
 
 const PAST = { pause: "paused", resume: "resumed", cancel: "cancelled" } as const;
 
-/** Marks running backfills without unfinished slices as done; returns them. */
+/** Marks running backfills without unfinished slices as done, and returns their ids. */
 export async function finishBackfills(db: Database): Promise<number[]> {
   const { rows } = await sql<{ backfill_id: number }>`
     update usage.backfill b set state = 'done', finished_at = now()

@@ -5,27 +5,27 @@ import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
-/** A slice as a row of work. */
+/** A slice as a row of the table. */
 export interface StoredSlice extends UsageRequest {
   readonly sliceId: number;
   readonly sourceId: number;
   readonly backfillId: number | undefined;
-  /** How often it was fed to the queue, part of its job's id. */
+  /** How often it was enqueued. A queue message is (slice id, generation). */
   readonly generation: number;
   /** How often a worker took it. */
   readonly attempts: number;
 }
 
-/** How long a slice may wait in the queue, or be at work without a sign of life, before it is fed again. */
+/** How long a slice may wait in the queue, or run without a sign of life, before it is requeued. */
 const LEASE = sql`interval '10 minutes'`;
 
-/** Enters slices to be fed. One of the routine that is already there is left as it is. Returns how many are new. */
+/** Enters slices to be enqueued. A slice of the routine that exists already stays as it is. Returns how many are new. */
 export async function enterSlices(
   db: Database,
   work: { sourceId: number; backfillId?: number | undefined; slices: readonly UsageRequest[] },
 ): Promise<number> {
   let entered = 0;
-  // An array of arrays has one shape in Postgres, so the id lists travel as JSON; 500 rows keep a statement small.
+  // As JSON, since the rows of a Postgres array of arrays have one length. 500 rows keep a statement small.
   for (let first = 0; first < work.slices.length; first += 500) {
     const rows = work.slices.slice(first, first + 500).map((slice) => ({
       group_by: slice.groupBy,
@@ -50,7 +50,7 @@ export async function enterSlices(
   return entered;
 }
 
-/** Parts of each scope's time that are in flight: in the queue, or waiting for it and not paused. */
+/** The time of each scope that is in flight: queued, or waiting and not paused. */
 export async function slicesInFlight(db: Database, sourceId: number): Promise<Map<number, Interval[]>> {
   const { rows } = await sql<{ scope_id: number; period_start: Date; period_end: Date }>`
     select unnest(s.scope_ids) as scope_id, s.period_start, s.period_end
@@ -61,27 +61,29 @@ export async function slicesInFlight(db: Database, sourceId: number): Promise<Ma
   const parts = new Map<number, Interval[]>();
   for (const row of rows) {
     const part = { start: row.period_start.getTime(), end: row.period_end.getTime() };
-    parts.set(row.scope_id, [...(parts.get(row.scope_id) ?? []), part]);
+    const known = parts.get(row.scope_id);
+    if (known === undefined) parts.set(row.scope_id, [part]);
+    else known.push(part);
   }
   return parts;
 }
 
-/** Of the places that are fed, so much is the routine's longest waiting slices'. */
+/** The share of free places for the slices of the routine that have waited longest. */
 const SHARE_OF_OLDEST = 0.25;
 
 /**
- * Takes the next waiting slices for the queue, so that at most `most` of a source stand in it: the routine before
- * backfills, by workspace before the other groupings, newest first. A share goes to what has waited longest: each round
- * enters unsettled time anew, and where it takes the whole rate budget, nothing older would ever be fed. In a
- * transaction: others that feed wait for its end.
+ * Takes the next waiting slices for the queue, up to `most` queued slices of a source: the routine before backfills, the
+ * workspace dimension before the others, newest first. A share goes to the slices that have waited longest. Without it,
+ * each sync would enter unsettled time again, and that could use up the whole request rate limit for good. Needs a
+ * transaction, so that only one caller enqueues at a time.
  */
 export async function takeSlicesToQueue(
   db: Database,
   feed: { sourceId: number; most: number },
 ): Promise<Pick<StoredSlice, "sliceId" | "generation" | "backfillId">[]> {
-  // Two that count at once would each fill the queue (test/integration/service/backfill.test.ts).
+  // Two callers that count at once would each fill the queue (test/integration/service/backfill.test.ts).
   await sql`select from usage.source where source_id = ${feed.sourceId} for no key update`.execute(db);
-  const { rows } = await sql<{ slice_id: number; generation: number; backfill_id: number | null }>`
+  const { rows } = await sql<{ sliceId: number; generation: number; backfillId: number | null }>`
     with free as (
       select greatest(0, ${feed.most} - count(*))::integer as places
       from usage.slice where source_id = ${feed.sourceId} and state = 'queued'
@@ -89,7 +91,7 @@ export async function takeSlicesToQueue(
       select slice_id from usage.slice
       where source_id = ${feed.sourceId} and state = 'waiting' and backfill_id is null
       order by created_at, period_start desc, slice_id
-      -- Where few places come free at a time, chance gives a share of one now and then.
+      -- If few places become free at a time, chance grants one of them now and then.
       limit (select floor(places * ${SHARE_OF_OLDEST}::float8 + random())::integer from free)
     )
     update usage.slice s
@@ -108,45 +110,32 @@ export async function takeSlicesToQueue(
       for update of w skip locked
     ) next
     where s.slice_id = next.slice_id
-    returning s.slice_id, s.generation, s.backfill_id
+    returning s.slice_id as "sliceId", s.generation, s.backfill_id as "backfillId"
   `.execute(db);
-  return rows.map((row) => ({
-    sliceId: row.slice_id,
-    generation: row.generation,
-    backfillId: row.backfill_id ?? undefined,
-  }));
+  return rows.map((row) => ({ ...row, backfillId: row.backfillId ?? undefined }));
 }
 
-/** Takes a slice for a worker, or undefined where this feeding of it is over (done, fed again, cancelled). */
+/** Takes a slice for a worker. Undefined if the queue message is stale: the slice is done, requeued or cancelled. */
 export async function claimSlice(
   db: Database,
   claim: { sliceId: number; generation: number },
 ): Promise<StoredSlice | undefined> {
-  const { rows } = await sql<{
-    slice_id: number;
-    source_id: number;
-    backfill_id: number | null;
-    group_by: GroupBy;
-    stride: Stride;
-    period_start: Date;
-    period_end: Date;
-    scope_ids: number[];
-    workspace_ids: string[];
-    generation: number;
-    attempts: number;
-  }>`
-    update usage.slice set attempts = attempts + 1, leased_until = now() + ${LEASE}
-    where slice_id = ${claim.sliceId} and generation = ${claim.generation} and state = 'queued'
-    returning *
-  `.execute(db);
-  const row = rows[0];
+  const row = await db
+    .updateTable("slice")
+    .set({ attempts: sql<number>`attempts + 1`, leased_until: sql<Date>`now() + ${LEASE}` })
+    .where("slice_id", "=", claim.sliceId)
+    .where("generation", "=", claim.generation)
+    .where("state", "=", "queued")
+    .returningAll()
+    .executeTakeFirst();
   if (row === undefined) return undefined;
+  const { period_start: start, period_end: end } = row;
   return {
     sliceId: row.slice_id,
     sourceId: row.source_id,
     backfillId: row.backfill_id ?? undefined,
-    groupBy: row.group_by,
-    window: { stride: row.stride, start: row.period_start.getTime(), end: row.period_end.getTime() },
+    groupBy: row.group_by as GroupBy,
+    window: { stride: row.stride as Stride, start: start.getTime(), end: end.getTime() },
     members: row.workspace_ids.map((workspaceId, i) => ({
       workspaceId,
       scopeId: row.scope_ids[i] as number,
@@ -156,7 +145,7 @@ export async function claimSlice(
   };
 }
 
-/** Whether all that a slice asks for was fetched after it was entered: then its work is done, though nobody said so. */
+/** Whether the whole time of a slice was fetched after the slice was entered, so that it needs no request. */
 export async function isLoadedAlready(db: Database, sliceId: number): Promise<boolean> {
   const { rows } = await sql<{ loaded: boolean }>`
     select coalesce(bool_and(c.loaded @> tstzrange(s.period_start, s.period_end)), false) as loaded
@@ -173,7 +162,7 @@ export async function isLoadedAlready(db: Database, sliceId: number): Promise<bo
   return rows[0]?.loaded ?? false;
 }
 
-/** Ends a slice: one of the routine is gone, one of a backfill is kept as done or failed with its reason. */
+/** Ends a slice. A slice of the routine is removed; a slice of a backfill stays as done or failed, with its reason. */
 export async function endSlice(
   db: Database,
   end: {
@@ -207,7 +196,7 @@ export async function endSlice(
     .execute();
 }
 
-/** Puts slices back to wait, to be fed again under a new generation. */
+/** Puts slices back to waiting, to be enqueued again under a new generation. */
 export async function releaseSlices(db: Database, sliceIds: readonly number[]): Promise<void> {
   await sql`
     update usage.slice set state = 'waiting', leased_until = null
@@ -215,23 +204,28 @@ export async function releaseSlices(db: Database, sliceIds: readonly number[]): 
   `.execute(db);
 }
 
-/** The slices that Postgres holds for queued; `expired` where the lease has run out. */
+/** The slices that are queued according to Postgres. `expired` ones have outlived their lease. */
 export async function queuedSlices(
   db: Database,
   sourceId: number,
 ): Promise<{ sliceId: number; generation: number; expired: boolean }[]> {
-  const { rows } = await sql<{ slice_id: number; generation: number; expired: boolean }>`
-    select slice_id, generation, leased_until < now() as expired
+  const { rows } = await sql<{ sliceId: number; generation: number; expired: boolean }>`
+    select slice_id as "sliceId", generation, leased_until < now() as expired
     from usage.slice where source_id = ${sourceId} and state = 'queued'
   `.execute(db);
-  return rows.map((row) => ({ sliceId: row.slice_id, generation: row.generation, expired: row.expired }));
+  return rows;
 }
 
-/** Slices waiting and queued of a source, and how long the oldest has been due. */
-export async function dueSlices(
-  db: Database,
-): Promise<{ source: string; waiting: number; queued: number; oldestSeconds: number }[]> {
-  const { rows } = await sql<{ source: string; waiting: number; queued: number; oldestSeconds: number }>`
+interface DueSlices {
+  readonly source: string;
+  readonly waiting: number;
+  readonly queued: number;
+  readonly oldestSeconds: number;
+}
+
+/** The number of waiting and of queued slices of each source, and how long the oldest has been due. */
+export async function dueSlices(db: Database): Promise<DueSlices[]> {
+  const { rows } = await sql<DueSlices>`
     select s.slug as source,
            count(w.slice_id) filter (where w.state = 'waiting')::integer as waiting,
            count(w.slice_id) filter (where w.state = 'queued')::integer as queued,

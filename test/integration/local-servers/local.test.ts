@@ -10,12 +10,12 @@ import { startLocalPostgres } from "../../../src/services/local-postgres.ts";
 import { startLocalRedis } from "../../../src/services/local-redis.ts";
 import { resolvePostgres, resolveRedis, type Service } from "../../../src/services/resolve.ts";
 
-// The servers of this machine, whatever the person who runs the tests has named.
+// Local servers, even if DATABASE_URL and REDIS_URL name others.
 const env: NodeJS.ProcessEnv = { ...process.env, DATABASE_URL: undefined, REDIS_URL: undefined };
 const said: string[] = [];
 const input = { dataDir: undefined, say: (line: string) => void said.push(line), env };
 
-test("a temporary Postgres: on 127.0.0.1 only, in an odd time zone, gone with its data on close", async () => {
+test("a temporary Postgres listens on 127.0.0.1 only, has an odd time zone, and is removed with its data on close", async () => {
   const service = await started(startLocalPostgres(input));
   const shown = await query<Record<string, string>>(
     service,
@@ -29,7 +29,7 @@ test("a temporary Postgres: on 127.0.0.1 only, in an odd time zone, gone with it
   await expect(query(service, "SELECT 1")).rejects.toThrow("ECONNREFUSED");
 });
 
-test("a temporary Redis: on 127.0.0.1 only, never evicting, gone on close", async () => {
+test("a temporary Redis listens on 127.0.0.1 only, never evicts, and is removed on close", async () => {
   const service = await started(startLocalRedis(input));
   const client = new Redis(service.url, { retryStrategy: null });
   const shown = await client.config("GET", "bind", "maxmemory-policy", "appendonly", "dir");
@@ -42,7 +42,7 @@ test("a temporary Redis: on 127.0.0.1 only, never evicting, gone on close", asyn
   expect(existsSync(String(facts.dir))).toBe(false);
 });
 
-test("a named Postgres is used as it is and left running; a wrong password is told from no answer", async () => {
+test("a named Postgres is used as it is and keeps running; a wrong password is reported as such", async () => {
   const server = await started(startLocalPostgres(input));
   const named = await resolvePostgres({ env: { ...env, DATABASE_URL: server.url } });
   expect(named).toMatchObject({ url: server.url, origin: "named" });
@@ -61,7 +61,7 @@ test("a named Postgres is used as it is and left running; a wrong password is to
   });
 });
 
-test("a named Redis is used as it is and left running; a wrong password is told from no answer", async () => {
+test("a named Redis is used as it is and keeps running; a wrong password is reported as such", async () => {
   const server = await started(startLocalRedis(input));
   const named = await resolveRedis({ env: { ...env, REDIS_URL: server.url } });
   await named.close();
@@ -79,7 +79,7 @@ test("a named Redis is used as it is and left running; a wrong password is told 
   });
 });
 
-test("a kept server comes back on its port, and on another where that is taken", async () => {
+test("a kept server starts again on its port, or on another if that is taken", async () => {
   const dataDir = folder();
   const first = await started(startLocalRedis({ ...input, dataDir }));
   await first.close();
@@ -96,7 +96,7 @@ test("a kept server comes back on its port, and on another where that is taken",
   expect(Number(new URL(third.url).port)).not.toBe((stranger.address() as AddressInfo).port);
 });
 
-test("a data directory of another Postgres version is refused, not touched", async () => {
+test("a data directory of another Postgres version is refused and left untouched", async () => {
   const dataDir = folder();
   const first = await started(startLocalPostgres({ ...input, dataDir }));
   await first.close();
@@ -108,7 +108,7 @@ test("a data directory of another Postgres version is refused, not touched", asy
   expect(readFileSync(versionFile, "utf8")).toBe("15\n");
 });
 
-test("with no Redis anywhere, one message says what to set and what to install", async () => {
+test("without any Redis, one message says what to set and what to install", async () => {
   const error = await resolveRedis({ env: { PATH: "/nowhere" } }).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(UnreachableError);
   expect(error).toMatchObject({
@@ -129,7 +129,7 @@ async function started(starting: Promise<Service | undefined>): Promise<Service>
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "usage-etl-test-"));
-  // Where the tests run as root, for user postgres to walk through.
+  // If the tests run as root, the user postgres must be able to enter it.
   chmodSync(path, 0o755);
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   return path;

@@ -13,7 +13,7 @@ import { startLocalPostgres } from "../../../src/services/local-postgres.ts";
 import { resolvePostgres, resolveRedis } from "../../../src/services/resolve.ts";
 import { poll } from "../../support/poll.ts";
 
-// A server ends with its owner, however the owner ends, and its kept data is there for the next one.
+// A server ends with its owner, however the owner ends, and its kept data stays for the next owner.
 
 const OWNER = join(import.meta.dirname, "../../support/services-owner.ts");
 const env: NodeJS.ProcessEnv = { ...process.env, DATABASE_URL: undefined, REDIS_URL: undefined };
@@ -29,7 +29,7 @@ let owners: ChildProcess[];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "usage-etl-test-"));
-  // Where the tests run as root, for user postgres to walk through.
+  // If the tests run as root, the user postgres must be able to enter it.
   chmodSync(folder, 0o755);
   owners = [];
 });
@@ -57,7 +57,7 @@ test("SIGKILL of the owner stops both servers and removes temporary data", async
   await poll(() => !existsSync(data_directory) && !existsSync(redisDir));
 });
 
-test("after SIGKILL of the owner, the next start finds what was written", async () => {
+test("the next start after SIGKILL of the owner finds the written data", async () => {
   const owned = await owner(folder);
   await write(owned);
   owned.process.kill("SIGKILL");
@@ -70,7 +70,7 @@ test("after SIGKILL of the owner, the next start finds what was written", async 
   await Promise.all([postgres.close(), redis.close()]);
 });
 
-test("after SIGKILL of everything, servers included, the next start recovers", async () => {
+test("the next start recovers after SIGKILL of everything, including the servers", async () => {
   const owned = await owner(folder);
   await write(owned);
   const pids = serverPids();
@@ -107,7 +107,7 @@ test.runIf(process.platform === "linux")(
   },
 );
 
-test("a second owner of a data directory is told who holds it; the first goes on", async () => {
+test("a second owner of a data directory gets the process id of the first, which keeps running", async () => {
   const owned = await owner(folder);
   for (const second of [resolvePostgres(kept()), resolveRedis(kept())]) {
     const error = await second.catch((reason: unknown) => reason);
@@ -122,7 +122,7 @@ test("a second owner of a data directory is told who holds it; the first goes on
   expect(await read(owned)).toEqual({ rows: [{ n: 42 }], value: "42" });
 });
 
-test("two owners that start at the same instant on a new directory: one gets it", async () => {
+test("of two owners that start at once on a new directory, one gets it", async () => {
   const input = { dataDir: folder, say: () => {}, env };
   const both = await Promise.allSettled([startLocalPostgres(input), startLocalPostgres(input)]);
   const got = both.flatMap((one) =>
@@ -141,14 +141,14 @@ test("an owner that ends without closing takes its servers with it", async () =>
 });
 
 test.runIf(process.getuid?.() === 0)(
-  "root with a data directory that user postgres cannot enter",
+  "root can use a data directory that the user postgres cannot enter",
   async () => {
     chmodSync(folder, 0o700);
     const said: string[] = [];
     const input = { dataDir: join(folder, "under"), say: (line: string) => void said.push(line), env };
     const first = await startLocalPostgres(input);
     const place = realpathSync(join(folder, "under/postgres/data"));
-    expect(said).toEqual([expect.stringContaining(`its data goes to ${place}`)]);
+    expect(said).toEqual([expect.stringContaining(`Its data goes to ${place}`)]);
     await inPostgres(String(first?.url), "CREATE TABLE answer AS SELECT 42 AS n");
     await first?.close();
     const second = await startLocalPostgres(input);

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { createTestDatabase, ensureTemplate } from "../../support/database.ts";
 import { createTestRedis } from "../../support/redis.ts";
 
-test("a template is built once, and every test has a copy of its own", async () => {
+test("a template is built once, and every test gets its own copy", async () => {
   let built = 0;
   const build = async (url: string) => {
     built += 1;
@@ -24,14 +24,14 @@ test("a template is built once, and every test has a copy of its own", async () 
   await expect(run(one.url, "SELECT 1")).rejects.toMatchObject({ code: "3D000" });
 });
 
-test("a template that failed to build is built again", async () => {
+test("a template whose build failed is built again", async () => {
   await expect(
     ensureTemplate("support_fails", async (url) => void (await run(url, "CREATE TABLE half (); SELECT 1/0"))),
   ).rejects.toThrow("division by zero");
   await ensureTemplate("support_fails", async (url) => void (await run(url, "CREATE TABLE half ()")));
 });
 
-test("a connection left open fails the drop, and the database is gone all the same", async () => {
+test("a connection left open fails the drop, but the database is still removed", async () => {
   const database = await createTestDatabase();
   const leak = new pg.Client({ connectionString: database.url, application_name: "leaky" });
   leak.on("error", () => {});
@@ -43,7 +43,7 @@ test("a connection left open fails the drop, and the database is gone all the sa
   await expect(run(database.url, "SELECT 1")).rejects.toMatchObject({ code: "3D000" });
 });
 
-test("a test's part of Redis is dropped, and no other", async () => {
+test("only a test's own part of Redis is dropped", async () => {
   const [one, other] = [await createTestRedis(), await createTestRedis()];
   const client = new Redis(one.url);
   onTestFinished(() => void client.disconnect());

@@ -10,8 +10,6 @@ import { dropOldHours } from "../../../src/store/retention/hourly-keep.ts";
 import { type AnswerRow, loadRows } from "../../support/store.ts";
 import { enterSource, setupStore } from "./setup.ts";
 
-/** Whatever was loaded: hours go with their coverage, where their day is loaded, and no figure of a day changes. */
-
 const DAYS = 10;
 const START = floorToGrid(Date.now(), DAY_MS) - (DAYS + 1) * DAY_MS;
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
@@ -24,7 +22,7 @@ const load = fc.record({
   gap: fc.integer({ min: 1, max: 5 }),
   traces: fc.nat(3),
   groupBy: fc.constantFrom("user" as const, "workspace" as const),
-  /** Fetched lately: an older answer may still be on its way. */
+  /** Fetched recently, so that an older answer may still arrive. */
   isFresh: fc.boolean(),
 });
 
@@ -43,7 +41,9 @@ const QUERIES = {
   dated: "SELECT * FROM usage.dated_record",
 };
 
-test("old hours go with their coverage, and nothing else changes", { timeout: 120_000 }, async () => {
+test("old hours are removed with their coverage if their day is loaded, and no figure of a day changes", {
+  timeout: 120_000,
+}, async () => {
   const bundle = await setupStore();
   const { store, url } = bundle;
   const client = new pg.Client({ connectionString: url, options: "-c jit=off" });
@@ -56,7 +56,7 @@ test("old hours go with their coverage, and nothing else changes", { timeout: 12
     for (const [name, text] of Object.entries(QUERIES)) shown[name] = await lines(text);
     return shown;
   };
-  /** `scope bucket` of each covered bucket, and of those that were fetched long ago. */
+  /** Each covered bucket as `dimension hour`, or only those that were fetched long ago. */
   const covered = async (stride: string, olderThanDays = 0) =>
     (
       await query(`

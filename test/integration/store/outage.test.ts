@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { retryAfterOutage } from "../../../src/store/load/outage.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 
-/** Which failures are asked again before their time, by a ledger written out by hand. Minutes are of before now. */
+// The tests write the ledger of fetches by hand. Times are in minutes before now.
 
 const WORKSPACES = ["w1", "w2", "w3"];
 
@@ -56,7 +56,7 @@ async function due(): Promise<string[]> {
 
 describe("after an outage", () => {
   test.each(["server_error", "network", "timeout", "answer_cut"])(
-    "what failed with %s is due at once",
+    "failures with %s are due at once",
     async (code) => {
       await fetched(60, "loaded");
       for (const workspace of WORKSPACES) await gaveUp(30, { code, workspace });
@@ -68,7 +68,7 @@ describe("after an outage", () => {
   );
 
   test.each(["loaded", "discarded", "unconfirmed", "unverified", "refused", "compared"])(
-    "any answer says that it is over: %s",
+    "an answer with outcome %s ends it",
     async (outcome) => {
       for (const workspace of WORKSPACES) await gaveUp(30, { workspace });
       await fetched(5, outcome);
@@ -76,14 +76,14 @@ describe("after an outage", () => {
     },
   );
 
-  test("a refusal of what was asked for is an answer as well", async () => {
+  test("a refused request is an answer as well", async () => {
     for (const workspace of WORKSPACES) await gaveUp(30, { workspace });
     await fetched(5, "failed", "request_refused");
     expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(3);
   });
 });
 
-test("while nothing is answered, the newest part alone goes to find out", async () => {
+test("as long as nothing is answered, only the newest failure is retried", async () => {
   for (const day of [0, 2, 1]) await gaveUp(30, { day });
   await fetched(5, "failed", "server_error");
   await fetched(4, "running");
@@ -94,9 +94,9 @@ test("while nothing is answered, the newest part alone goes to find out", async 
   expect(rows).toEqual([{ newest: true }]);
 });
 
-describe("keeps its time", () => {
+describe("a failure keeps its retry time", () => {
   test.each(["request_refused", "answer_invalid", "rate_limited", "slice_poisoned"])(
-    "what failed with %s",
+    "if its code is %s",
     async (code) => {
       await gaveUp(30, { code });
       await fetched(5, "loaded");
@@ -104,20 +104,20 @@ describe("keeps its time", () => {
     },
   );
 
-  // Attempts 32, 31 and 30 minutes ago; a request is answered a minute after it was sent.
+  // The attempts were 32, 31 and 30 minutes ago. A request is answered one minute after it was sent.
   test.each([
     { answered: "before the first attempt", minutesAgo: 34, released: 1 },
     { answered: "after the first attempt, though sent before", minutesAgo: 33, released: 0 },
     { answered: "between them", minutesAgo: 31, released: 0 },
     { answered: "after the last one", minutesAgo: 29, released: 1 },
-  ])("what failed alone: another was answered $answered", async ({ minutesAgo, released }) => {
+  ])("if another request was answered $answered: $released released", async ({ minutesAgo, released }) => {
     await gaveUp(30);
     await fetched(minutesAgo, "loaded", undefined, 3);
     await fetched(5, "loaded", undefined, 3);
     expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(released);
   });
 
-  test("what failed at another source", async () => {
+  test("if it belongs to another source", async () => {
     await gaveUp(30);
     await fetched(5, "loaded");
     expect(await retryAfterOutage(bundle.store.db, sourceId + 1)).toBe(0);

@@ -1,16 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { pruneLedgers } from "../../../src/pipeline/prune.ts";
-import { ensureScopes } from "../../../src/store/catalog/scopes.ts";
-import { registerSource } from "../../../src/store/catalog/sources.ts";
-import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
-import { registerWorkspaces } from "../../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../../src/store/db/database.ts";
 import { beginFetch } from "../../../src/store/load/fetch-ledger.ts";
-import { loadRows, setupMigrated, windowOf } from "../../support/store.ts";
-
-/** What retention may take away, and that it never changes a figure. */
+import { loadRows, windowOf } from "../../support/store.ts";
+import { setupSource } from "./setup.ts";
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 const USER = "00000000-0000-4000-8000-00000000000a";
@@ -20,22 +14,12 @@ let store: Store;
 let sourceId: number;
 
 beforeEach(async () => {
-  ({ store } = await setupMigrated());
-  sourceId = await registerSource(store, {
-    slug: "default",
-    baseUrl: "http://platform.test",
-    dataStart: "2026-03-01",
-    hourlyHours: 24,
-    configurationDigest: "one",
-  });
-  await registerWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
-  await noteAccess(store.db, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
-  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
+  ({ store, sourceId } = await setupSource({ workspaceIds: [WORKSPACE], dataStart: START }));
 });
 
 const rows = (text: string) => store.transaction(async ({ client }) => (await client.query(text)).rows);
 
-/** One settled fragment a day, as rounds leave them; `gap` is never loaded. */
+/** Loads one settled interval a day, as syncs do. The day `gap` is never loaded. */
 async function loadDays(days: number, gap?: number): Promise<void> {
   for (let day = 0; day < days; day++) {
     if (day === gap) continue;
@@ -57,8 +41,8 @@ const coverage = () =>
 const figures = () =>
   rows("SELECT usage_date::text, traces, coverage_status FROM reporting.fct_usage_user_daily ORDER BY 1");
 
-describe("settled fragments", () => {
-  test("that touch and are old are joined; a gap stays one, and no figure changes", async () => {
+describe("pruning", () => {
+  test("merges old settled intervals that adjoin, keeps gaps, and changes no figure", async () => {
     await loadDays(20, 7);
     await rows("UPDATE usage.coverage SET fetched_at = fetched_at - interval '30 days'");
     const before = { coverage: await coverage(), figures: await figures() };
@@ -69,13 +53,13 @@ describe("settled fragments", () => {
       [START, START + 7 * DAY_MS],
       [START + 8 * DAY_MS, START + 20 * DAY_MS],
     ]);
-    // The newest number fences, and the whole is at least as fresh as its oldest part.
+    // The newest number fences off older answers, and the merged interval is at least as fresh as its oldest part.
     expect(after[0].fetch_number).toBe(before.coverage[6].fetch_number);
     expect(after[0].fetched_at).toEqual(before.coverage[0].fetched_at);
     expect(await figures()).toEqual(before.figures);
   });
 
-  test("that are recent, or provisional, are left as they are", async () => {
+  test("keeps recent and provisional intervals as they are", async () => {
     await loadDays(5);
     expect(await prune()).toMatchObject({ fragments: 0 });
     await rows("UPDATE usage.coverage SET fetched_at = fetched_at - interval '30 days', settled = false");
@@ -84,7 +68,7 @@ describe("settled fragments", () => {
   });
 });
 
-test("requests older than the limit go, younger ones stay", async () => {
+test("pruning removes requests older than the limit and keeps younger ones", async () => {
   const window = windowOf("day", "2026-03-01", "2026-03-02");
   for (let i = 0; i < 3; i++) {
     await beginFetch(store.db, { sourceId, purpose: "load", groupBy: "user", window, workspaces: 1 });
@@ -99,7 +83,7 @@ test("requests older than the limit go, younger ones stay", async () => {
   expect(await rows("SELECT FROM usage.fetch")).toHaveLength(2);
 });
 
-test("addresses that the policy no longer lets in are removed, digests and other names stay", async () => {
+test("pruning removes addresses that the policy forbids, and keeps digests and other names", async () => {
   await loadDays(1);
   await rows(`INSERT INTO usage.entity_name SELECT entity_id, 'sha256:0123456789abcdef', now(), now(), 99
     FROM usage.entity WHERE dimension = 'user'`);

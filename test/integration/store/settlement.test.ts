@@ -1,15 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { GROUPINGS } from "../../../src/domain/usage/record.ts";
-import { ensureScopes } from "../../../src/store/catalog/scopes.ts";
-import { registerSource } from "../../../src/store/catalog/sources.ts";
-import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
-import { registerWorkspaces } from "../../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../../src/store/db/database.ts";
-import { pruneHistory } from "../../../src/store/load/restatements.ts";
-import { type AnswerRow, loadRows, setupMigrated, windowOf } from "../../support/store.ts";
-
-/** What is kept of the past: when days settled, how late counts changed, and who may ask as of when. */
+import { pruneHistory } from "../../../src/store/retention/history.ts";
+import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
+import { setupSource } from "./setup.ts";
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 const PROJECT = "00000000-0000-4000-8000-00000000000b";
@@ -18,17 +12,10 @@ let store: Store;
 let sourceId: number;
 
 beforeEach(async () => {
-  ({ store } = await setupMigrated());
-  sourceId = await registerSource(store, {
-    slug: "default",
-    baseUrl: "http://platform.test",
-    dataStart: "2026-03-01",
-    hourlyHours: 24,
-    configurationDigest: "one",
-  });
-  await registerWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
-  await noteAccess(store.db, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
-  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
+  ({ store, sourceId } = await setupSource({
+    workspaceIds: [WORKSPACE],
+    dataStart: Date.parse("2026-03-01"),
+  }));
 });
 
 const rows = (text: string, values: unknown[] = []) =>
@@ -46,8 +33,8 @@ const load = (from: string, to: string, given: readonly AnswerRow[], settleAfter
 
 const iso = (instant: number) => new Date(instant).toISOString();
 
-describe("what was settled", () => {
-  test("stays settled when USAGE_SETTLE_AFTER grows, so that its changes stay restatements", async () => {
+describe("a settled day", () => {
+  test("stays settled if USAGE_SETTLE_AFTER grows, so that its changes stay restatements", async () => {
     await load("2026-03-01", "2026-03-03", [["2026-03-02", PROJECT, 5]]);
     const again = await load("2026-03-01", "2026-03-05", [["2026-03-02", PROJECT, 6]], 100_000 * DAY_MS);
     expect(again).toMatchObject({ outcome: "loaded", updated: 1, restated: 1 });
@@ -61,7 +48,7 @@ describe("what was settled", () => {
     ]);
   });
 
-  test("is noted once, by the load that settled it first", async () => {
+  test("is noted once, by the load that settles it first", async () => {
     await load("2026-03-01", "2026-03-03", []);
     const [first] = await rows("SELECT settled_at FROM usage.settlement");
     await load("2026-03-01", "2026-03-04", [["2026-03-03", PROJECT, 1]]);
@@ -85,7 +72,7 @@ describe("as of", () => {
       WITH a AS (UPDATE usage.settlement SET settled_at = settled_at - interval '2 hours')
       UPDATE usage.restatement SET restated_at = restated_at - interval '2 hours'`);
 
-  test("a reader is told what was stored, and reads nothing else", async () => {
+  test("a reader gets what was stored, and can read nothing else", async () => {
     await load("2026-03-01", "2026-03-02", [["2026-03-01", PROJECT, 5]]);
     await letTwoHoursPass();
     await load("2026-03-01", "2026-03-02", [["2026-03-01", PROJECT, 7]]);
@@ -104,7 +91,7 @@ describe("as of", () => {
     );
   });
 
-  test("days without usage are zeros by workspace", async () => {
+  test("days without usage are zero by workspace", async () => {
     await loadRows(store, {
       sourceId,
       groupBy: "workspace",
@@ -135,7 +122,7 @@ describe("as of", () => {
     expect(await rows(call, [iso(Date.now() - 21 * 60_000)])).toEqual([]);
   });
 
-  test("history that was let go is refused, and what is kept answers as before", async () => {
+  test("an instant of pruned history is refused, and kept history answers as before", async () => {
     await load("2026-03-01", "2026-03-02", [["2026-03-01", PROJECT, 5]]);
     await load("2026-03-01", "2026-03-02", [["2026-03-01", PROJECT, 6]]);
     await load("2026-03-02", "2026-03-03", []);
@@ -167,7 +154,7 @@ describe("late changes", () => {
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
   const day = (ago: number) => iso(today - ago * DAY_MS).slice(0, 10);
 
-  test("are counted by age, and by whether the count was settled", async () => {
+  test("are counted by age, separately for settled and provisional counts", async () => {
     await load(
       day(40),
       day(-1),
@@ -202,7 +189,7 @@ describe("late changes", () => {
     expect(provisional).toMatchObject(expected);
   });
 
-  test("a bucket that grew because it was not over yet is not late", async () => {
+  test("do not include a bucket that grew because it was not over yet", async () => {
     await load(day(0), day(-1), [[day(0), PROJECT, 5]], DAY_MS);
     await load(day(0), day(-1), [[day(0), PROJECT, 7]], DAY_MS);
     expect(await late()).toEqual([]);

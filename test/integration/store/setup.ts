@@ -4,60 +4,62 @@ import { DAY_MS, floorToGrid } from "../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { ensureScopes } from "../../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../../src/store/catalog/sources.ts";
+import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { registerWorkspaces } from "../../../src/store/catalog/workspaces.ts";
-import { openStore, type Store } from "../../../src/store/db/database.ts";
-import { migrate } from "../../../src/store/db/migrate.ts";
-import { createTestDatabase, ensureTemplate } from "../../support/database.ts";
+import type { Store } from "../../../src/store/db/database.ts";
+import { setupMigrated } from "../../support/store.ts";
 
-/** The strides that the store's tests load. */
+/** The strides that these tests load. */
 export const LOADED_STRIDES = ["hour", "day", "week"] as const;
 
 export interface StoreBundle {
   readonly url: string;
   readonly store: Store;
-  /** A connection apart from the store's pool: looks at what is committed, and ends backends. */
+  /** A connection outside the store's pool. It reads what is committed, and ends backends. */
   readonly reader: pg.Client;
 }
 
-/** A store over a migrated database of one's own, and a reader beside it; both are gone when the test is. */
+/** A store over a new migrated database, and a reader beside it. Both are closed at the end of the test. */
 export async function setupStore(options: { maxConnections?: number } = {}): Promise<StoreBundle> {
-  await ensureTemplate("migrated", async (url) => {
-    const store = openStore({ url });
-    await migrate(store);
-    await store.close();
-  });
-  const database = await createTestDatabase({ template: "migrated" });
-  const store = openStore({ url: database.url, ...options });
+  const { store, url } = await setupMigrated(options);
   const reader = new pg.Client({
-    connectionString: database.url,
+    connectionString: url,
     application_name: "reader",
     types,
     options: NO_JIT,
   });
   await reader.connect();
-  onTestFinished(async () => {
-    await store.close();
-    await reader.end();
-    await database.drop();
-  });
-  return { url: database.url, store, reader };
+  onTestFinished(() => reader.end());
+  return { url, store, reader };
 }
 
-/** Compiling the views takes seconds where the server can; on the few rows here it pays for nothing. */
+/** The same with one source, whose workspaces have proof of access. */
+export async function setupSource(source: {
+  workspaceIds: readonly string[];
+  dataStart: number;
+}): Promise<StoreBundle & { sourceId: number }> {
+  const bundle = await setupStore();
+  const sourceId = await enterSource(bundle, source);
+  const { workspaceIds: asked } = source;
+  await noteAccess(bundle.store.db, { sourceId, asked, named: asked, at: Date.now() });
+  return { ...bundle, sourceId };
+}
+
+/** Compiling the views takes seconds on some servers, and saves nothing on the few rows here. */
 const NO_JIT = "-c jit=off";
 
-/** Dates as their text: a Date would be shifted by the local offset. */
+/** Dates as text: a Date would be shifted by the local offset. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: "text" | "binary") =>
     oid === pg.types.builtins.DATE ? (text: string) => text : pg.types.getTypeParser(oid, format as "text"),
 };
 
-/** Empties every table and enters one source with its workspaces and scopes; returns its id. */
+/** Empties every table and enters one source with its workspaces and scopes. Returns the source's id. */
 export async function enterSource(
   { store, reader }: StoreBundle,
   source: { workspaceIds: readonly string[]; dataStart: number },
 ): Promise<number> {
-  // Not TRUNCATE: it would have every statement of every session planned again.
+  // Not TRUNCATE: after it, every session plans every statement again.
   await reader.query(EMPTIED.map((table) => `DELETE FROM usage.${table}`).join(";"));
   const sourceId = await registerSource(store, {
     slug: "default",
@@ -71,10 +73,10 @@ export async function enterSource(
   return sourceId;
 }
 
-/** The UTC day, six before today, that the tests' data starts on: the views count days up to the real today. */
+/** The start of the tests' data, six UTC days before today: the views count days up to the real today. */
 export const FIRST_DAY = floorToGrid(Date.now(), DAY_MS) - 6 * DAY_MS;
 
-/** In an order that foreign keys let pass. */
+/** In an order that foreign keys allow. */
 const EMPTIED = [
   ...["hourly_record", "dated_record", "monthly_total", "coverage", "failure", "restatement"],
   ...["reconciliation_difference", "reconciled", "settlement", "late_change", "control_difference"],

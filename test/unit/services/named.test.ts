@@ -8,7 +8,7 @@ import { withoutPassword } from "../../../src/url.ts";
 
 const SECRET = "hunter2";
 
-test("nothing is named where the variable is unset or empty", async () => {
+test("an unset or empty variable names no server", async () => {
   expect(await namedPostgres({})).toBeUndefined();
   expect(await namedRedis({ REDIS_URL: "  " })).toBeUndefined();
 });
@@ -17,17 +17,20 @@ test("nothing is named where the variable is unset or empty", async () => {
 test.for([
   ["postgres_unreachable", namedPostgres, { DATABASE_URL: `postgresql://etl:${SECRET}@127.0.0.1:1/usage` }],
   ["redis_unreachable", namedRedis, { REDIS_URL: `redis://:${SECRET}@127.0.0.1:1` }],
-] as const)("%s: a named server that does not answer, without its password", async ([code, named, env]) => {
-  const error = await named(env).catch((reason: unknown) => reason);
-  expect(error).toBeInstanceOf(UnreachableError);
-  expect(error).toMatchObject({
-    code,
-    message: expect.stringMatching(/127\.0\.0\.1:1.*does not answer/),
-    retryable: true,
-  });
-  expect(`${error} ${(error as UnreachableError).next}`).not.toContain(SECRET);
-  expect((error as UnreachableError).next).toContain(Object.keys(env)[0]);
-});
+] as const)(
+  "%s reports a named server that does not answer, without its password",
+  async ([code, named, env]) => {
+    const error = await named(env).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(UnreachableError);
+    expect(error).toMatchObject({
+      code,
+      message: expect.stringMatching(/127\.0\.0\.1:1.*does not answer/),
+      retryable: true,
+    });
+    expect(`${error} ${(error as UnreachableError).next}`).not.toContain(SECRET);
+    expect((error as UnreachableError).next).toContain(Object.keys(env)[0]);
+  },
+);
 
 test.for([
   ["not a URL", { DATABASE_URL: `etl:${SECRET}@db` }],
@@ -37,7 +40,7 @@ test.for([
     { DATABASE_URL: `postgresql://etl:${SECRET}@db/usage`, DATABASE_URL_FILE: "/run/secret" },
   ],
   ["a file that is not there", { DATABASE_URL_FILE: "/nowhere/secret" }],
-] as const)("refuses DATABASE_URL: %s", async ([, env]) => {
+] as const)("DATABASE_URL is refused: %s", async ([, env]) => {
   const error = await namedPostgres(env).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(UsageError);
   expect(error).toMatchObject({
@@ -47,7 +50,7 @@ test.for([
   expect(`${error} ${(error as UsageError).next}`).not.toContain(SECRET);
 });
 
-test("reads the URL from the file that NAME_FILE names", async () => {
+test("the URL can come from the file of NAME_FILE", async () => {
   const folder = mkdtempSync(join(tmpdir(), "usage-etl-test-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "redis-url");
@@ -57,7 +60,7 @@ test("reads the URL from the file that NAME_FILE names", async () => {
   );
 });
 
-test("a URL for messages has no password, in either place", () => {
+test("a URL in a message has no password, neither before the host nor as a parameter", () => {
   expect(withoutPassword(`postgresql://etl:${SECRET}@db:5433/usage?sslmode=require&password=${SECRET}`)).toBe(
     "postgresql://etl@db:5433/usage?sslmode=require",
   );

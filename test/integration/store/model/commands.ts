@@ -8,11 +8,11 @@ import type { ModelAnswer, ModelRecord } from "./model.ts";
 import type { Fault } from "./statements.ts";
 
 /**
- * One step of a history. Plain data, so that a failing history prints and shrinks; a `pick` is taken modulo what there
- * is to pick from. `advance` moves the clock before the fetch is stamped.
+ * One step of a history. It is plain data, so that a failing history can be printed and shrunk. A `pick` is taken modulo
+ * the number of choices. `advance` moves the clock before the fetch is stamped.
  */
 export type Command<Q = Question> =
-  /** Asked now, and delivered by a later step, in any order, once, twice or never. */
+  /** Asked now. A later step delivers the answer: in any order, once, twice or never. */
   | { readonly do: "ask"; readonly advance: number; readonly question: Q; readonly rows: readonly Row[] }
   | { readonly do: "deliver"; readonly pick: number; readonly again: boolean; readonly fault: Fault | null }
   /** Asked and delivered at once. */
@@ -25,7 +25,7 @@ export type Command<Q = Question> =
     }
   | { readonly do: "fail"; readonly pick: number }
   | { readonly do: "lose"; readonly pick: number }
-  /** The second fetch of an unconfirmed answer, after a listing of the workspaces whose bits are set. */
+  /** The second fetch of a full-window deletion, after a listing of the workspaces whose bits are set. */
   | {
       readonly do: "confirm";
       readonly advance: number;
@@ -33,7 +33,7 @@ export type Command<Q = Question> =
       readonly listed: number;
       readonly rows: readonly Row[] | "same";
     }
-  /** Taken in now; asked for `late` milliseconds ago. */
+  /** A listing that is applied now and was requested `late` milliseconds ago. */
   | {
       readonly do: "list";
       readonly advance: number;
@@ -42,7 +42,7 @@ export type Command<Q = Question> =
       readonly names: readonly number[];
       readonly deleted: boolean;
     }
-  | { readonly do: "fact"; readonly stride: "hour" | "day"; readonly known: boolean };
+  | { readonly do: "capability"; readonly stride: "hour" | "day"; readonly known: boolean };
 
 export interface Question {
   readonly groupBy: GroupBy;
@@ -74,7 +74,7 @@ interface Places {
   readonly most: number;
 }
 
-/** Few places, so that windows meet. Four times six hours are a day, and every other bucket of a window may be empty. */
+/** Few places, so that windows overlap. Four times six hours are a day. */
 const PLACES: Readonly<Partial<Record<Stride, Places>>> = {
   hour: { unit: 6 * HOUR_MS, first: FIRST_DAY, starts: 4, least: 1, most: 3 },
   day: { unit: DAY_MS, first: FIRST_DAY, starts: 3, least: 1, most: 3 },
@@ -113,12 +113,12 @@ export function recordsOf(question: Question, rows: readonly Row[]): ModelRecord
   });
 }
 
-/** Name i of a listing; one past the last is none. */
+/** Name i of a listing. The index after the last one is no name. */
 export function listedName(i: number): string | null {
   return NAMES[i] ?? null;
 }
 
-/** As the client hands an answer over: in several batches; a window of one bucket may leave it unnamed. */
+/** Collects an answer as the client does, in batches. A window of one bucket may leave the bucket unnamed. */
 export function collect(answer: ModelAnswer): AnswerCollector {
   const { groupBy, stride, start, end, workspaceIds, records } = answer;
   const collector = new AnswerCollector({ window: { stride, start, end }, groupBy, workspaceIds });

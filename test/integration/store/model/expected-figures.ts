@@ -6,7 +6,7 @@ export function label(id: string): string {
   return id === "" ? "(none)" : id;
 }
 
-/** What a day or an hour shows of one workspace and grouping; without `traces` it is not loaded. */
+/** The expected figure of a day or an hour for one workspace and dimension. Without `traces` it is not loaded. */
 export interface Figure {
   readonly status: string;
   readonly settled: boolean;
@@ -20,7 +20,7 @@ export function hoursOf(day: number): number[] {
   return Array.from({ length: 24 }, (_, i) => day + i * HOUR_MS);
 }
 
-/** The day's own record; only where the day is not loaded, its 24 hours together. */
+/** The day's own record, or the sum of its 24 hours if the day is not loaded. */
 export function dayFigure(model: Model, { groupBy, workspaceId }: Cell, day: number): Figure {
   const own = model.scope(workspaceId, groupBy, "day");
   const hours = hoursOf(day).flatMap((t) => model.scope(workspaceId, groupBy, "hour").buckets.get(t) ?? []);
@@ -32,16 +32,16 @@ export function dayFigure(model: Model, { groupBy, workspaceId }: Cell, day: num
     fetchedAt: Math.min(...parts.map((part) => part.fetchedAt)),
     traces,
   };
-  return withStatus(loaded, own.failures.get(day)?.state, model.facts.has("no_day"));
+  return withStatus(loaded, own.failures.get(day)?.state, model.capabilities.has("no_day"));
 }
 
 export function hourFigure(model: Model, { groupBy, workspaceId }: Cell, hour: number): Figure {
   const scope = model.scope(workspaceId, groupBy, "hour");
   const loaded = scope.buckets.get(hour) ?? false;
-  return withStatus(loaded, scope.failures.get(hour)?.state, model.facts.has("no_hour"));
+  return withStatus(loaded, scope.failures.get(hour)?.state, model.capabilities.has("no_hour"));
 }
 
-/** The first that applies (docs/decisions.md, rule 10); `empty` and `ok` are told apart by the figures. */
+/** The first status that applies (rule 10 of docs/architecture.md). The figures distinguish `empty` from `ok`. */
 function withStatus(
   loaded: Omit<Figure, "status"> | false,
   failure: string | undefined,

@@ -4,13 +4,13 @@ import type { GroupBy } from "../../../../src/domain/usage/record.ts";
 import { type Command, NAMES, type Question, type Row } from "./commands.ts";
 import type { Fault } from "./statements.ts";
 
-/** Both sides of how long evidence of readability holds, and steps over which provisional days settle. */
+/** Both sides of the time that proof of access lasts, and steps over which provisional days settle. */
 const advance = fc.constantFrom(1_000, 1_000, 60_000, 600_000, 600_001, 5 * HOUR_MS, DAY_MS);
 
 const row: fc.Arbitrary<Row> = fc.record({
   workspace: fc.nat(2),
   bucket: fc.oneof(fc.nat(1), fc.nat(17)),
-  // One key may come up more than once in an answer, under several names.
+  // A key may appear more than once in an answer, under several names.
   id: fc.constantFrom("", "p1", "p2"),
   name: fc.constantFrom(null, ...NAMES),
   // The last one does not fit the low word of COPY's binary format.
@@ -21,7 +21,7 @@ const rows = fc.oneof(
   { weight: 1, arbitrary: fc.constant<Row[]>([]) },
 );
 
-/** `scope` picks one of those that the history is about: spread over all of them, its answers would hardly meet. */
+/** `scope` picks one of the few scopes of the history: over all scopes, its answers would hardly ever overlap. */
 const question = fc.record({
   scope: fc.nat(1),
   at: fc.nat(3),
@@ -70,7 +70,7 @@ const command: fc.Arbitrary<Aimed> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({
-      do: fc.constant("fact" as const),
+      do: fc.constant("capability" as const),
       stride: fc.constantFrom("hour" as const, "day" as const),
       known: fc.boolean(),
     }),
@@ -107,7 +107,7 @@ const FOCUS: (readonly [GroupBy, Stride][])[] = [
   ],
 ];
 
-/** Most begin with a listing of all workspaces: without one, an answer that names nobody says nothing. */
+/** Most begin with a listing of all workspaces: without one, an answer that names no workspace proves nothing. */
 export const history: fc.Arbitrary<Command[]> = fc
   .record({
     focus: fc.constantFrom(...FOCUS),

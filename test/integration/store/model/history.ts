@@ -28,13 +28,13 @@ export const SETTLE_AFTER_MS = DAY_MS;
 const SHOWN = { firstDay: FIRST_DAY, hourlyUntil: FIRST_DAY + 2 * DAY_MS };
 
 export interface Delivery {
-  /** Undefined where the fault ended the load. */
+  /** Undefined if the fault ended the load. */
   readonly result: LoadResult | undefined;
   readonly trace: Trace;
   readonly error: unknown;
 }
 
-/** A question and the answer that is on its way to the store. */
+/** A question, and the answer that is under way to the store. */
 interface InFlight {
   readonly question: Question;
   readonly answer: ModelAnswer;
@@ -46,9 +46,9 @@ export class History {
   readonly #bundle: StoreBundle;
   readonly sourceId: number;
   readonly #scopeIds: ReadonlyMap<string, number>;
-  /** By which fetches are stamped. Starts late on the third day: the first one is settled, the second is not. */
+  /** The clock that stamps fetches. It starts late on the third day: the first day is settled, the second is not. */
   #now = FIRST_DAY + 2 * DAY_MS + 22 * HOUR_MS;
-  /** Questions that are answered, each until it is delivered for the last time. */
+  /** Answered questions, each until its last delivery. */
   readonly #inFlight: InFlight[] = [];
   /** Answers that a second fetch may confirm. */
   readonly #unconfirmed: (InFlight & { readonly fullyDeleted: readonly string[] })[] = [];
@@ -105,19 +105,19 @@ export class History {
         );
         return this.list(workspaces, command.advance, command.late);
       }
-      case "fact": {
+      case "capability": {
         const capability = `no_${command.stride}` as const;
         const { db } = this.#bundle.store;
         if (command.known)
           await learnCapability(db, { sourceId: this.sourceId, capability, evidence: "test" });
         else await forgetCapability(db, { sourceId: this.sourceId, capability });
-        if (command.known) this.model.facts.add(capability);
-        else this.model.facts.delete(capability);
+        if (command.known) this.model.capabilities.add(capability);
+        else this.model.capabilities.delete(capability);
       }
     }
   }
 
-  /** Draws a number for a question and writes down its answer; nothing is loaded yet. */
+  /** Draws a number for a question and keeps its answer. Nothing is loaded yet. */
   async ask(
     question: Question,
     rows: Parameters<typeof recordsOf>[1],
@@ -139,7 +139,7 @@ export class History {
     return { ...window, groupBy, workspaceIds, records, fetchNumber, fetchedAt: this.#now, confirms };
   }
 
-  /** What a dead process left is held against the model, then the answer comes again. */
+  /** Compares what a dead process has left with the model, then delivers the answer again. */
   async #deliverThrough(item: InFlight, fault: Fault | null): Promise<void> {
     await this.deliver(item, fault);
     if (fault?.kind !== "die") return;
@@ -147,28 +147,29 @@ export class History {
     await this.deliver(item, null);
   }
 
-  /** Loads an answer into store and model, as far as the fault lets it come, and compares what the load reports. */
+  /** Loads an answer into store and model, unless the fault stops it, and compares what the load reports. */
   async deliver(item: InFlight, fault: Fault | null): Promise<Delivery> {
     const { answer } = item;
     const { interceptor, trace } = withFault(fault, this.#bundle.reader);
     let result: LoadResult | undefined;
     let error: unknown;
     try {
-      // Every third answer comes by the way of an older release that is deployed beside this one.
+      // Every third answer is loaded as by an older release that runs beside this one.
       const rewrite = answer.fetchNumber % 3 === 0 ? { rewrite: withoutMonthlyTotals } : {};
       result = await intercepted({ ...interceptor, ...rewrite }, () => this.load(answer));
     } catch (thrown) {
       error = thrown;
       if (fault?.kind !== "die") throw thrown;
     }
-    // One transaction learns the names, where there are any, a statement who can be read; the next one replaces the window.
+    // One transaction learns the names, if there are any, one statement keeps proof of access, and the next transaction
+    // replaces the window.
     const learning = answer.records.length > 0 ? 2 : 0;
     const commits = result === undefined ? trace.commits : Number.POSITIVE_INFINITY;
     if (commits >= learning - 1) this.model.learn(answer);
     if (commits >= learning) this.model.see(answer);
     if (commits <= learning) return { result, trace, error };
     const expected = this.model.load(answer);
-    // After a lost reply the load finds its own work and takes itself for doubled.
+    // After a lost reply, the load finds its own result and discards itself as a duplicate.
     if (result !== undefined && fault?.kind !== "lose") {
       expect(this.#withWorkspaces(answer, result)).toEqual(expected);
     }
@@ -195,7 +196,7 @@ export class History {
     });
   }
 
-  /** Takes a load that has happened into the model, and holds what it reported against it. */
+  /** Applies a completed load to the model, and compares what it reported. */
   happened(answer: ModelAnswer, result: LoadResult): void {
     this.model.learn(answer);
     this.model.see(answer);
@@ -218,11 +219,11 @@ export class History {
     this.model.list({ workspaces, ...stamp });
   }
 
-  /** All that is committed, held against the model. */
+  /** Compares everything that is committed with the model. */
   async check(): Promise<void> {
     const { now, lines } = await takeSnapshot(this.#bundle.reader, SHOWN);
     const expected = expectedLines(this.model, { ...SHOWN, now });
-    // Told apart as text: expect takes ten times as long, and is needed only to show a difference.
+    // Compared as text: expect takes ten times as long, and is needed only to show a difference.
     const differs = (name: string) => lines[name]?.join("\n") !== expected[name]?.join("\n");
     if ([...Object.keys(lines), ...Object.keys(expected)].some(differs)) expect(lines).toEqual(expected);
   }
@@ -235,7 +236,7 @@ export class History {
     return this.#inFlight.splice(pick % Math.max(this.#inFlight.length, 1), 1)[0];
   }
 
-  /** The question got no usable answer. */
+  /** The question has no usable answer. */
   async fail(answer: ModelAnswer): Promise<void> {
     const { start, end, fetchNumber, fetchedAt } = answer;
     await failScopes(this.#bundle.store, {
@@ -249,7 +250,7 @@ export class History {
     this.model.fail(answer);
   }
 
-  /** What extract does about an unconfirmed answer: newer evidence, then a second fetch of the same. */
+  /** As extract does if a full-window deletion needs confirmation: newer proof of access, then a second fetch. */
   async #confirm({ pick, listed, advance, rows }: Command & { do: "confirm" }): Promise<void> {
     const [item] = this.#unconfirmed.splice(pick % Math.max(this.#unconfirmed.length, 1), 1);
     if (item === undefined) return;
@@ -283,7 +284,7 @@ export class History {
     return { ...result, unverified: named(result.unverified), fullyDeleted: named(result.fullyDeleted) };
   }
 
-  /** Rule 6, without the model: the sum that the view shows for the slice is the sum that was received. */
+  /** Rule 6 of docs/architecture.md, without the model: the view shows the sum of traces that the answer had. */
   async #expectConserved(answer: ModelAnswer, { unverified }: ModelResult): Promise<void> {
     const { rows } = await this.#bundle.reader.query(
       `SELECT coalesce(sum(traces), 0)::float8 AS sum FROM reporting.usage_record

@@ -1,8 +1,8 @@
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 
 /**
- * Tables and views as sorted lines of text, of the database (snapshot.ts) and of the model (expected.ts) alike: a
- * difference reads as the lines that are missing and the lines that are too many.
+ * Tables and views as sorted lines of text, for the database (snapshot.ts) and for the model (expected.ts). A difference
+ * shows as missing and as extra lines.
  */
 export type Lines = Readonly<Record<string, readonly string[]>>;
 
@@ -23,7 +23,7 @@ export function dateOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
-/** Starts of the UTC days from `first` up to and with the one that `now` lies in. */
+/** Starts of the UTC days from `first` to the day of `now`, inclusive. */
 export function daysUntil(first: number, now: number): number[] {
   return Array.from({ length: Math.floor((now - first) / DAY_MS) + 1 }, (_, i) => first + i * DAY_MS);
 }

@@ -5,12 +5,12 @@ import type { Command } from "./commands.ts";
 import { history } from "./histories.ts";
 import { History } from "./history.ts";
 
-// Rule 16 and all that it rests on: any history of answers leaves the store where the model of it is.
+// Rule 16 of docs/architecture.md, and all rules that it builds on.
 
 const numRuns = Number(process.env.MODEL_RUNS ?? 60);
 const timeout = 30_000 + numRuns * 2_000;
 
-test("after every step of any history, tables and views are what the model says", { timeout }, async () => {
+test("tables and views equal the model after every step of any history", { timeout }, async () => {
   const bundle = await setupStore();
   const holds = async (commands: Command[]) => {
     const past = await History.begin(bundle);

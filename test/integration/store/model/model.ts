@@ -2,13 +2,13 @@ import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../../src/domain/
 import type { GroupBy } from "../../../../src/domain/usage/record.ts";
 
 /**
- * What the store must come to, in memory and bucket by bucket. It shares no code with src/store: no intervals, no
- * fragments, no sets of rows, only maps from a bucket to what is known of it.
+ * The expected state of the store, in memory and bucket by bucket. It shares no code with src/store: it has no intervals and
+ * no sets of rows, only maps from a bucket to its state.
  */
 
 export interface ModelRecord {
   readonly workspaceId: string;
-  /** Empty for none. */
+  /** Empty for records without an id. */
   readonly id: string;
   readonly name: string | null;
   readonly bucket: number;
@@ -64,7 +64,7 @@ export interface Entity {
   readonly id: string;
   /** Buckets that named it. */
   readonly seen: number[];
-  /** Every time that a name was given to it. */
+  /** Each time that an answer or a listing gave it a name. */
   readonly named: { readonly name: string; readonly bucket: number; readonly fetchNumber: number }[];
 }
 
@@ -102,7 +102,7 @@ export class Model {
   readonly workspaces = new Map<string, ModelWorkspace>();
   readonly entities = new Map<string, Entity>();
   readonly restatements: Restated[] = [];
-  readonly facts = new Set<string>();
+  readonly capabilities = new Set<string>();
   readonly #settleAfterMs: number;
 
   constructor(known: { workspaceIds: readonly string[]; settleAfterMs: number }) {
@@ -126,7 +126,7 @@ export class Model {
     return scope;
   }
 
-  /** What an answer teaches whether it is loaded or not: entities, when they were seen, their names. */
+  /** What the store learns from every answer, loaded or not: entities, when they were seen, and their names. */
   learn({ groupBy, records, fetchNumber }: ModelAnswer): void {
     for (const { id, name, bucket } of records) {
       const entity = this.#entity(groupBy, id);
@@ -135,7 +135,7 @@ export class Model {
     }
   }
 
-  /** Of whom it shows that they can be read, whether it is loaded or not. */
+  /** Proof of access to the workspaces that an answer names, loaded or not. */
   see({ records, fetchedAt }: ModelAnswer): void {
     for (const { workspaceId } of records) {
       const workspace = this.#workspace(workspaceId);
@@ -154,8 +154,8 @@ export class Model {
 
     const isNamed = (id: string) => answer.records.some((record) => record.workspaceId === id);
     const since = confirms?.since ?? fetchedAt - TEN_MINUTES;
-    const isReadable = (id: string) => isNamed(id) || (this.#workspace(id).readableAt ?? -1) >= since;
-    const proven = scopes.filter((scope) => isReadable(scope.workspaceId));
+    const isProven = (id: string) => isNamed(id) || (this.#workspace(id).readableAt ?? -1) >= since;
+    const proven = scopes.filter((scope) => isProven(scope.workspaceId));
     const unread = scopes.filter((scope) => !proven.includes(scope));
     for (const scope of unread) this.#fail(scope, { ...answer, state: "unverified" });
     const unverified = unread.map((scope) => scope.workspaceId);
@@ -199,7 +199,7 @@ export class Model {
     return result;
   }
 
-  /** A slice that got no usable answer. */
+  /** A slice without a usable answer. */
   fail(answer: ModelAnswer): void {
     for (const id of answer.workspaceIds) {
       this.#fail(this.scope(id, answer.groupBy, answer.stride), { ...answer, state: "failed" });
@@ -248,7 +248,7 @@ export class Model {
     }
   }
 
-  /** Of the latest bucket, ties by newest fetch; two names of one fetch and bucket in the order of the alphabet. */
+  /** The name of the latest bucket; ties go to the newest fetch, then to the first name in the alphabet. */
   nameOf(dimension: GroupBy, id: string): string | null {
     const { named } = this.#entity(dimension, id);
     const [current] = [...named].sort(

@@ -2,16 +2,16 @@ import type pg from "pg";
 import { STRIDE_MS, type Stride } from "../../../../src/domain/time/stride.ts";
 import { type Lines, line, type Value } from "./lines.ts";
 
-/** What the snapshot counts hours for: those of these days, all of them past. */
+/** The days whose hours are in the snapshot. All of them are past. */
 export interface Shown {
   readonly firstDay: number;
   readonly hourlyUntil: number;
 }
 
-/** Rows that hold a period are written out bucket by bucket: how a store cuts it into rows is its own affair. */
+/** Rows with a period become one line for each bucket: how the store cuts periods into rows does not matter. */
 const BY_BUCKET = new Set(["coverage", "failure"]);
 
-/** Everything that is committed, as of one instant, and that instant by Postgres's clock. */
+/** Everything that is committed at one instant, and that instant by Postgres's clock. */
 export async function takeSnapshot(
   reader: pg.Client,
   { firstDay, hourlyUntil }: Shown,
@@ -86,7 +86,7 @@ export async function takeSnapshot(
       FROM reporting.fct_usage_${groupBy}_monthly`;
   }
   await reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-  // Prepared, for planning the views takes several times as long as running them.
+  // Prepared, because planning the views takes several times as long as running them.
   const run = async (name: string, text: string) =>
     (await reader.query<Value[]>({ name, text, rowMode: "array" })).rows;
   const [[now]] = (await run("now", "SELECT now()")) as [[Date]];

@@ -1,18 +1,18 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import pg from "pg";
 
-/** A statement on its way to Postgres; `n` counts from 1 within one `intercepted` call, retries included. */
+/** A statement for Postgres. `n` counts from 1 within one `intercepted` call, including retries. */
 interface Statement {
   readonly n: number;
   readonly text: string;
-  /** Of the backend that is to run it. */
+  /** The process id of the backend that runs it. */
   readonly backend: number;
 }
 
 export interface Interceptor {
-  /** What is sent in place of a statement; not called for COPY. */
+  /** Returns the text to send instead. Not called for COPY. */
   rewrite?(text: string): string;
-  /** The statement waits for it; a COPY's stream cannot wait. What it rejects with is what the statement fails with. */
+  /** The statement waits for it, except for COPY. If it rejects, the statement fails with the same error. */
   before?(statement: Statement): Promise<void>;
   /** After it succeeded. Not called for COPY. */
   after?(statement: Statement): Promise<void>;
@@ -27,7 +27,7 @@ interface Context {
 
 const contexts = new AsyncLocalStorage<Context>();
 
-/** Runs `work` with every statement that it sends, on any connection, passed through the interceptor. */
+/** Runs `work` and passes each of its statements, on any connection, through the interceptor. */
 export function intercepted<T>(interceptor: Interceptor, work: () => Promise<T>): Promise<T> {
   return contexts.run({ interceptor, count: 0 }, work);
 }
@@ -68,10 +68,10 @@ const query: Query = function (...args) {
 pg.Client.prototype.query = query as unknown as typeof pg.Client.prototype.query;
 
 /**
- * What may happen to a load at its n-th statement.
+ * A fault at the n-th statement of a load.
  *
- * `die`: this process is gone, nothing more is sent. `kill`: the backend ends. `lose`: the statement succeeds and its
- * reply is lost, which for COMMIT is the one case where the caller cannot know.
+ * `die`: this process ends and sends nothing more. `kill`: the backend ends. `lose`: the statement succeeds, but its reply
+ * is lost. For COMMIT, the caller cannot know then whether it happened.
  */
 export interface Fault {
   readonly kind: "die" | "kill" | "lose";
@@ -114,7 +114,7 @@ export function withFault(
   };
 }
 
-/** As a release from before the monthly totals loads: it knows nothing of them, and triggers have to keep them. */
+/** Rewrites a load to that of a release without monthly totals, for which triggers keep the totals. */
 export function withoutMonthlyTotals(text: string): string {
   if (text.startsWith("BEGIN")) return text.replace("SET LOCAL usage.keeps_months = 'on'", "SELECT 1");
   if (text.startsWith("MERGE INTO usage.monthly_total"))

@@ -11,8 +11,8 @@ import { loadAnswer } from "../../../src/store/load/load.ts";
 import { intercepted } from "./model/statements.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 
-// Scopes of several strides and groupings share their workspaces, projects and names, and a listing touches them all.
-// With enough rows, plans take them in different orders: without one order of locks, a quarter of these loads deadlock.
+// Scopes of several strides and dimensions share their workspaces, projects and names, and a listing touches all of them.
+// With enough rows, query plans read them in different orders. Without one lock order, a quarter of these loads deadlock.
 
 const ROUNDS = 10;
 
@@ -22,7 +22,7 @@ test("loads of full batches and listings never wait for each other in a circle",
   const all = Array.from({ length: 300 }, (_, i) => `w${(i * 7919) % 300}`);
   const sourceId = await enterSource(bundle, { workspaceIds: all, dataStart: FIRST_DAY });
   await reader.query("ANALYZE");
-  // Another batch each time, in another order; the same ones in every run.
+  // Each batch and its order differ, but every test run has the same ones.
   let turn = 0;
   const some = (count: number) => {
     turn++;
@@ -66,7 +66,7 @@ test("loads of full batches and listings never wait for each other in a circle",
     }
   };
 
-  // The store tries a deadlock's victim again; but each has cost a second, and there need be none.
+  // The store would retry after a deadlock, but each one costs a second.
   const errors: unknown[] = [];
   const failed = (error: unknown) => void errors.push(error);
   await intercepted({ failed }, () =>

@@ -5,21 +5,17 @@ import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { compareExport } from "../../../src/store/reconcile/compare-export.ts";
 import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
-import { enterSource, type StoreBundle, setupStore } from "./setup.ts";
+import { type StoreBundle, setupSource } from "./setup.ts";
 
-/** Exports of more keys and rows than go through in one piece, held against what is stored. */
+// Exports with more keys and rows than one batch takes.
 
 const WORKSPACE = "0b7c7f3e-0000-4000-8000-000000000001";
 const window = windowOf("day", "2026-02-01T00:00:00Z", "2026-02-11T00:00:00Z");
 const bucket = (day: number) => new Date(window.start + day * DAY_MS).toISOString();
 
 async function loaded(rows: readonly AnswerRow[]) {
-  const bundle = await setupStore();
-  const sourceId = await enterSource(bundle, {
-    workspaceIds: [WORKSPACE],
-    dataStart: Date.parse("2026-01-05T00:00:00Z"),
-  });
-  await bundle.reader.query("UPDATE usage.workspace SET readable_at = now()");
+  const dataStart = Date.parse("2026-01-05T00:00:00Z");
+  const { sourceId, ...bundle } = await setupSource({ workspaceIds: [WORKSPACE], dataStart });
   await loadRows(bundle.store, { sourceId, groupBy: "project", workspaceId: WORKSPACE, window, rows });
   return { bundle, sourceId };
 }
@@ -77,7 +73,7 @@ describe("an export of thousands of keys", () => {
   );
   const same = () => [0, 1].map((day) => IDS.map((id, i): Given => [day, id, i + day + 1, `Name ${i}`]));
 
-  test("of what is stored has no difference", async () => {
+  test("has no difference if it equals what is stored", async () => {
     const { bundle, sourceId } = await loaded(stored);
     expect(await compare(bundle, sourceId, same)).toMatchObject({
       outcome: "compared",
@@ -94,7 +90,7 @@ describe("an export of thousands of keys", () => {
     const { bundle, sourceId } = await loaded(stored);
     const result = await compare(bundle, sourceId, () => [
       ...same().map((rows) => rows.slice(3)),
-      // Two of them are more than what is stored, and one id is nobody's; later days come first.
+      // Two of them exceed what is stored, and one id is not stored at all. Later days come first.
       [
         [1, IDS[1] as string, 3, "Name 1"],
         [0, IDS[1] as string, 1, "Name 1"],
@@ -108,11 +104,11 @@ describe("an export of thousands of keys", () => {
     expect(await kept(bundle)).toEqual([
       { kind: "missing_in_export", n: 2, stored: 3, exported: null, says: null },
       { kind: "missing_in_store", n: 1, stored: null, exported: 7, says: null },
-      // One row an id, at the latest bucket of a name that is unknown.
+      // One row for each id, at the latest bucket of an unknown name.
       { kind: "name_differs", n: 1, stored: 4, exported: 4, says: "Later" },
       { kind: "traces_differ", n: 1, stored: 2, exported: 6, says: null },
     ]);
-    // The days without a difference are proved.
+    // The days without a difference are reconciled.
     const { rows } = await bundle.reader.query<{ from: Date }>(
       "SELECT period_start AS from FROM usage.reconciled ORDER BY 1",
     );
@@ -120,23 +116,23 @@ describe("an export of thousands of keys", () => {
   });
 });
 
-test("more keys than are told apart in memory are added up all the same", async () => {
+test("an export with more keys than memory holds is summed up correctly", async () => {
   const { bundle, sourceId } = await loaded([[bucket(0), "id 0", 2]]);
   const many = 251_000;
   const result = await compare(bundle, sourceId, function* () {
     for (let from = 0; from < many; from += 1_000)
       yield Array.from({ length: 1_000 }, (_, i): Given => [0, `id ${from + i}`, 1]);
-    // Behind so many others, the first ones come again.
+    // After so many others, the first ones come again.
     yield [0, 1, 2].map((i): Given => [0, `id ${i}`, 1]);
   });
-  // The first one is stored with 2; all others are not.
+  // Only the first one is stored, with 2 traces.
   expect(result).toMatchObject({ compared: many, rows: many + 3, open: many - 1 });
   expect(await kept(bundle)).toEqual([
     { kind: "missing_in_store", n: many - 1, stored: null, exported: many + 1, says: null },
   ]);
 });
 
-test("what throws while it is read leaves nothing behind, and the connection goes on", async () => {
+test("an export that fails while it is read leaves nothing behind, and the connection stays usable", async () => {
   const { bundle, sourceId } = await loaded([[bucket(0), "a", 2]]);
   const broken = compare(bundle, sourceId, function* () {
     yield Array.from({ length: 5_000 }, (_, i): Given => [0, `id ${i}`, 1]);

@@ -3,8 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { migrate } from "../../../src/store/db/migrate.ts";
 import { setupStore } from "./setup.ts";
 
-/** A report that runs for long while the schema is brought up to date. */
-
+/** A report that holds its locks during a migration. */
 async function begun() {
   const { store, url, reader } = await setupStore();
   const report = new pg.Client({ connectionString: url, application_name: "month end" });
@@ -15,12 +14,12 @@ async function begun() {
   return { store, reader, report };
 }
 
-test("migrate waits for it, a moment at a time, and goes on when it is over", async () => {
+test("migrate retries its lock until a running report ends, and then goes on", async () => {
   const { store, reader, report } = await begun();
   let pauses = 0;
   const pause = async () => {
     pauses++;
-    // Between two attempts nobody waits: other reports run.
+    // Between two attempts, other reports run.
     await reader.query(
       "SET statement_timeout = '5s'; SELECT count(*) FROM reporting.fct_usage_workspace_daily",
     );
@@ -30,7 +29,7 @@ test("migrate waits for it, a moment at a time, and goes on when it is over", as
   expect(pauses).toBe(2);
 });
 
-test("in the end it says who holds what, and leaves everything as it was", async () => {
+test("migrate names the process that holds a lock, and changes nothing", async () => {
   const { store, reader, report } = await begun();
   const before = await definitions(reader);
   const { rows } = await report.query("SELECT pg_backend_pid() AS pid");

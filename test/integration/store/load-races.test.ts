@@ -11,55 +11,52 @@ import type { ModelAnswer } from "./model/model.ts";
 import { intercepted } from "./model/statements.ts";
 import { type StoreBundle, setupStore } from "./setup.ts";
 
-// Loads on several connections at once. Whatever they report must be what one after the other would have done.
+// Loads on several connections at once. They must report and store what sequential loads would.
 
 const question: Question = { groupBy: "project", stride: "day", at: 0, length: 2, workspaces: 0b001 };
 
-describe.each(["loaded before", "not loaded before"])("two answers to one question, %s", (before) => {
-  test.each(["older", "newer"])(
-    "the %s one stands still at any statement: the newer one wins",
-    async (first) => {
-      const bundle = await setupStore();
-      for (let at = 1, stopped = true; stopped; at++) {
-        const { past, withBase } = await begin(bundle);
-        if (before === "loaded before") await settle(past, await withBase(question, at));
-        const older = await withBase(question, at);
-        const newer = await withBase(question, at + 1);
-        const [standing, running] = first === "older" ? [older, newer] : [newer, older];
+describe.each(["loaded before", "not loaded before"])("of two answers to one question, %s", (before) => {
+  test.each(["older", "newer"])("the newer one wins if the %s one pauses at any statement", async (first) => {
+    const bundle = await setupStore();
+    for (let at = 1, stopped = true; stopped; at++) {
+      const { past, withBase } = await begin(bundle);
+      if (before === "loaded before") await settle(past, await withBase(question, at));
+      const older = await withBase(question, at);
+      const newer = await withBase(question, at + 1);
+      const [standing, running] = first === "older" ? [older, newer] : [newer, older];
 
-        const gate = Promise.withResolvers<void>();
-        const reached = Promise.withResolvers<boolean>();
-        const stand = intercepted(
-          {
-            before: async ({ n }) => {
-              if (n !== at) return;
-              reached.resolve(true);
-              await gate.promise;
-            },
+      const gate = Promise.withResolvers<void>();
+      const reached = Promise.withResolvers<boolean>();
+      const stand = intercepted(
+        {
+          before: async ({ n }) => {
+            if (n !== at) return;
+            reached.resolve(true);
+            await gate.promise;
           },
-          () => past.load(standing),
-        );
-        void stand.then(
-          () => reached.resolve(false),
-          () => reached.resolve(false),
-        );
-        stopped = await reached.promise;
-        let isOver = false;
-        const run = past.load(running).finally(() => {
-          isOver = true;
-        });
-        await poll(async () => isOver || (await isBlocked(bundle)));
-        gate.resolve();
-        const [result, other] = await Promise.all([stand, run]);
-        settleAll(past, [standing, running], [result, other]);
-        expect((first === "older" ? other : result).outcome).toBe("loaded");
-        await past.check();
-      }
-    },
-  );
+        },
+        () => past.load(standing),
+      );
+      void stand.then(
+        () => reached.resolve(false),
+        () => reached.resolve(false),
+      );
+      stopped = await reached.promise;
+      let isOver = false;
+      const run = past.load(running).finally(() => {
+        isOver = true;
+      });
+      await poll(async () => isOver || (await isBlocked(bundle)));
+      gate.resolve();
+      const [result, other] = await Promise.all([stand, run]);
+      settleAll(past, [standing, running], [result, other]);
+      expect((first === "older" ? other : result).outcome).toBe("loaded");
+      await past.check();
+    }
+  });
 });
 
-test("a load that stands still at any statement holds up no other grouping of its workspace, and no listing", async () => {
+test("a load that pauses at any statement blocks no other dimension of its workspace, and no listing", async () => {
   const bundle = await setupStore();
   for (let at = 1, stopped = true; stopped; at++) {
     const { past, withBase } = await begin(bundle);
@@ -90,7 +87,7 @@ test("a load that stands still at any statement holds up no other grouping of it
   }
 });
 
-test("older and newer race: the newer one wins every round", async () => {
+test("the newer of two racing answers always wins", async () => {
   const { past, withBase } = await begin(await setupStore());
   for (let round = 0; round < 40; round++) {
     const asked = { ...question, at: round % 3, length: round % 2 };
@@ -109,10 +106,10 @@ const batch = fc.record({
   length: fc.nat(2),
   workspaces: fc.constantFrom(0b011, 0b110, 0b101, 0b111),
 });
-/** Batches to ask for, in order, and the place of each in the order of delivery. */
+/** Batches in the order of their requests, each with its position in the order of delivery. */
 const crowd = fc.array(fc.tuple(batch, fc.nat()), { minLength: 48, maxLength: 48 });
 
-test("four connections load overlapping batches while workspaces are listed and renamed", async () => {
+test("four connections load overlapping batches correctly while workspaces are listed and renamed", async () => {
   const bundle = await setupStore({ maxConnections: 4 });
   const errors: unknown[] = [];
   const holds = async (questions: [Question, number][]) => {
@@ -129,7 +126,7 @@ test("four connections load overlapping batches while workspaces are listed and 
         if (waiting.length % 6 === 0) await past.list(listed(waiting.length), 0);
       }
     };
-    // The store tries a deadlock's victim again; but it has cost a second, and there need be none.
+    // The store would retry after a deadlock, but each one costs a second.
     const failed = (error: unknown) => void errors.push(error);
     await intercepted({ failed }, () => Promise.all([work(), work(), work(), work()]));
     settleAll(past, [...results.keys()], [...results.values()]);
@@ -138,7 +135,8 @@ test("four connections load overlapping batches while workspaces are listed and 
   await fc.assert(fc.asyncProperty(crowd, holds), { numRuns: 3, endOnFailure: true });
   expect(errors).toEqual([]);
 });
-test("two processes make first contact with a source at once: none is a deadlock's victim", async () => {
+
+test("two processes that contact a new source at once do not deadlock", async () => {
   const bundle = await setupStore();
   const { store } = bundle;
   const settings = { baseUrl: "http://localhost", dataStart: "2026-01-01", hourlyHours: 24 };
@@ -175,7 +173,7 @@ test("two processes make first contact with a source at once: none is a deadlock
   expect(failed).toEqual([]);
 });
 
-/** Answers that never empty what is stored: each names the same project in every bucket. */
+/** Answers that never cause a full-window deletion: each names the same project in every bucket. */
 async function begin(bundle: StoreBundle) {
   const past = await History.begin(bundle);
   await past.list(listed(0), 0);
@@ -199,12 +197,12 @@ async function settle(past: History, answer: ModelAnswer): Promise<void> {
   past.happened(answer, await past.load(answer));
 }
 
-/** Loads that overlap were let in by number, the others commute: all that were loaded, in order of their numbers. */
+/** Applies to the model the answers that were loaded, in order of their numbers: overlapping loads have that order. */
 function settleAll(past: History, answers: readonly ModelAnswer[], results: readonly LoadResult[]): void {
   const both = answers.map((answer, i) => ({ answer, result: results[i] as LoadResult }));
   both.sort((a, b) => a.answer.fetchNumber - b.answer.fetchNumber);
   for (const { answer, result } of both) if (result.outcome === "loaded") past.happened(answer, result);
-  // What was discarded meets something newer in the end.
+  // A discarded answer has met a newer one.
   for (const { answer, result } of both) if (result.outcome !== "loaded") past.happened(answer, result);
 }
 

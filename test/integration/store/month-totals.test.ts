@@ -2,12 +2,11 @@ import { expect, test } from "vitest";
 import { MonthCounter } from "../../../src/store/load/month-totals.ts";
 import { setupStore } from "./setup.ts";
 
-/** What is counted on the way to COPY, as `series month traces records` of the table it is added to. */
-
 type Row = readonly [seriesId: number, day: string, traces: number];
 
 const hour = (iso: string) => Date.parse(iso) / 3_600_000;
 
+/** Counts loads on their way to COPY, and returns the table as lines of `series month traces records`. */
 async function setupMonths() {
   const { store, reader } = await setupStore();
   return async (...loads: readonly (readonly Row[])[]): Promise<string[]> => {
@@ -25,7 +24,7 @@ async function setupMonths() {
   };
 }
 
-test("rows are counted by series and calendar month, over year ends and leap days", async () => {
+test("rows are counted by series and calendar month, across year ends and leap days", async () => {
   const kept = await setupMonths();
   expect(
     await kept([
@@ -43,7 +42,7 @@ test("rows are counted by series and calendar month, over year ends and leap day
   ]);
 });
 
-test("what comes later is added to the month", async () => {
+test("a later load is added to the month", async () => {
   const kept = await setupMonths();
   expect(
     await kept(
@@ -60,7 +59,7 @@ test("what comes later is added to the month", async () => {
   ).toEqual(["1 2024-03-01 5 2", "1 2024-04-01 8 1", "2 2024-03-01 2 1"]);
 });
 
-test("a sum that a number does not hold is exact", async () => {
+test("a sum beyond 2^53 is exact", async () => {
   const kept = await setupMonths();
   const most = Number.MAX_SAFE_INTEGER;
   expect(

@@ -4,14 +4,18 @@ import { History } from "./model/history.ts";
 import type { Fault } from "./model/statements.ts";
 import { setupStore } from "./setup.ts";
 
-// The model test crashes loads at random statements; here one load that needs every kind of statement crashes at each.
+// The model test crashes loads at random statements. Here, one load that needs every kind of statement crashes at each.
 
 const question: Question = { groupBy: "project", stride: "day", at: 0, length: 2, workspaces: 0b011 };
-const kinds: Fault["kind"][] = ["die", "kill", "lose"];
+const faults: { kind: Fault["kind"]; happens: string }[] = [
+  { kind: "die", happens: "its process dies" },
+  { kind: "kill", happens: "its backend is killed" },
+  { kind: "lose", happens: "a reply is lost" },
+];
 
-test.each(kinds)("a load may %s at any of its statements", async (kind) => {
+test.each(faults)("a load leaves the store consistent if $happens at any statement", async ({ kind }) => {
   const past = await History.begin(await setupStore());
-  // w1 alone is known to be readable: of w2 every answer leaves an unverified part of time.
+  // Only w1 has proof of access, so every answer leaves unverified time of w2.
   await past.list([{ id: "w1", name: "One", isDeleted: false }], 0);
   const load = async (rows: Row[], fault: Fault | null) => {
     const answer = await past.ask(question, rows, 1_000);
@@ -19,7 +23,7 @@ test.each(kinds)("a load may %s at any of its statements", async (kind) => {
   };
   await load([row("p1", 0, 1), row("p2", 1, 5)], null);
 
-  // A part of time that failed; then a new id, a settled count that changes, one that retires, one that stays.
+  // Time that failed; then a new id, a settled count that changes, one that retires, one that stays.
   let changes = 0;
   const change = async (fault: Fault | null) => {
     await past.fail(await past.ask(question, [], 1_000));

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { drawStamp, liftFetchNumbers } from "../../../src/store/load/fetch-ledger.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 
-test("numbers are lifted above restored data, however many processes start at once", async () => {
+test("fetch numbers are lifted above restored data, even if several processes start at once", async () => {
   const bundle = await setupStore();
   const { store, reader } = bundle;
   await enterSource(bundle, { workspaceIds: ["w1"], dataStart: FIRST_DAY });
@@ -14,7 +14,7 @@ test("numbers are lifted above restored data, however many processes start at on
        SELECT scope_id, '2026-01-05Z', '2026-01-06Z', true, $1, now() FROM usage.scope LIMIT 1`,
       [newest],
     );
-    // As after a restore of the tables alone: behind, and not even called.
+    // As after a restore of the tables alone: the sequence is behind, and was never called.
     await reader.query("SELECT setval('usage.fetch_number', $1, false)", [round % 2 === 0 ? newest : 1]);
     const start = async () => {
       await liftFetchNumbers(store);

@@ -12,9 +12,8 @@ import type { Lines } from "./model/lines.ts";
 import { bucketsOf, type ModelAnswer, type ModelRecord } from "./model/model.ts";
 import { FIRST_DAY, setupStore } from "./setup.ts";
 
-// Rule 16, as far as it holds to the letter. What is said of order here is said of answers from workspaces that are
-// known to be readable throughout, none of which empties a window: both of these are decided by what is known at the
-// time of the load, and ask again.
+// Rule 16 of docs/architecture.md, where it holds exactly: access to the workspaces is proven throughout, and no answer
+// causes a full-window deletion. Those two cases depend on what is known at the time of the load, and are fetched again.
 
 const BEGUN_AT = FIRST_DAY + 2 * DAY_MS + 22 * HOUR_MS;
 const strides = fc.constantFrom<Stride[]>("hour", "day");
@@ -25,7 +24,7 @@ interface Delivery {
   readonly failed: boolean;
 }
 
-/** Answers with their numbers and times; windows of one unit each, so that two are the same or do not meet. */
+/** Answers with their numbers and times. Each window has one unit, so that two windows are equal or disjoint. */
 const tiles = fc
   .array(
     fc.record({
@@ -60,7 +59,7 @@ const tiles = fc
     });
   });
 
-/** Places in a list, each at least once, some twice. */
+/** Positions in a list, each at least once, some twice. */
 function orderOf(length: number): fc.Arbitrary<number[]> {
   const all = Array.from({ length }, (_, i) => i);
   return fc
@@ -68,7 +67,7 @@ function orderOf(length: number): fc.Arbitrary<number[]> {
     .chain((doubled) => fc.shuffledSubarray([...all, ...doubled], { minLength: length + doubled.length }));
 }
 
-test("answers that ask for the same windows come to the same tables and views in any order", async () => {
+test("answers for the same windows give the same tables and views in any order", async () => {
   const bundle = await setupStore();
   const deliver = async (deliveries: readonly Delivery[], order: readonly number[]): Promise<Lines> => {
     const past = await History.begin(bundle);
@@ -94,8 +93,8 @@ test("answers that ask for the same windows come to the same tables and views in
 const listed = ["w1", "w2", "w3"].map((id) => ({ id, name: null, isDeleted: false }));
 
 /**
- * Two tables tell what happened, not what is, and so tell of the order: a restatement is a change that this store saw,
- * and a failure counts how often in a row it was met.
+ * Removes what depends on the order of events: restatements, which are changes that this store saw, and the number of
+ * attempts of a failure.
  */
 function orderless(lines: Lines): Lines {
   const { restatement, "view usage_restatement": _, failure = [], ...rest } = lines;
@@ -104,7 +103,7 @@ function orderless(lines: Lines): Lines {
   return { ...rest, failure: withoutAttempts.sort() };
 }
 
-/** What the platform has: a count grows for as long as it is provisional, and never changes after. */
+/** The platform's records: a count grows while it is provisional, and never changes afterwards. */
 function counted(asked: Omit<ModelAnswer, "records">, salt: number): ModelRecord[] {
   const { workspaceIds, groupBy, stride, fetchNumber, fetchedAt } = asked;
   return bucketsOf(asked).flatMap((bucket) =>
@@ -131,7 +130,7 @@ const meeting: fc.Arbitrary<Asked[]> = fc.array(
   { minLength: 2, maxLength: 10 },
 );
 
-test("windows that overlap, in any order, some lost: once what is required is fetched, the tables are the platform's", async () => {
+test("overlapping windows in any order, some lost, end in the platform's records once required time is fetched", async () => {
   const bundle = await setupStore();
   const holds = async (questions: Asked[], picks: number[], salt: number) => {
     const past = await History.begin(bundle);
@@ -146,7 +145,7 @@ test("windows that overlap, in any order, some lost: once what is required is fe
       const asked = answers[pick % answers.length];
       if (asked !== undefined) await past.load({ ...asked, records: counted(asked, salt) });
     }
-    // One round of what is required, late enough to settle all of it.
+    // One sync of the required time, late enough to settle all of it.
     const late = fetchedAt + 10 * DAY_MS;
     const wanted = [
       { stride: "day" as const, range: { start: FIRST_DAY, end: FIRST_DAY + 6 * DAY_MS } },

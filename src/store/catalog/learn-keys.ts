@@ -1,0 +1,69 @@
+import type { AnswerKey } from "../../domain/usage/answer.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import type { Database, Store } from "../db/database.ts";
+import { enterEntities, type SeenEntity } from "./entities.ts";
+import { learnNames, type NameInTime } from "./entity-names.ts";
+import { enterSeries } from "./series.ts";
+
+interface NamingAnswer {
+  readonly sourceId: number;
+  readonly groupBy: GroupBy;
+  readonly fetchNumber: number;
+  /** Scope of each requested workspace, by its index. */
+  readonly scopeIds: readonly number[];
+  readonly keys: readonly AnswerKey[];
+}
+
+/** Keys of one transaction. Each takes about 2 KB of memory while it is under way. */
+const KEYS_AT_ONCE = 2000;
+
+/**
+ * Enters what an answer names (entities, their series and names) and returns the series id of each key.
+ *
+ * It runs before the load and outside its transaction, so that no load waits for new entities of another one. It is
+ * idempotent, works in any order, and an entity without records does no harm.
+ */
+export async function learnKeys(store: Store, answer: NamingAnswer): Promise<Int32Array> {
+  const { keys } = answer;
+  const series = new Int32Array(keys.length);
+  for (let first = 0; first < keys.length; first += KEYS_AT_ONCE) {
+    const some = keys.slice(first, first + KEYS_AT_ONCE);
+    series.set(await store.transaction(({ db }) => learnSome(db, answer, some)), first);
+  }
+  return series;
+}
+
+async function learnSome(
+  db: Database,
+  { sourceId, groupBy, fetchNumber, scopeIds }: NamingAnswer,
+  keys: readonly AnswerKey[],
+): Promise<Int32Array> {
+  // An answer may name an entity in several workspaces: one row for each entity, and for each of its names.
+  const seen = new Map<string, SeenEntity>();
+  for (const { dimensionId, firstHour, lastHour } of keys) {
+    widen(seen, dimensionId, { dimensionId, firstHour, lastHour });
+  }
+  const known = await enterEntities(db, { sourceId, dimension: groupBy }, seen);
+  const entities = keys.map((key) => known.get(key.dimensionId) as number);
+  const names = new Map<string, NameInTime>();
+  keys.forEach((key, i) => {
+    const entityId = entities[i] as number;
+    for (const name of key.names) widen(names, `${entityId} ${name.name}`, { ...name, entityId });
+  });
+  await learnNames(db, fetchNumber, [...names.values()]);
+  const scopes = keys.map((key) => scopeIds[key.workspace] as number);
+  return enterSeries(db, scopes, entities);
+}
+
+function widen<Span extends { readonly firstHour: number; readonly lastHour: number }>(
+  spans: Map<string, Span>,
+  key: string,
+  span: Span,
+): void {
+  const { firstHour, lastHour } = spans.get(key) ?? span;
+  spans.set(key, {
+    ...span,
+    firstHour: Math.min(firstHour, span.firstHour),
+    lastHour: Math.max(lastHour, span.lastHour),
+  });
+}

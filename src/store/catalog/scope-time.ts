@@ -1,0 +1,69 @@
+import { type RawBuilder, type Selectable, sql } from "kysely";
+import type { LoadedInterval } from "../../domain/planning/coverage.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import type { Database } from "../db/database.ts";
+import type { Coverage, DB } from "../db/tables.ts";
+
+/** A part of the time of some scopes. */
+export interface ScopeTime {
+  readonly scopeIds: readonly number[];
+  readonly period: Interval;
+}
+
+/** SQL condition: the row belongs to one of the scopes and overlaps the period. */
+export function overlaps({ scopeIds, period }: ScopeTime): RawBuilder<boolean> {
+  return sql<boolean>`scope_id = any (${[...scopeIds]}::integer[])
+    and period_start < ${new Date(period.end)}::timestamptz and period_end > ${new Date(period.start)}::timestamptz`;
+}
+
+/** SQL value: the period as a multirange. */
+export function multirange({ start, end }: Interval): RawBuilder<unknown> {
+  return sql`tstzmultirange(tstzrange(${new Date(start)}::timestamptz, ${new Date(end)}::timestamptz))`;
+}
+
+/** Tables whose rows each hold a part of one scope's time, with the columns that say something about that part. */
+const COLUMNS = {
+  coverage: ["settled", "fetch_number", "fetched_at"],
+  failure: ["state", "code", "message", "attempts", "fetch_number", "failed_at", "retry_at"],
+  reconciled: ["fetch_number", "reconciled_at"],
+} as const;
+
+/**
+ * Clears a period of the rows of older fetches (of all rows without `olderThan`). The parts of a row that lie outside the
+ * period stay. Returns the rows as they were.
+ */
+export async function clearTime<Table extends keyof typeof COLUMNS>(
+  db: Database,
+  table: Table,
+  cleared: ScopeTime & { olderThan?: number },
+): Promise<Selectable<DB[Table]>[]> {
+  const { olderThan } = cleared;
+  const [name, columns] = [sql.id("usage", table), sql.join(COLUMNS[table].map((column) => sql.id(column)))];
+  const { rows } = await sql<Selectable<DB[Table]>>`
+    with removed as (
+      delete from ${name}
+      where ${overlaps(cleared)} ${olderThan === undefined ? sql`` : sql`and fetch_number < ${olderThan}`}
+      returning *
+    ), outside as (
+      insert into ${name} (scope_id, period_start, period_end, ${columns})
+      select scope_id, lower(part), upper(part), ${columns}
+      from removed
+      cross join lateral unnest(
+        tstzmultirange(tstzrange(period_start, period_end)) - ${multirange(cleared.period)}
+      ) part
+    )
+    select * from removed
+  `.execute(db);
+  return rows;
+}
+
+export function toLoadedInterval(row: Selectable<Coverage>): LoadedInterval & { scopeId: number } {
+  return {
+    scopeId: row.scope_id,
+    start: row.period_start.getTime(),
+    end: row.period_end.getTime(),
+    settled: row.settled,
+    fetchNumber: row.fetch_number,
+    fetchedAt: row.fetched_at.getTime(),
+  };
+}
