@@ -2,13 +2,13 @@ import type { JobsOptions, Queue } from "bullmq";
 import type { Logger } from "../src/log.ts";
 import { alertJob } from "./alert.ts";
 import { checkTotalsJob } from "./check-totals.ts";
-import { enqueueJob } from "./feed.ts";
+import { enqueueJob } from "./enqueue.ts";
 import { CONTROL_OPTIONS } from "./job.ts";
-import { planSyncJob } from "./plan-round.ts";
 import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
-import { requeueJob } from "./sweep.ts";
+import { requeueJob } from "./requeue.ts";
+import { planSyncJob } from "./sync.ts";
 
 /** How often a scheduler looks whether its schedules still stand in Redis. */
 const RESTORE_EVERY_MS = 20_000;

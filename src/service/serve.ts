@@ -1,8 +1,8 @@
 import type { Queue, Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
-import { createBudget } from "../../jobs/budget.ts";
 import type { JobContext } from "../../jobs/job.ts";
 import { fetchQueueOf, openQueue, producerConnection, workerConnection } from "../../jobs/queues.ts";
+import { createBudget } from "../../jobs/request-limit.ts";
 import { keepSchedules, schedulesOf } from "../../jobs/schedule.ts";
 import { startWorkers } from "../../jobs/workers.ts";
 import { systemClock } from "../clock.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { planSyncJob } from "../../../jobs/plan-round.ts";
+import { planSyncJob } from "../../../jobs/sync.ts";
 import { requireSources } from "../../config/config.ts";
 import { WORKSPACES_PER_REQUEST } from "../../domain/planning/request.ts";
 import { alignRange, planWindows } from "../../domain/planning/windows.ts";

@@ -1,7 +1,7 @@
 import { Redis } from "ioredis";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { createBudget } from "../../../jobs/budget.ts";
 import { PREFIX, queueName } from "../../../jobs/queues.ts";
+import { createBudget } from "../../../jobs/request-limit.ts";
 import { type Clock, systemClock } from "../../../src/clock.ts";
 import { sharesOf } from "../../../src/pipeline/source/rate-shares.ts";
 import { resolveRedis } from "../../../src/services/resolve.ts";
