@@ -7,19 +7,21 @@ import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
 import { requeueJob } from "./requeue.ts";
-import { planSyncJob } from "./sync.ts";
+import { syncJob } from "./sync.ts";
 
-/** Every kind of job there is, by name. */
+const jobs = [
+  syncJob,
+  enqueueJob,
+  requeueJob,
+  extractSliceJob,
+  reconcileRangeJob,
+  checkTotalsJob,
+  pruneJob,
+  alertJob,
+  probeJob,
+];
+
+/** Every kind of job, by its name in BullMQ. */
 export const JOBS: ReadonlyMap<string, JobDefinition<never>> = new Map(
-  [
-    planSyncJob,
-    checkTotalsJob,
-    extractSliceJob,
-    enqueueJob,
-    reconcileRangeJob,
-    requeueJob,
-    pruneJob,
-    alertJob,
-    probeJob,
-  ].map((job) => [job.name, job as unknown as JobDefinition<never>]),
+  jobs.map((job) => [job.name, job as unknown as JobDefinition<never>]),
 );

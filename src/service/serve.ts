@@ -2,7 +2,7 @@ import type { Queue, Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
 import type { JobContext } from "../../jobs/job.ts";
 import { fetchQueueOf, openQueue, producerConnection, workerConnection } from "../../jobs/queues.ts";
-import { createBudget } from "../../jobs/request-limit.ts";
+import { createRequestLimit } from "../../jobs/request-limit.ts";
 import { keepSchedules, schedulesOf } from "../../jobs/schedule.ts";
 import { startWorkers } from "../../jobs/workers.ts";
 import { systemClock } from "../clock.ts";
@@ -139,7 +139,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
     closers.push(() => billing.close());
     const { control, fetch } = queues.get(source.slug) as { control: Queue; fetch: Queue };
     const shares = sharesOf(source.rateLimit);
-    const budget = createBudget(producer, {
+    const budget = createRequestLimit(producer, {
       slug: source.slug,
       share: shares.control,
       clock: systemClock,
