@@ -1,7 +1,7 @@
 import { Redis } from "ioredis";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { PREFIX, queueName } from "../../../jobs/queues.ts";
-import { createBudget } from "../../../jobs/request-limit.ts";
+import { createRequestLimit } from "../../../jobs/request-limit.ts";
 import { type Clock, systemClock } from "../../../src/clock.ts";
 import { sharesOf } from "../../../src/pipeline/source/rate-shares.ts";
 import { resolveRedis } from "../../../src/services/resolve.ts";
@@ -33,7 +33,7 @@ function host(
       return systemClock.wait(ms, given);
     },
   };
-  return { budget: createBudget(connection, { slug, share, clock, signal }), waits, connection };
+  return { budget: createRequestLimit(connection, { slug, share, clock, signal }), waits, connection };
 }
 
 test("the shares of a budget add up to it, and neither is nothing", () => {
