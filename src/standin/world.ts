@@ -6,15 +6,22 @@ import { type FaultOptions, Faults, type Framing, type StrideName } from "./faul
 
 /** How the server answers; each can be changed while it runs. */
 export interface Settings {
+  /** Which of the two contracts in the field is spoken (docs/platform.md, Contracts). */
   contract: "tiered" | "day-granular";
+  /** Where 7-, 30- and 365-day buckets start. */
   align: "window" | "epoch";
+  /** False: /workspaces, /orgs/current and /info answer 404. */
   listing: boolean;
+  /** True: an end_time in the future is answered with 422. */
   refuseFuture: boolean;
+  /** Buckets without usage are left out, or (false) sent as 0. */
   omitZero: boolean;
+  /** Answers are compressed with gzip if the client accepts it. */
   compress: boolean;
+  /** How the end of a body is marked. The CSV export streams, so `length` sends it in chunks. */
   framing: Framing;
   csvNewline: "crlf" | "lf";
-  /** Of the deployment's configuration file: see the specification, "Disabling the A2A endpoint". */
+  /** Of the deployment's configuration file: true removes `/a2a` and the agent cards. */
   http: { disable_a2a: boolean };
 }
 
@@ -29,44 +36,43 @@ export interface WorldOptions {
   readonly faults: FaultOptions;
 }
 
-/** A platform that contradicts itself: answers in one stride count a cell of the ledger otherwise than all others. */
+/** Makes the platform contradict itself: answers in one stride count a cell of the ledger differently. */
 export interface Discrepancy {
   readonly stride: StrideName;
-  /** Without it, in every grouping. */
+  /** Undefined: in every dimension. */
   readonly groupBy?: string | undefined;
   readonly cell: Cell;
   readonly delta: number;
 }
 
-/** One request to the platform's routes, as the inspection shows it. */
-export interface Seen {
+/** One request to the platform's routes. */
+interface SeenRequest {
   readonly method: string;
   readonly url: string;
-  /** Null where the connection was reset or left hanging. */
+  /** Null if the connection was reset or left hanging. */
   readonly status: number | null;
   readonly fault: string | null;
 }
 
-/** What a room keeps of its own. */
-export interface RoomState {
-  /** Ends what is under way in it: it is about to be forgotten. */
-  close(): void;
-  /** For the inspection. */
+/** State that a part of the platform keeps for itself, such as threads or templates. */
+export interface PartState {
+  /** Ends running work: the state is about to be forgotten. */
+  close?(): void;
+  /** For the admin routes. */
   inspect(): object;
 }
 
 const REMEMBERED = 1000;
 
-/** Everything the rooms share: one organisation, one ledger, one clock, one key. */
+/** What all routes share: one organisation, one ledger, one clock, one key. */
 export class World {
   readonly settings: Settings;
   readonly discrepancies: Discrepancy[] = [];
   readonly #options: WorldOptions;
   #state: { seed: number; organisation: Organisation; ledger: Ledger; access: Access; faults: Faults };
   #clock: { frozenAt: number | null; ahead: number } = { frozenAt: null, ahead: 0 };
-  #seen: Seen[] = [];
-  #count = 0;
-  #rooms = new Map<() => RoomState, RoomState>();
+  #requests = { count: 0, recent: [] as SeenRequest[] };
+  #parts = new Map<() => PartState, PartState>();
 
   constructor(options: WorldOptions) {
     this.#options = options;
@@ -90,8 +96,8 @@ export class World {
     return this.#state.faults;
   }
   /** The last requests, oldest first, and how many there were in all. */
-  get requests(): { count: number; recent: readonly Seen[] } {
-    return { count: this.#count, recent: this.#seen };
+  get requests(): { readonly count: number; readonly recent: readonly SeenRequest[] } {
+    return { ...this.#requests };
   }
 
   /** Epoch ms. Every rule about time reads this clock. */
@@ -105,24 +111,24 @@ export class World {
     else this.#clock = { frozenAt: to.frozenAt, ahead: 0 };
   }
 
-  /** The state of one room: made when it is first asked for, and anew after a reset. */
-  keep<T extends RoomState>(make: () => T): () => T {
+  /** Returns what reads the state of one part: made at first use, and again after a reset. */
+  keep<T extends PartState>(make: () => T): () => T {
     return () => {
-      const kept = (this.#rooms.get(make) as T | undefined) ?? make();
-      this.#rooms.set(make, kept);
+      const kept = (this.#parts.get(make) as T | undefined) ?? make();
+      this.#parts.set(make, kept);
       return kept;
     };
   }
 
-  /** What the rooms keep, by name of the part. */
-  inspectRooms(): object {
-    return Object.assign({}, ...[...this.#rooms.values()].map((room) => room.inspect()));
+  /** The state of all parts that were used. */
+  inspectParts(): object {
+    return Object.assign({}, ...[...this.#parts.values()].map((part) => part.inspect()));
   }
 
-  /** Ends whatever the rooms have under way. */
+  /** Ends all running work. */
   close(): void {
-    for (const room of this.#rooms.values()) room.close();
-    this.#rooms.clear();
+    for (const part of this.#parts.values()) part.close?.();
+    this.#parts.clear();
   }
 
   /** As if just started, with another seed if one is given. */
@@ -131,8 +137,7 @@ export class World {
     this.#state = this.#fresh(seed);
     Object.assign(this.settings, structuredClone(this.#options.settings));
     this.#clock = { frozenAt: null, ahead: 0 };
-    this.#seen = [];
-    this.#count = 0;
+    this.#requests = { count: 0, recent: [] };
     this.discrepancies.length = 0;
   }
 
@@ -145,22 +150,17 @@ export class World {
     );
   }
 
-  remember(seen: Seen): void {
-    this.#count++;
-    this.#seen.push(seen);
-    if (this.#seen.length > REMEMBERED) this.#seen.shift();
+  remember(seen: SeenRequest): void {
+    this.#requests.count++;
+    this.#requests.recent.push(seen);
+    if (this.#requests.recent.length > REMEMBERED) this.#requests.recent.shift();
   }
 
   #fresh(seed: number) {
     const { scale, dataStart, apiKey, faults } = this.#options;
     const organisation = seedOrganisation({ seed, scale });
     const ledger = new Ledger({ seed, organisation, dataStart, now: () => this.now() });
-    return {
-      seed,
-      organisation,
-      ledger,
-      access: new Access(apiKey, organisation),
-      faults: new Faults(faults),
-    };
+    const access = new Access(apiKey, organisation);
+    return { seed, organisation, ledger, access, faults: new Faults(faults) };
   }
 }

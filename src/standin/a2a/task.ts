@@ -2,10 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ASSISTANT } from "../engine/echo.ts";
 import type { Message, Run, RunStatus } from "../engine/runs.ts";
 
-/**
- * What the protocol shows of a run. Specification: `id`, `contextId`, `artifacts`, `status.message.parts`. The states and
- * the other fields are the protocol's, which of them a run's status is is seen on servers in the field.
- */
+/** The protocol's name of a run's status (seen). */
 const STATES: Readonly<Record<RunStatus | "deleted", string>> = {
   pending: "submitted",
   running: "working",
@@ -15,6 +12,7 @@ const STATES: Readonly<Record<RunStatus | "deleted", string>> = {
   deleted: "canceled",
 };
 
+/** A run as a task. `id`, `contextId`, `artifacts`, `status`: docs/platform.md, Agent server; the rest is documented. */
 export function toWireTask(run: Run, historyLength = 10): object {
   const reply = replyOf(run);
   return {

@@ -14,14 +14,14 @@ interface UsageRow {
 
 export interface Usage {
   readonly stride: StrideName;
-  /** By time, then in the organisation's order (our guess; no order is documented). */
+  /** By time, then in the organisation's order (our guess). */
   readonly rows: readonly UsageRow[];
 }
 
 /**
- * Answers one query out of the ledger. Workspaces that do not exist or that the key may not read are left out in
- * silence (documented). Groups of several workspaces are merged by id, for their records name no workspace (documented).
- * `wrong` answers at another stride than the right one: a named one, or the next coarser.
+ * Answers one query from the ledger (docs/platform.md, Records). Unknown and unreadable workspaces are left out without
+ * an error. Records of several workspaces are merged by id, since they name no workspace. `wrong` answers at another
+ * stride than the right one: a named one, or the next coarser.
  */
 export function usageOf(world: World, query: UsageQuery, wrong: StrideName | "coarser" | null): Usage {
   const { contract, align, omitZero } = world.settings;
@@ -58,7 +58,7 @@ export function usageOf(world: World, query: UsageQuery, wrong: StrideName | "co
   }
   const rows: UsageRow[] = [];
   buckets.forEach((bucket, i) => {
-    // Sending zeroes is the other guess; even then none before the data start or in the future.
+    // If zeroes are sent, none are sent before the data start or in the future (our guess).
     const known = bucket.end > world.ledger.dataStart && bucket.start < world.now();
     for (const { dimensions, counts } of groups.values()) {
       const count = counts[i] ?? 0;
@@ -93,7 +93,7 @@ function streamsOf(
   );
 }
 
-/** Specification, "Dimension keys per group_by value"; trace_tier and api_key_id are documented for the live platform. */
+/** docs/platform.md, Records. `trace_tier` and `api_key_id`: Contracts. */
 function dimensionsOf({ project, user, key, tier }: Stream, groupBy: UsageQuery["groupBy"]): Dimensions {
   switch (groupBy) {
     case "workspace":

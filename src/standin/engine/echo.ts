@@ -1,15 +1,15 @@
 /**
- * The built-in assistant: deterministic, without model or network (our own). `delay=<ms>` in the text makes it slow,
- * the word `fail` makes it fail, anything else is said back.
+ * The built-in assistant, without model or network (our own). `delay=<ms>` in the text makes it slow, the word `fail`
+ * makes it fail; it answers with the text it got.
  */
 export const ASSISTANT = {
-  /** Name and id both address it (specification: "Name or identifier"); the id is what examples show for `agent`. */
+  /** Name and id both address it (docs/platform.md, Agent server). The id is what examples show for `agent`. */
   name: "agent",
   id: "fe096781-5601-53d2-b2f6-0d3403f7e9ca",
   description: "Says back what it is told.",
 } as const;
 
-/** Longer than any test, shorter than anybody's patience. */
+/** Longer than any test. */
 const LONGEST_MS = 600_000;
 
 export interface Performance {

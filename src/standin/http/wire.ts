@@ -6,10 +6,6 @@ import { createGzip, gzipSync } from "node:zlib";
 import type { FastifyReply } from "fastify";
 import type { Fault, Framing } from "../faults.ts";
 
-/**
- * Puts an answer on the wire. Whole answers go through Fastify; a body that is to be cut, slowed or held is written
- * on the socket by hand, because Node's own server repairs what we want broken.
- */
 export interface Answer {
   readonly status: number;
   readonly type: string;
@@ -18,7 +14,7 @@ export interface Answer {
   readonly body: string | Iterable<string> | AsyncIterable<string>;
 }
 
-export interface Wire {
+interface Wire {
   readonly gzip: boolean;
   readonly framing: Framing;
   readonly fault: Fault | null;
@@ -41,14 +37,14 @@ export async function send(
   }
 }
 
-/** The connection ends with a TCP reset, before any answer. */
+/** Ends the connection with a TCP reset, before any answer. */
 export function reset(reply: FastifyReply): FastifyReply {
   reply.hijack();
   reply.raw.socket?.resetAndDestroy();
   return reply;
 }
 
-/** No answer until the client, or the closing server, drops the connection. */
+/** Sends no answer until the client, or the closing server, drops the connection. */
 export function hang(reply: FastifyReply): FastifyReply {
   return reply.hijack();
 }
@@ -61,12 +57,13 @@ function whole(reply: FastifyReply, answer: Answer, gzip: boolean, framing: Fram
   // Without length and without chunks only the closed connection ends the body (RFC 9112, 6.3).
   if (framing === "close") reply.raw.useChunkedEncodingByDefault = false;
   const pieces = Readable.from(typeof answer.body === "string" ? [answer.body] : answer.body);
-  // Fastify hears of a failure from the stream it sends; pipeline only takes the other one down with it.
+  // Fastify reports a failure of the stream it sends; pipeline ends the other stream.
   return reply.send(gzip ? pipeline(pieces, createGzip(), () => {}) : pieces);
 }
 
 type ByHand = Extract<Fault, { kind: "cut" | "slow" | "hang" }>;
 
+/** Writes a body that is to be cut, slowed or held on the socket: Node's server would repair what we want broken. */
 async function byHand(
   reply: FastifyReply,
   answer: Answer,

@@ -1,17 +1,13 @@
 import { z } from "zod";
 import { keyOf, projectOf, userOf, workspaceOf } from "../engine/organisation.ts";
-import type { ControlPlane } from "../engine/plane.ts";
-import { newTemplate } from "../engine/templates.ts";
+import { newTemplate, type Templates } from "../engine/templates.ts";
 import { faultOptionsSchema } from "../faults.ts";
 import { checked } from "../http/checked.ts";
 import { invalid, type Refusal } from "../http/refusal.ts";
 import { type Exchange, json, type Route } from "../http/route.ts";
 import type { World } from "../world.ts";
 
-/**
- * The stand-in's own routes: nothing of the platform. Their prefix cannot collide with a path that the platform has
- * or will have. They need no key and meet no faults, so a platform broken on purpose can be repaired.
- */
+/** The prefix of the stand-in's own routes, which no path of the platform has. */
 const PREFIX = "/__standin";
 
 const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
@@ -62,7 +58,7 @@ const bodies = {
   }),
 };
 
-export function admin(world: World, plane: () => ControlPlane): Route[] {
+export function admin(world: World, templates: () => Templates): Route[] {
   const route = <T>(
     method: Route["method"],
     path: string,
@@ -90,14 +86,13 @@ export function admin(world: World, plane: () => ControlPlane): Route[] {
   return [
     route("GET", "/organisation", nothing, () => inspect(world)),
     route("GET", "/requests", nothing, () => world.requests),
-    route("GET", "/rooms", nothing, () => world.inspectRooms()),
+    route("GET", "/state", nothing, () => world.inspectParts()),
     route("GET", "/faults", nothing, () => world.faults.inspect()),
     route("POST", "/reset", bodies.reset, ({ seed }) => world.reset(seed)),
     route("POST", "/clock", bodies.clock, (to) => {
       world.setClock("now" in to ? { frozenAt: to.now } : { advance: to.advance_seconds * 1000 });
       return { now: new Date(world.now()).toISOString() };
     }),
-    // The names of StandinOptions.
     route("PATCH", "/settings", bodies.settings, (settings) => Object.assign(world.settings, settings)),
     route("POST", "/faults", faultOptionsSchema, (options) => {
       world.faults.set(options);
@@ -125,8 +120,7 @@ export function admin(world: World, plane: () => ControlPlane): Route[] {
     route("PATCH", "/users/:id", bodies.user, ({ email }, { id = "" }) => {
       userOf(world.organisation, id).email = email;
     }),
-    // What the specification's routes cannot make: a template.
-    route("POST", "/templates", newTemplate, (given) => plane().templates.create(given)),
+    route("POST", "/templates", newTemplate, (given) => templates().create(given)),
     route("POST", "/arrivals", bodies.arrivals, (of) => world.ledger.change(cellOf(of), of.traces)),
     route("POST", "/restatements", bodies.restatements, (of) => world.ledger.change(cellOf(of), of.delta)),
     route("POST", "/discrepancies", bodies.discrepancies, (of) => {

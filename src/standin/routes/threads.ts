@@ -6,13 +6,9 @@ import { Refusal } from "../http/refusal.ts";
 import { type Exchange, json, type Route } from "../http/route.ts";
 import type { Answer } from "../http/wire.ts";
 
-/**
- * Specification, "Threads and runs". Its Authentication 4 shows none for these routes: a server run locally asks for no
- * key (documented elsewhere), so none is needed here, and a wrong one is refused (our guess).
- */
 const path = z.object({ thread: z.guid(), run: z.guid().optional() });
 const metadata = z.record(z.string(), z.unknown()).default({});
-/** Documented elsewhere: these fields of the clients. Others that exist there are not implemented, and refused. */
+/** Documented fields. Others are not implemented, and refused. */
 const newThread = z.strictObject({
   thread_id: z.guid().optional(),
   metadata,
@@ -28,7 +24,7 @@ const newRun = z.strictObject({
       )
       .min(1),
   }),
-  // `rollback` is the specification's; the others and the default are documented elsewhere.
+  // `rollback`: docs/platform.md, Agent server. The others and the default are documented.
   multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]).default("enqueue"),
   metadata,
   if_not_exists: z.enum(["create", "reject"]).default("reject"),
@@ -45,6 +41,10 @@ const cancelling = z.strictObject({
   action: z.enum(["interrupt", "rollback"]).default("interrupt"),
 });
 
+/**
+ * Threads and runs (docs/platform.md, Agent server). A server run locally needs no key (documented); a wrong one is refused
+ * (our guess).
+ */
 export function threads(engine: () => RunEngine): Route[] {
   const route = <Q>(
     method: Route["method"],
@@ -79,7 +79,7 @@ export function threads(engine: () => RunEngine): Route[] {
     route("GET", "/threads/:thread/state", nothing, (given) => json(toWireState(thread(given)))),
     route("GET", "/threads/:thread/runs", listing, (given) => {
       const { limit, offset, status } = given.query;
-      // Newest first (documented elsewhere).
+      // Newest first (documented).
       const runs = thread(given).runs.filter((one) => status === undefined || one.status === status);
       return json(
         runs
@@ -103,12 +103,12 @@ export function threads(engine: () => RunEngine): Route[] {
       });
       return {
         ...json(toWireRun(started)),
-        // Documented elsewhere; clients read the run's id from it.
+        // Documented; clients read the run's id from it.
         headers: { "content-location": `/threads/${started.thread.id}/runs/${started.id}` },
       };
     }),
     route("GET", RUN, nothing, (given) => json(toWireRun(run(given)))),
-    // Whoever hangs up ends nothing: the run goes on (documented elsewhere).
+    // A client that disconnects does not end the run (documented).
     route("GET", `${RUN}/join`, nothing, async (given) => {
       const joined = run(given);
       if ((await joined.ended.promise) === "deleted") run(given);
@@ -119,7 +119,7 @@ export function threads(engine: () => RunEngine): Route[] {
       const cancelled = run(given);
       engine().cancel(cancelled, action);
       if (wait === "1" || wait === "true") await cancelled.ended.promise;
-      // 202, and 204 for one who waits: documented elsewhere.
+      // 202, and 204 for a client that waits (documented).
       return { status: wait === "1" || wait === "true" ? 204 : 202, type: "application/json", body: "" };
     }),
     route("DELETE", RUN, nothing, (given) => {
@@ -153,7 +153,7 @@ function toWireThread(thread: Thread): object {
   };
 }
 
-/** Specification: `values.messages`; the rest is documented elsewhere, and filled as far as there is anything to tell. */
+/** `values.messages`: docs/platform.md, Agent server. The other fields are documented, and mostly empty here. */
 function toWireState(thread: Thread): object {
   const { id, updatedAt, messages, runs } = thread;
   return {
@@ -167,7 +167,7 @@ function toWireState(thread: Thread): object {
   };
 }
 
-/** Documented elsewhere: a join answers with the state's values, and with `__error__` where the run failed. */
+/** A join answers with the state's values, and with `__error__` if the run failed (documented). */
 function toWireValues({ after, error }: Run): object {
   const failed = error === null ? {} : { __error__: { error: "AgentError", message: error } };
   return { messages: after, ...failed };

@@ -118,7 +118,7 @@ describe("the meter", () => {
     await poll(async () => (await client.runs.get(thread_id, run.run_id)).status === "running");
     const joining = client.runs.join(thread_id, run.run_id);
     const gone = expect(joining).rejects.toThrow("404");
-    expect(await admin("GET", "/rooms")).toMatchObject({
+    expect(await admin("GET", "/state")).toMatchObject({
       threads: [{ thread_id, runs: [{ status: "running" }] }],
     });
     await admin("POST", "/reset", {});

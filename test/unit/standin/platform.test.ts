@@ -113,7 +113,7 @@ test("a stream is cut half way on demand, and events are not held back by compre
   expect(whole.headers.get("content-encoding")).toBeNull();
   expect(await whole.text()).toContain('"final":true');
   // The run whose stream was cut went on all the same.
-  const { body } = await ask("GET", "/__standin/rooms");
+  const { body } = await ask("GET", "/__standin/state");
   expect(body.threads.map((thread: { runs: object[] }) => thread.runs)).toEqual([
     [expect.objectContaining({ status: "success" })],
     [expect.objectContaining({ status: "success" })],
