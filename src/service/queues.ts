@@ -7,20 +7,7 @@ import type { QueueCount } from "./http/metrics.ts";
 type SourceQueues = Readonly<Record<QueueKind, Queue>>;
 
 /** What this process uses of Redis. */
-export interface ServiceQueues {
-  /** Adds jobs, and counts the requests of all hosts. */
-  readonly producer: Redis;
-  readonly all: readonly Queue[];
-  readonly telemetry: { readonly telemetry?: Telemetry };
-  of(slug: string): SourceQueues;
-  /** Opens a connection for one worker, which closes it. */
-  connectWorker(name: string): Redis;
-  /** Jobs of each queue and state, by BullMQ's own count. */
-  count(): Promise<QueueCount[]>;
-  /** Redis's clock, epoch milliseconds. */
-  time(): Promise<number>;
-  close(): Promise<void>;
-}
+export type ServiceQueues = Awaited<ReturnType<typeof openQueues>>;
 
 interface QueuesInput {
   readonly slugs: readonly string[];
@@ -31,7 +18,7 @@ interface QueuesInput {
 }
 
 /** Opens both queues of each source. They need no Redis yet: they connect when it answers. */
-export async function openQueues({ slugs, redisUrl, isTraced, warn }: QueuesInput): Promise<ServiceQueues> {
+export async function openQueues({ slugs, redisUrl, isTraced, warn }: QueuesInput) {
   const telemetry = isTraced ? { telemetry: await openTelemetry() } : {};
   /** Without a listener, Node would end the process on a connection error. */
   const watched = <T extends Redis | Queue>(emitter: T, at: string): T => {
@@ -48,12 +35,15 @@ export async function openQueues({ slugs, redisUrl, isTraced, warn }: QueuesInpu
   );
   const all = [...bySlug.values()].flatMap(({ control, fetch }) => [control, fetch]);
   return {
+    /** Adds jobs, and counts the requests of all hosts. */
     producer,
     all,
     telemetry,
-    of: (slug) => bySlug.get(slug) as SourceQueues,
-    connectWorker: (name) => watched(workerConnection(redisUrl), name),
-    count: async () => {
+    of: (slug: string) => bySlug.get(slug) as SourceQueues,
+    /** Opens a connection for one worker, which closes it. */
+    connectWorker: (name: string) => watched(workerConnection(redisUrl), name),
+    /** Jobs of each queue and state, by BullMQ's own count. */
+    count: async (): Promise<QueueCount[]> => {
       const counted = all.map(async (queue) =>
         Object.entries(await queue.getJobCounts()).map(([state, jobs]) => ({
           queue: queue.name,
@@ -63,6 +53,7 @@ export async function openQueues({ slugs, redisUrl, isTraced, warn }: QueuesInpu
       );
       return (await Promise.all(counted)).flat();
     },
+    /** Redis's clock, epoch milliseconds. */
     time: async () => {
       const [seconds, microseconds] = await producer.time();
       return Number(seconds) * 1000 + Number(microseconds) / 1000;

@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { dice } from "./engine/random.ts";
 
-const strideNames = ["hour", "day", "week", "month", "year"] as const;
+export const strideNames = ["hour", "day", "week", "month", "year"] as const;
 export type StrideName = (typeof strideNames)[number];
-export type Framing = "length" | "chunked" | "close";
 
 /** A fault between server and client. A script hits the next matching requests; rates hit at random, from a seed. */
 const faultSchema = z.discriminatedUnion("kind", [

@@ -12,7 +12,8 @@ import { billing } from "./routes/billing.ts";
 import { controlPlane } from "./routes/control-plane.ts";
 import { listing } from "./routes/listing.ts";
 import { threads } from "./routes/threads.ts";
-import { type Settings, World } from "./world.ts";
+import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
+import { World } from "./world.ts";
 
 /**
  * The local platform. It imports nothing of ours: a shared type would let one wrong assumption pass on both sides.
@@ -36,27 +37,12 @@ export interface StandinOptions extends Partial<Settings> {
   port?: number;
 }
 
-const SETTINGS: Settings = {
-  contract: "tiered",
-  align: "window",
-  listing: true,
-  refuseFuture: false,
-  omitZero: true,
-  compress: true,
-  framing: "length",
-  csvNewline: "crlf",
-  http: { disable_a2a: false },
-};
-
-type Inside = "organisation" | "ledger" | "access" | "faults" | "requests";
-
 /** A running stand-in. A test in the same process may read and change its world. */
-export interface Standin extends Pick<World, Inside | "settings" | "discrepancies" | "setClock"> {
+export type Standin = World & {
   readonly url: string;
-  readonly apiKey: string;
   /** Drops open connections, hanging ones too. */
   close(): Promise<void>;
-}
+};
 
 export async function startStandin(options: StandinOptions = {}): Promise<Standin> {
   const {
@@ -73,37 +59,13 @@ export async function startStandin(options: StandinOptions = {}): Promise<Standi
   const world = new World({
     ...{ seed, scale, apiKey, now, faults },
     dataStart: dayOf(dataStart),
-    settings: { ...SETTINGS, ...settings },
+    settings: { ...DEFAULT_SETTINGS, ...settings },
   });
   const app = build(world);
   await app.listen({ host, port });
   const bound = app.server.address() as AddressInfo;
-  return {
-    url: `http://${bound.family === "IPv6" ? `[${bound.address}]` : bound.address}:${bound.port}`,
-    close: () => app.close(),
-    // Getters: a reset replaces these.
-    get apiKey() {
-      return world.access.apiKey;
-    },
-    get organisation() {
-      return world.organisation;
-    },
-    get ledger() {
-      return world.ledger;
-    },
-    get access() {
-      return world.access;
-    },
-    get faults() {
-      return world.faults;
-    },
-    get requests() {
-      return world.requests;
-    },
-    settings: world.settings,
-    discrepancies: world.discrepancies,
-    setClock: (to) => world.setClock(to),
-  };
+  const address = bound.family === "IPv6" ? `[${bound.address}]` : bound.address;
+  return Object.assign(world, { url: `http://${address}:${bound.port}`, close: () => app.close() });
 }
 
 function build(world: World): FastifyInstance {
@@ -116,7 +78,7 @@ function build(world: World): FastifyInstance {
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-  app.addHook("onClose", async () => world.close());
+  app.addHook("onClose", async () => world.end());
   const now = () => world.now();
   const templates = world.keep(() => new Templates(now));
   const deployments = world.keep(() => new Deployments(now));

@@ -2,28 +2,8 @@ import { Access } from "./engine/access.ts";
 import { type Cell, Ledger } from "./engine/ledger.ts";
 import { findStream, type Organisation, type Stream } from "./engine/organisation.ts";
 import { seedOrganisation } from "./engine/seeding.ts";
-import { type FaultOptions, Faults, type Framing, type StrideName } from "./faults.ts";
-
-/** How the server answers; each can be changed while it runs. */
-export interface Settings {
-  /** Which of the two contracts in the field is spoken (docs/platform.md, Contracts). */
-  contract: "tiered" | "day-granular";
-  /** Where 7-, 30- and 365-day buckets start. */
-  align: "window" | "epoch";
-  /** False: /workspaces, /orgs/current and /info answer 404. */
-  listing: boolean;
-  /** True: an end_time in the future is answered with 422. */
-  refuseFuture: boolean;
-  /** Buckets without usage are left out, or (false) sent as 0. */
-  omitZero: boolean;
-  /** Answers are compressed with gzip if the client accepts it. */
-  compress: boolean;
-  /** How the end of a body is marked. The CSV export streams, so `length` sends it in chunks. */
-  framing: Framing;
-  csvNewline: "crlf" | "lf";
-  /** Of the deployment's configuration file: true removes `/a2a` and the agent cards. */
-  http: { disable_a2a: boolean };
-}
+import { type FaultOptions, Faults, type StrideName } from "./faults.ts";
+import type { Settings } from "./settings.ts";
 
 export interface WorldOptions {
   readonly seed: number;
@@ -64,40 +44,29 @@ export interface PartState {
 
 const REMEMBERED = 1000;
 
-/** What all routes share: one organisation, one ledger, one clock, one key. */
+/** What all routes share: one organisation, one ledger, one clock, one key. A reset replaces all but the settings object. */
 export class World {
   readonly settings: Settings;
   readonly discrepancies: Discrepancy[] = [];
+  seed!: number;
+  organisation!: Organisation;
+  ledger!: Ledger;
+  access!: Access;
+  faults!: Faults;
+  /** The last requests, oldest first, and how many there were in all. */
+  requests!: { count: number; readonly recent: SeenRequest[] };
   readonly #options: WorldOptions;
-  #state: { seed: number; organisation: Organisation; ledger: Ledger; access: Access; faults: Faults };
-  #clock: { frozenAt: number | null; ahead: number } = { frozenAt: null, ahead: 0 };
-  #requests = { count: 0, recent: [] as SeenRequest[] };
+  #clock!: { frozenAt: number | null; ahead: number };
   #parts = new Map<() => PartState, PartState>();
 
   constructor(options: WorldOptions) {
     this.#options = options;
-    this.settings = structuredClone(options.settings);
-    this.#state = this.#fresh(options.seed);
+    this.settings = { ...options.settings };
+    this.reset(options.seed);
   }
 
-  get seed(): number {
-    return this.#state.seed;
-  }
-  get organisation(): Organisation {
-    return this.#state.organisation;
-  }
-  get ledger(): Ledger {
-    return this.#state.ledger;
-  }
-  get access(): Access {
-    return this.#state.access;
-  }
-  get faults(): Faults {
-    return this.#state.faults;
-  }
-  /** The last requests, oldest first, and how many there were in all. */
-  get requests(): { readonly count: number; readonly recent: readonly SeenRequest[] } {
-    return { ...this.#requests };
+  get apiKey(): string {
+    return this.access.apiKey;
   }
 
   /** Epoch ms. Every rule about time reads this clock. */
@@ -126,19 +95,25 @@ export class World {
   }
 
   /** Ends all running work. */
-  close(): void {
+  end(): void {
     for (const part of this.#parts.values()) part.close?.();
     this.#parts.clear();
   }
 
   /** As if just started, with another seed if one is given. */
   reset(seed = this.seed): void {
-    this.close();
-    this.#state = this.#fresh(seed);
-    Object.assign(this.settings, structuredClone(this.#options.settings));
+    const { scale, dataStart, apiKey, faults, settings } = this.#options;
+    this.end();
+    this.seed = seed;
+    this.organisation = seedOrganisation({ seed, scale });
+    const { organisation } = this;
+    this.ledger = new Ledger({ seed, organisation, dataStart, now: () => this.now() });
+    this.access = new Access(apiKey, organisation);
+    this.faults = new Faults(faults);
+    this.requests = { count: 0, recent: [] };
     this.#clock = { frozenAt: null, ahead: 0 };
-    this.#requests = { count: 0, recent: [] };
     this.discrepancies.length = 0;
+    Object.assign(this.settings, structuredClone(settings));
   }
 
   discrepanciesIn(stride: StrideName, groupBy: string, stream: Stream): Discrepancy[] {
@@ -151,16 +126,9 @@ export class World {
   }
 
   remember(seen: SeenRequest): void {
-    this.#requests.count++;
-    this.#requests.recent.push(seen);
-    if (this.#requests.recent.length > REMEMBERED) this.#requests.recent.shift();
-  }
-
-  #fresh(seed: number) {
-    const { scale, dataStart, apiKey, faults } = this.#options;
-    const organisation = seedOrganisation({ seed, scale });
-    const ledger = new Ledger({ seed, organisation, dataStart, now: () => this.now() });
-    const access = new Access(apiKey, organisation);
-    return { seed, organisation, ledger, access, faults: new Faults(faults) };
+    const { requests } = this;
+    requests.count++;
+    requests.recent.push(seen);
+    if (requests.recent.length > REMEMBERED) requests.recent.shift();
   }
 }

@@ -1,4 +1,4 @@
-import type { Settings } from "../world.ts";
+import type { Settings } from "../settings.ts";
 import type { UsageQuery } from "./query.ts";
 import { type Measures, toWireTime } from "./record.ts";
 import type { Usage } from "./usage.ts";

@@ -2,7 +2,7 @@ import { DateTime } from "luxon";
 import { z } from "zod";
 import { checked } from "../http/checked.ts";
 import { badRequest, invalid } from "../http/refusal.ts";
-import type { Settings } from "../world.ts";
+import type { Settings } from "../settings.ts";
 
 type GroupBy = "workspace" | "project" | "user" | "api_key" | "trace_tier";
 export type Kind = "traces" | "langsmith_deployments";

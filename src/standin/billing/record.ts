@@ -1,4 +1,4 @@
-import type { Settings } from "../world.ts";
+import type { Settings } from "../settings.ts";
 import type { Kind, UsageQuery } from "./query.ts";
 import { toWireStride } from "./stride.ts";
 import type { Usage } from "./usage.ts";

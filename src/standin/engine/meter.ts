@@ -9,15 +9,13 @@ const PROJECT_NAME = "agent-server";
 /** The run engine of one world: each run is billed in its ledger. */
 export function runsOf(world: World): RunEngine {
   let sender: { project: Project; user: User | null; key: Key } | undefined;
-  return new RunEngine({
-    now: () => world.now(),
-    // One trace a run, recorded when it starts (our guess).
-    meter: () => {
-      sender ??= newSender(world);
-      const at = world.now();
-      if (at >= world.ledger.dataStart) world.ledger.change({ ...sender, at }, 1);
-    },
-  });
+  // One trace a run, recorded when it starts (our guess).
+  const meter = () => {
+    sender ??= newSender(world);
+    const at = world.now();
+    if (at >= world.ledger.dataStart) world.ledger.change({ ...sender, at }, 1);
+  };
+  return new RunEngine(() => world.now(), meter);
 }
 
 /**

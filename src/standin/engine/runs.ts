@@ -53,23 +53,20 @@ interface RunRequest {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-interface RunEngineOptions {
-  readonly now: () => number;
-  /** Counts one trace. */
-  readonly meter: () => void;
-}
-
 export class RunEngine implements PartState {
-  readonly #options: RunEngineOptions;
+  readonly #now: () => number;
+  readonly #meter: () => void;
   readonly #threads = new Map<string, Thread>();
   readonly #timers = new Map<Run, NodeJS.Timeout>();
 
-  constructor(options: RunEngineOptions) {
-    this.#options = options;
+  /** `meter` counts one trace. */
+  constructor(now: () => number, meter: () => void) {
+    this.#now = now;
+    this.#meter = meter;
   }
 
   createThread(id: string = randomUUID(), metadata: Thread["metadata"] = {}): Thread {
-    const at = this.#options.now();
+    const at = this.#now();
     const thread: Thread = { id, createdAt: at, updatedAt: at, metadata, messages: [], runs: [] };
     this.#threads.set(id, thread);
     return thread;
@@ -82,8 +79,8 @@ export class RunEngine implements PartState {
   /** An unknown id is 404 with a sentence (seen). */
   thread(threadId: string): Thread {
     const thread = this.#threads.get(threadId);
-    if (thread === undefined) throw new Refusal(404, { detail: `Thread with ID ${threadId} not found` });
-    return thread;
+    if (thread !== undefined) return thread;
+    throw new Refusal(404, { detail: `Thread with ID ${threadId} not found` });
   }
 
   run(threadId: string, runId: string): Run {
@@ -99,9 +96,9 @@ export class RunEngine implements PartState {
 
   /** Enters a run as pending; it begins at once if the thread is idle. */
   start({ thread, input, strategy, metadata = {} }: RunRequest): Run {
-    const earlier = thread.runs.filter((run) => run.status === "pending" || run.status === "running");
+    const earlier = thread.runs.filter(isOpen);
     if (earlier.length > 0) this.#decide(earlier, strategy);
-    const at = this.#options.now();
+    const at = this.#now();
     const run: Run = {
       id: randomUUID(),
       thread,
@@ -125,7 +122,7 @@ export class RunEngine implements PartState {
 
   /** Ends a run that waits or runs. `rollback` also removes it. */
   cancel(run: Run, action: "interrupt" | "rollback"): void {
-    if (run.status !== "pending" && run.status !== "running") {
+    if (!isOpen(run)) {
       // A finished run cannot be cancelled (documented). The status is our guess.
       throw new Refusal(409, { detail: `Run ${run.id} has ended: ${run.status}` });
     }
@@ -162,10 +159,9 @@ export class RunEngine implements PartState {
   /** `rollback`: docs/platform.md, Agent server. The other strategies and the default, `enqueue`, are documented. */
   #decide(earlier: readonly Run[], strategy: Strategy): void {
     if (strategy === "reject") {
-      throw new Refusal(409, {
-        detail:
-          "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.",
-      });
+      const detail =
+        "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";
+      throw new Refusal(409, { detail });
     }
     if (strategy === "enqueue") return;
     // The newest first: each restores the state from before it.
@@ -179,9 +175,9 @@ export class RunEngine implements PartState {
     if (!this.#threads.has(thread.id) || thread.runs.some((run) => run.status === "running")) return;
     const run = thread.runs.find((one) => one.status === "pending");
     if (run === undefined) return;
-    this.#options.meter();
+    this.#meter();
     run.status = "running";
-    run.updatedAt = this.#options.now();
+    run.updatedAt = this.#now();
     run.before = thread.messages;
     thread.messages = [...thread.messages, ...run.input];
     run.started.resolve();
@@ -203,7 +199,7 @@ export class RunEngine implements PartState {
     this.#stop(run);
     run.status = status;
     run.after = run.thread.messages;
-    run.updatedAt = this.#options.now();
+    run.updatedAt = this.#now();
     run.thread.updatedAt = run.updatedAt;
     run.ended.resolve(status);
   }
@@ -224,6 +220,11 @@ export class RunEngine implements PartState {
     clearTimeout(this.#timers.get(run));
     this.#timers.delete(run);
   }
+}
+
+/** Whether a run waits or runs. */
+export function isOpen({ status }: Run): boolean {
+  return status === "pending" || status === "running";
 }
 
 /** Answers hold the assistant's id, even if a request named it (documented). */

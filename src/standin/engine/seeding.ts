@@ -70,21 +70,19 @@ export function seedOrganisation({ seed, scale }: { seed: number; scale: number 
     streams: [],
     unreadable: workspaces.slice(UNREADABLE),
   };
-  workspaces.forEach((workspace, w) => {
-    if (w !== EMPTY) seedWorkspace({ organisation, workspace, w, projects: many(6), roll });
+  workspaces.forEach((_, w) => {
+    if (w !== EMPTY) seedWorkspace({ organisation, roll }, w, many(6));
   });
   return organisation;
 }
 
-interface WorkspaceSeeding {
-  organisation: Organisation;
-  workspace: Workspace;
-  w: number;
-  projects: number;
-  roll: Dice;
+interface Seeding {
+  readonly organisation: Organisation;
+  readonly roll: Dice;
 }
 
-function seedWorkspace({ organisation, workspace, w, projects, roll }: WorkspaceSeeding): void {
+function seedWorkspace({ organisation, roll }: Seeding, w: number, projects: number): void {
+  const workspace = organisation.workspaces[w] as Workspace;
   // Overlapping halves of the user list: users are shared by workspaces.
   const members = roll.some(organisation.users, Math.ceil(organisation.users.length / 2));
   for (let p = 0; p < projects; p++) {
@@ -101,13 +99,11 @@ function seedWorkspace({ organisation, workspace, w, projects, roll }: Workspace
   }
 }
 
-interface StreamSeeding {
-  organisation: Organisation;
-  project: Project;
-  members: User[];
-  begins: number;
-  rhythm: Rhythm;
-  roll: Dice;
+interface StreamSeeding extends Seeding {
+  readonly project: Project;
+  readonly members: readonly User[];
+  readonly begins: number;
+  readonly rhythm: Rhythm;
 }
 
 function seedStreams({ organisation, project, members, begins, rhythm, roll }: StreamSeeding): void {

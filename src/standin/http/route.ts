@@ -38,27 +38,17 @@ export const json = (body: unknown, status = 200): Answer => ({
 /** The platform's routes: they need the key, meet faults and are remembered. */
 export function open(app: FastifyInstance, world: World, routes: readonly Route[]): void {
   for (const route of routes) {
-    app.route({
-      method: route.method,
-      url: route.path,
-      handler: (request, reply) => answer(world, route, request, reply),
-    });
+    const { method, path: url } = route;
+    app.route({ method, url, handler: (request, reply) => answer(world, route, request, reply) });
   }
 }
 
 /** The stand-in's own routes: no key and no faults, so that a platform broken on purpose can be repaired. */
 export function openAdmin(app: FastifyInstance, routes: readonly Route[]): void {
   for (const route of routes) {
-    app.route({
-      method: route.method,
-      url: route.path,
-      handler: async (request, reply) =>
-        send(reply, await outcome(() => route.handle(exchange(request, route, null))), {
-          gzip: false,
-          framing: "length",
-          fault: null,
-        }),
-    });
+    const { method, path: url } = route;
+    const handle = (request: FastifyRequest) => outcome(() => route.handle(exchange(request, route, null)));
+    app.route({ method, url, handler: async (request, reply) => send(reply, await handle(request)) });
   }
 }
 

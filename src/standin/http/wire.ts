@@ -4,7 +4,8 @@ import { pipeline, Readable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import { createGzip, gzipSync } from "node:zlib";
 import type { FastifyReply } from "fastify";
-import type { Fault, Framing } from "../faults.ts";
+import type { Fault } from "../faults.ts";
+import type { Framing } from "../settings.ts";
 
 export interface Answer {
   readonly status: number;
@@ -15,26 +16,20 @@ export interface Answer {
 }
 
 interface Wire {
-  readonly gzip: boolean;
-  readonly framing: Framing;
-  readonly fault: Fault | null;
+  readonly gzip?: boolean;
+  readonly framing?: Framing;
+  readonly fault?: Fault | null;
 }
 
 export async function send(
   reply: FastifyReply,
   answer: Answer,
-  { gzip, framing, fault }: Wire,
+  { gzip = false, framing = "length", fault = null }: Wire = {},
 ): Promise<FastifyReply> {
-  switch (fault?.kind) {
-    case "cut":
-    case "slow":
-    case "hang":
-      return byHand(reply, answer, gzip, fault);
-    case "whole":
-      return whole(reply, answer, gzip, fault.framing);
-    default:
-      return whole(reply, answer, gzip, framing);
+  if (fault?.kind === "cut" || fault?.kind === "slow" || fault?.kind === "hang") {
+    return byHand(reply, answer, gzip, fault);
   }
+  return whole(reply, answer, gzip, fault?.kind === "whole" ? fault.framing : framing);
 }
 
 /** Ends the connection with a TCP reset, before any answer. */
@@ -78,59 +73,61 @@ async function byHand(
   reply.hijack();
   const { socket } = reply.raw;
   if (socket === null) return reply;
-  const head = (framing: Record<string, string>): string =>
-    [
-      `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ""}`,
-      ...Object.entries({ ...headersOf(answer, gzip), ...framing }).map(
-        ([name, value]) => `${name}: ${value}`,
-      ),
-      "\r\n",
-    ].join("\r\n");
+  const head = (framing: Record<string, string>) => {
+    const headers = Object.entries({ ...headersOf(answer, gzip), ...framing });
+    const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ""}\r\n${lines.join("")}\r\n`);
+  };
   const announced = { "content-length": String(bytes.length) };
-
   if (fault.kind === "hang") {
-    socket.write(head(announced));
+    head(announced);
     socket.write(bytes.subarray(0, bytes.length / 2));
     return reply;
   }
   if (fault.kind === "slow") {
-    socket.write(head({ ...announced, connection: "close" }));
+    head({ ...announced, connection: "close" });
     await drip(socket, bytes, fault.ms);
-    finish(socket);
-    return reply;
-  }
-  const sent = bytes.subarray(0, cutAt(bytes, fault.at));
-  if (fault.framing === "length") {
-    // `all` cuts nothing here, so the announced length grows instead.
-    const more = fault.at === "all" ? 1 : 0;
-    socket.write(head({ "content-length": String(bytes.length + more) }));
-    socket.write(sent);
-  } else if (fault.framing === "chunked") {
-    socket.write(head({ "transfer-encoding": "chunked" }));
-    if (sent.length > 0) socket.write(`${sent.length.toString(16)}\r\n`);
-    socket.write(sent);
-    socket.write("\r\n");
-  } else if (fault.framing === "close") {
-    socket.write(head({ connection: "close" }));
-    socket.write(sent);
   } else {
-    // The last 8 bytes are gzip's checksum and length (RFC 1952, 2.3); all of the text is there.
-    const untrailed = bytes.subarray(0, bytes.length - 8);
-    socket.write(head({ "content-length": String(untrailed.length), connection: "close" }));
-    socket.write(untrailed);
+    cut(socket, bytes, fault, head);
   }
-  finish(socket);
+  socket.end(() => socket.destroy());
   return reply;
+}
+
+function cut(
+  socket: Socket,
+  bytes: Buffer,
+  { framing, at }: Extract<Fault, { kind: "cut" }>,
+  head: (framing: Record<string, string>) => void,
+): void {
+  const sent = bytes.subarray(0, cutAt(bytes, at));
+  switch (framing) {
+    case "length":
+      // `all` sends every byte, so the announced length grows instead.
+      head({ "content-length": String(bytes.length + (at === "all" ? 1 : 0)) });
+      socket.write(sent);
+      break;
+    case "chunked":
+      head({ "transfer-encoding": "chunked" });
+      if (sent.length > 0) socket.write(`${sent.length.toString(16)}\r\n`);
+      socket.write(sent);
+      socket.write("\r\n");
+      break;
+    case "close":
+      head({ connection: "close" });
+      socket.write(sent);
+      break;
+    case "gzip":
+      // The last 8 bytes are gzip's checksum and length (RFC 1952, 2.3); the whole text is there.
+      head({ "content-length": String(bytes.length - 8), connection: "close" });
+      socket.write(bytes.subarray(0, bytes.length - 8));
+  }
 }
 
 function cutAt(bytes: Buffer, at: "half" | "line" | "all"): number {
   if (at === "all") return bytes.length;
   const half = Math.floor(bytes.length / 2);
   return at === "line" ? bytes.lastIndexOf(0x0a, half) + 1 || half : half;
-}
-
-function finish(socket: Socket): void {
-  socket.end(() => socket.destroy());
 }
 
 async function drip(socket: Socket, bytes: Buffer, ms: number): Promise<void> {

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { keyOf, projectOf, userOf, workspaceOf } from "../engine/organisation.ts";
 import { newTemplate, type Templates } from "../engine/templates.ts";
-import { faultOptionsSchema } from "../faults.ts";
+import { faultOptionsSchema, strideNames } from "../faults.ts";
 import { checked } from "../http/checked.ts";
 import { invalid, type Refusal } from "../http/refusal.ts";
 import { type Exchange, json, type Route } from "../http/route.ts";
+import { settingsSchema } from "../settings.ts";
 import type { World } from "../world.ts";
 
 /** The prefix of the stand-in's own routes, which no path of the platform has. */
@@ -25,17 +26,6 @@ const bodies = {
     z.strictObject({ now: instant.nullable() }),
     z.strictObject({ advance_seconds: z.number() }),
   ]),
-  settings: z.strictObject({
-    contract: z.enum(["tiered", "day-granular"]).optional(),
-    align: z.enum(["window", "epoch"]).optional(),
-    listing: z.boolean().optional(),
-    refuseFuture: z.boolean().optional(),
-    omitZero: z.boolean().optional(),
-    compress: z.boolean().optional(),
-    framing: z.enum(["length", "chunked", "close"]).optional(),
-    csvNewline: z.enum(["crlf", "lf"]).optional(),
-    http: z.strictObject({ disable_a2a: z.boolean() }).optional(),
-  }),
   access: z.strictObject({
     api_key: z.string().min(1).optional(),
     revoked: z.boolean().optional(),
@@ -53,7 +43,7 @@ const bodies = {
   discrepancies: z.strictObject({
     ...cell,
     delta: z.int(),
-    stride: z.enum(["hour", "day", "week", "month", "year"]),
+    stride: z.enum(strideNames),
     group_by: z.enum(["workspace", "project", "user", "api_key"]).optional(),
   }),
 };
@@ -93,7 +83,9 @@ export function admin(world: World, templates: () => Templates): Route[] {
       world.setClock("now" in to ? { frozenAt: to.now } : { advance: to.advance_seconds * 1000 });
       return { now: new Date(world.now()).toISOString() };
     }),
-    route("PATCH", "/settings", bodies.settings, (settings) => Object.assign(world.settings, settings)),
+    route("PATCH", "/settings", settingsSchema.partial(), (settings) =>
+      Object.assign(world.settings, settings),
+    ),
     route("POST", "/faults", faultOptionsSchema, (options) => {
       world.faults.set(options);
       return world.faults.inspect();

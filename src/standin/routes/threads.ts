@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { ASSISTANT, isAssistant } from "../engine/echo.ts";
-import { type Run, type RunEngine, type Thread, toWireRun } from "../engine/runs.ts";
+import { isOpen, type Run, type RunEngine, type Thread, toWireRun } from "../engine/runs.ts";
 import { checked } from "../http/checked.ts";
 import { Refusal } from "../http/refusal.ts";
 import { type Exchange, json, type Route } from "../http/route.ts";
 import type { Answer } from "../http/wire.ts";
 
-const path = z.object({ thread: z.guid(), run: z.guid().optional() });
+/** Of a route that has them. */
+const path = z.object({ thread: z.guid().default(""), run: z.guid().default("") });
 const metadata = z.record(z.string(), z.unknown()).default({});
 /** Documented fields. Others are not implemented, and refused. */
 const newThread = z.strictObject({
@@ -37,7 +38,10 @@ const listing = z.strictObject({
   status: z.enum(["pending", "running", "success", "error", "interrupted"]).optional(),
 });
 const cancelling = z.strictObject({
-  wait: z.enum(["0", "1", "false", "true"]).default("0"),
+  wait: z
+    .enum(["0", "1", "false", "true"])
+    .default("0")
+    .transform((text) => text === "1" || text === "true"),
   action: z.enum(["interrupt", "rollback"]).default("interrupt"),
 });
 
@@ -58,35 +62,25 @@ export function threads(engine: () => RunEngine): Route[] {
     handle: (exchange) => answer(asked(exchange, query)),
   });
   const thread = ({ ids }: Asked<unknown>): Thread => engine().thread(ids.thread);
-  const run = ({ ids }: Asked<unknown>): Run => engine().run(ids.thread, ids.run ?? "");
+  const run = ({ ids }: Asked<unknown>): Run => engine().run(ids.thread, ids.run);
   const RUN = "/threads/:thread/runs/:run";
   return [
-    {
-      method: "POST",
-      path: "/threads",
-      needs: "no wrong key",
-      handle: ({ body, query }) => {
-        checked(nothing, query, "query");
-        const given = checked(newThread, body);
-        const known = given.thread_id === undefined ? undefined : engine().find(given.thread_id);
-        if (known !== undefined && given.if_exists === "raise") {
-          throw new Refusal(409, { detail: `Thread with ID ${known.id} already exists` });
-        }
-        return json(toWireThread(known ?? engine().createThread(given.thread_id, given.metadata)));
-      },
-    },
+    route("POST", "/threads", nothing, ({ body }) => {
+      const given = checked(newThread, body);
+      const known = given.thread_id === undefined ? undefined : engine().find(given.thread_id);
+      if (known !== undefined && given.if_exists === "raise") {
+        throw new Refusal(409, { detail: `Thread with ID ${known.id} already exists` });
+      }
+      return json(toWireThread(known ?? engine().createThread(given.thread_id, given.metadata)));
+    }),
     route("GET", "/threads/:thread", nothing, (given) => json(toWireThread(thread(given)))),
     route("GET", "/threads/:thread/state", nothing, (given) => json(toWireState(thread(given)))),
     route("GET", "/threads/:thread/runs", listing, (given) => {
       const { limit, offset, status } = given.query;
       // Newest first (documented).
       const runs = thread(given).runs.filter((one) => status === undefined || one.status === status);
-      return json(
-        runs
-          .toReversed()
-          .slice(offset, offset + limit)
-          .map(toWireRun),
-      );
+      const page = runs.toReversed().slice(offset, offset + limit);
+      return json(page.map(toWireRun));
     }),
     route("POST", "/threads/:thread/runs", nothing, ({ ids, body }) => {
       const wanted = checked(newRun, body);
@@ -118,9 +112,9 @@ export function threads(engine: () => RunEngine): Route[] {
       const { wait, action } = given.query;
       const cancelled = run(given);
       engine().cancel(cancelled, action);
-      if (wait === "1" || wait === "true") await cancelled.ended.promise;
+      if (wait) await cancelled.ended.promise;
       // 202, and 204 for a client that waits (documented).
-      return { status: wait === "1" || wait === "true" ? 204 : 202, type: "application/json", body: "" };
+      return { status: wait ? 204 : 202, type: "application/json", body: "" };
     }),
     route("DELETE", RUN, nothing, (given) => {
       engine().remove(run(given));
@@ -130,7 +124,7 @@ export function threads(engine: () => RunEngine): Route[] {
 }
 
 interface Asked<Q> {
-  readonly ids: { readonly thread: string; readonly run?: string | undefined };
+  readonly ids: z.output<typeof path>;
   readonly query: Q;
   readonly body: unknown;
 }
@@ -141,14 +135,13 @@ function asked<Q>({ params, query, body }: Exchange, schema: z.ZodType<Q>): Aske
 
 function toWireThread(thread: Thread): object {
   const { id, createdAt, updatedAt, metadata: own, messages, runs } = thread;
-  const busy = runs.some((run) => run.status === "pending" || run.status === "running");
   const last = runs.at(-1)?.status;
   return {
     thread_id: id,
     created_at: new Date(createdAt).toISOString(),
     updated_at: new Date(updatedAt).toISOString(),
     metadata: own,
-    status: busy ? "busy" : last === "error" || last === "interrupted" ? last : "idle",
+    status: runs.some(isOpen) ? "busy" : last === "error" || last === "interrupted" ? last : "idle",
     values: messages.length === 0 ? null : { messages },
   };
 }
