@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import * as protocol03 from "@a2a-js/sdk/client";
 import * as protocol1 from "a2a-sdk-1/client";
 
-/** What the suite does with either of the protocol's own clients, and what it looks at of their answers. */
+/** What the suite uses of both clients of the protocol, and of their answers. */
 export interface Conversation {
   send(text: string, prior?: Told): Promise<Told>;
   stream(text: string, prior?: Told): AsyncIterable<Told & { final: boolean }>;
@@ -29,7 +29,7 @@ export const CLIENTS: Record<string, (server: Server) => Promise<Conversation>> 
 };
 
 const CARD = "/.well-known/agent-card.json";
-/** Neither client knows of the platform's key. */
+/** Neither client sends the platform's key by itself. */
 const keyed =
   (apiKey: string): typeof fetch =>
   (input, init) => {
@@ -59,7 +59,7 @@ async function with03({ url, apiKey, assistant }: Server): Promise<Conversation>
     stream: async function* (text, prior) {
       for await (const event of client.sendMessageStream(params(text, prior))) yield fromEvent(event);
     },
-    // Some servers need the context as well; the protocol's parameters have no place for it.
+    // Some servers need the context as well, which the protocol's parameters cannot carry.
     task: async ({ id, contextId }) => fromTask(await client.getTask({ id, contextId } as { id: string })),
     cancel: ({ id }) => client.cancelTask({ id }),
   };
@@ -120,7 +120,7 @@ async function with1({ url, apiKey, assistant }: Server): Promise<Conversation> 
     stream: async function* (text, prior) {
       for await (const { payload } of client.sendMessageStream(params(text, prior))) {
         const told = from1(payload?.value);
-        // Version 1 has no `final`: the last state says it.
+        // Version 1 has no `final`: the last state is final.
         yield { ...told, final: payload?.$case === "statusUpdate" && told.state === "completed" };
       }
     },
