@@ -3,7 +3,7 @@ import type { JobContext, JobCounts } from "./job.ts";
 import { JOBS } from "./registry.ts";
 
 /** A job that succeeded, with the counts it logged. */
-export interface DoneJob {
+interface DoneJob {
   readonly job: string;
   readonly seconds: number;
   readonly counts: JobCounts;

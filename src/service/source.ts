@@ -1,7 +1,8 @@
 import { createRequestLimit } from "../../jobs/request-limit.ts";
-import { keepSchedules } from "../../jobs/schedule.ts";
+import { keepSchedules, schedulesOf } from "../../jobs/schedule.ts";
 import { systemClock } from "../clock.ts";
 import type { Config, SourceConfig } from "../config/config.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/stride.ts";
 import type { Logger, WarnSparingly } from "../log.ts";
 import { type Share, sharesOf } from "../pipeline/source/rate-shares.ts";
 import { createSourceHandle, type SourceHandle } from "../pipeline/source/source-handle.ts";
@@ -10,7 +11,6 @@ import type { Store } from "../store/db/database.ts";
 import type { ProcessState } from "./http/health.ts";
 import type { Metrics } from "./http/metrics.ts";
 import type { ServiceQueues } from "./queues.ts";
-import { schedulesFor } from "./schedules.ts";
 import { startWork } from "./work.ts";
 
 /** What the sources of one process share. */
@@ -90,4 +90,19 @@ function openLimited(source: SourceConfig, shared: Shared): LimitedSource {
     config.syncEveryMs,
   );
   return { handle, fetchShare: shares.fetch, holdBack, close: () => billing.close() };
+}
+
+/** The schedules of a source, from durations of the configuration in milliseconds. */
+function schedulesFor(config: Config, { deploymentUrl, probeProject }: SourceConfig) {
+  const { syncEveryMs, reconcileForMs, keepHistoryMs, hourlyKeepMs, probeEveryMs, alertWebhookUrl } = config;
+  const days = (ms: number) => Math.max(1, Math.ceil(ms / DAY_MS));
+  const canProbe = deploymentUrl !== undefined && probeProject !== undefined;
+  return schedulesOf({
+    syncEveryMs,
+    reconcileDays: days(reconcileForMs),
+    keepDays: days(keepHistoryMs),
+    keepHours: hourlyKeepMs === undefined ? undefined : Math.ceil(hourlyKeepMs / HOUR_MS),
+    hasWebhook: alertWebhookUrl !== undefined,
+    probeEveryMs: canProbe ? probeEveryMs : undefined,
+  });
 }

@@ -4,13 +4,13 @@ import * as protocol1 from "a2a-sdk-1/client";
 
 /** What the suite uses of both clients of the protocol, and of their answers. */
 export interface Conversation {
-  send(text: string, prior?: Told): Promise<Told>;
-  stream(text: string, prior?: Told): AsyncIterable<Told & { final: boolean }>;
-  task(of: Told): Promise<Told>;
-  cancel(of: Told): Promise<unknown>;
+  send(text: string, prior?: TaskAnswer): Promise<TaskAnswer>;
+  stream(text: string, prior?: TaskAnswer): AsyncIterable<TaskAnswer & { final: boolean }>;
+  task(of: TaskAnswer): Promise<TaskAnswer>;
+  cancel(of: TaskAnswer): Promise<unknown>;
 }
 
-interface Told {
+interface TaskAnswer {
   readonly id: string;
   readonly contextId: string;
   readonly state: string;
@@ -45,7 +45,7 @@ async function with03({ url, apiKey, assistant }: Server): Promise<Conversation>
     cardResolver: new protocol03.DefaultAgentCardResolver({ fetchImpl }),
   });
   const client = await factory.createFromUrl(url, `${CARD}?assistant_id=${assistant}`);
-  const params = (text: string, prior?: Told) => ({
+  const params = (text: string, prior?: TaskAnswer) => ({
     message: {
       kind: "message" as const,
       role: "user" as const,
@@ -75,7 +75,7 @@ interface Wire03 {
   final?: boolean;
 }
 
-function fromTask(answer: unknown): Told {
+function fromTask(answer: unknown): TaskAnswer {
   const { id, taskId, contextId, status, artifacts } = answer as Wire03;
   const parts = (artifacts?.[0]?.parts ?? status?.message?.parts ?? []) as { kind: string; text?: string }[];
   return {
@@ -86,7 +86,7 @@ function fromTask(answer: unknown): Told {
   };
 }
 
-function fromEvent(event: unknown): Told & { final: boolean } {
+function fromEvent(event: unknown): TaskAnswer & { final: boolean } {
   return { ...fromTask(event), final: (event as Wire03).final ?? false };
 }
 
@@ -100,7 +100,7 @@ async function with1({ url, apiKey, assistant }: Server): Promise<Conversation> 
   const client = await factory.createFromUrl(url, `${CARD}?assistant_id=${assistant}`);
   type Request = Parameters<typeof client.sendMessage>[0];
   const USER = 1;
-  const params = (text: string, prior?: Told): Request => ({
+  const params = (text: string, prior?: TaskAnswer): Request => ({
     tenant: "",
     configuration: undefined,
     metadata: undefined,
@@ -119,9 +119,9 @@ async function with1({ url, apiKey, assistant }: Server): Promise<Conversation> 
     send: async (text, prior) => from1(await client.sendMessage(params(text, prior))),
     stream: async function* (text, prior) {
       for await (const { payload } of client.sendMessageStream(params(text, prior))) {
-        const told = from1(payload?.value);
+        const answered = from1(payload?.value);
         // Version 1 has no `final`: the last state is final.
-        yield { ...told, final: payload?.$case === "statusUpdate" && told.state === "completed" };
+        yield { ...answered, final: payload?.$case === "statusUpdate" && answered.state === "completed" };
       }
     },
     task: async ({ id }) => from1(await client.getTask({ id, tenant: "", historyLength: undefined })),
@@ -142,7 +142,7 @@ interface Part1 {
   content?: { $case: string; value: unknown };
 }
 
-function from1(answer: unknown): Told {
+function from1(answer: unknown): TaskAnswer {
   const { id, taskId, contextId, status, artifacts } = answer as Wire1;
   const parts = artifacts?.[0]?.parts ?? status?.message?.parts ?? [];
   const text = parts.find((part) => part.content?.$case === "text")?.content?.value;

@@ -18,16 +18,19 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("A2A", () => {
     });
 
     test("a message is sent, answered, and its task can be looked up", async () => {
-      const told = await client.send("hello there");
-      expect(told).toMatchObject({ id: expect.stringMatching(/./), contextId: expect.stringMatching(/./) });
-      expect(told.state).toBe("completed");
-      expect(told.reply).toBeTruthy();
-      if (the.local) expect(told.reply).toContain("hello there");
+      const answered = await client.send("hello there");
+      expect(answered).toMatchObject({
+        id: expect.stringMatching(/./),
+        contextId: expect.stringMatching(/./),
+      });
+      expect(answered.state).toBe("completed");
+      expect(answered.reply).toBeTruthy();
+      if (the.local) expect(answered.reply).toContain("hello there");
       // Some live servers ask for the context as well, which the 1.x client does not send.
       if (the.local || !name.includes("1.x")) {
-        expect(await client.task(told)).toMatchObject({
-          id: told.id,
-          contextId: told.contextId,
+        expect(await client.task(answered)).toMatchObject({
+          id: answered.id,
+          contextId: answered.contextId,
           state: "completed",
         });
       }
@@ -69,9 +72,9 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("A2A", () => {
     });
 
     test("a task cannot be cancelled, and an unknown one is not found", async () => {
-      const told = await client.send("hello");
-      await expect(client.cancel(told)).rejects.toThrow(/not (currently )?supported|operation/i);
-      const nobody = { ...told, id: "00000000-0000-4000-8000-000000000000" };
+      const answered = await client.send("hello");
+      await expect(client.cancel(answered)).rejects.toThrow(/not (currently )?supported|operation/i);
+      const nobody = { ...answered, id: "00000000-0000-4000-8000-000000000000" };
       await expect(client.task(nobody)).rejects.toThrow(/not found/i);
     });
 

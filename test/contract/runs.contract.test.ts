@@ -54,15 +54,15 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
 
   test("a run is created, joined, and its reply is in the state", async () => {
     const { thread_id } = await client.threads.create();
-    let told: unknown;
+    let noticed: unknown;
     const run = await client.runs.create(thread_id, ASSISTANT, {
       input: said("hello"),
       onRunCreated: (created) => {
-        told = created;
+        noticed = created;
       },
     });
     // The client reads this from Content-Location.
-    expect(told).toEqual({ run_id: run.run_id, thread_id });
+    expect(noticed).toEqual({ run_id: run.run_id, thread_id });
     await client.runs.join(thread_id, run.run_id);
     expect(await statusOf(thread_id, run.run_id)).toBe("success");
     expect((await client.runs.list(thread_id)).map((one) => one.run_id)).toEqual([run.run_id]);

@@ -37,8 +37,8 @@ interface SyncNeed {
 
 export function createMetrics(
   reader: Reader,
-  countQueues: () => Promise<readonly QueueCount[]> = async () => [],
-  readNeeds: () => Promise<readonly SyncNeed[]> = async () => [],
+  countQueues: () => Promise<readonly QueueCount[]>,
+  readNeeds: () => Promise<readonly SyncNeed[]>,
 ): Metrics {
   const registry = new Registry();
   const registers = [registry];

@@ -43,14 +43,14 @@ const message = z.strictObject({
   referenceTaskIds: z.array(z.string()).optional(),
 });
 const configuration = z.strictObject({
-  blocking: z.boolean().optional(),
-  acceptedOutputModes: z.array(z.string()).optional(),
+  blocking: z.boolean().default(true),
+  acceptedOutputModes: z.array(z.string()).default([]),
   historyLength: z.int().min(0).optional(),
   pushNotificationConfig: z.unknown().optional(),
 });
 const sending = z.strictObject({
   message,
-  configuration: configuration.optional(),
+  configuration: configuration.prefault({}),
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
 /** At most ten messages of history (seen). */
@@ -66,11 +66,7 @@ export type Sent = z.output<typeof message> & { readonly text: string };
 /** The message of `message/send` and `message/stream`. Errors: -32602, -32003, -32004, -32005. */
 export function sentMessage(params: unknown): Sent {
   const given = read(sending, params);
-  const {
-    blocking = true,
-    acceptedOutputModes: modes = [],
-    pushNotificationConfig,
-  } = given.configuration ?? {};
+  const { blocking, acceptedOutputModes: modes, pushNotificationConfig } = given.configuration;
   if (pushNotificationConfig !== undefined && pushNotificationConfig !== null) {
     throw new RpcRefusal(CODES.pushUnsupported, "Push notifications are not supported");
   }

@@ -11,7 +11,7 @@ export const LENGTH: Record<StrideName, number> = {
   year: 365 * DAY,
 };
 
-interface Range {
+export interface Range {
   /** Epoch ms. */
   readonly start: number;
   /** Epoch ms, exclusive. */
@@ -43,14 +43,8 @@ export function dayGranular(range: Range): { range: Range; stride: StrideName } 
   };
 }
 
-export interface Bucket {
-  /** Epoch ms. */
-  readonly start: number;
-  readonly end: number;
-}
-
 interface Buckets {
-  readonly buckets: readonly Bucket[];
+  readonly buckets: readonly Range[];
   /** Where counting starts and stops, within the range: one more than there are buckets. */
   readonly edges: readonly number[];
 }
@@ -63,7 +57,7 @@ interface Buckets {
 export function cut(range: Range, stride: StrideName, align: "window" | "epoch"): Buckets {
   const length = LENGTH[stride];
   const gridded = align === "epoch" || stride === "hour" || stride === "day";
-  const buckets: Bucket[] = [];
+  const buckets: Range[] = [];
   const edges = [range.start];
   for (
     let start = gridded ? Math.floor(range.start / length) * length : range.start;

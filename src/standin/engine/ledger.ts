@@ -21,11 +21,6 @@ interface LedgerOptions {
   readonly now: () => number;
 }
 
-interface Change {
-  readonly before: number;
-  readonly after: number;
-}
-
 export class Ledger {
   readonly dataStart: number;
   readonly #seed: number;
@@ -77,7 +72,7 @@ export class Ledger {
    * Changes one row by `delta`, never below 0: late arrivals, traffic, restatements. A future row shows when the clock
    * reaches its hour. A row before the data start throws.
    */
-  change(cell: Cell, delta: number): Change {
+  change(cell: Cell, delta: number): { before: number; after: number } {
     const hour = Math.floor(cell.at / HOUR) * HOUR;
     if (!Number.isSafeInteger(delta)) throw new RangeError(`delta ${delta} is not a whole number of traces`);
     if (!(hour >= this.dataStart)) {

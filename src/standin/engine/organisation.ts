@@ -61,21 +61,16 @@ export interface Organisation {
 
 /** These find a thing by its id (a key by its short key) or refuse with 404. */
 export const workspaceOf = ({ workspaces }: Organisation, id: string): Workspace =>
-  found("workspace", workspaces, id);
-export const projectOf = ({ projects }: Organisation, id: string): Project => found("project", projects, id);
-export const userOf = ({ users }: Organisation, id: string): User => found("user", users, id);
-export const keyOf = ({ keys }: Organisation, id: string): Key =>
-  found("key", keys, id, ({ shortKey }) => shortKey);
+  workspaces.find((one) => one.id === id) ?? missing("workspace", id);
+export const projectOf = ({ projects }: Organisation, id: string): Project =>
+  projects.find((one) => one.id === id) ?? missing("project", id);
+export const userOf = ({ users }: Organisation, id: string): User =>
+  users.find((one) => one.id === id) ?? missing("user", id);
+export const keyOf = ({ keys }: Organisation, shortKey: string): Key =>
+  keys.find((one) => one.shortKey === shortKey) ?? missing("key", shortKey);
 
-function found<T extends { id: string }>(
-  kind: string,
-  things: readonly T[],
-  id: string,
-  idOf: (thing: T) => string = (thing) => thing.id,
-): T {
-  const thing = things.find((one) => idOf(one) === id);
-  if (thing === undefined) throw unknownThing(kind, id);
-  return thing;
+function missing(kind: string, id: string): never {
+  throw unknownThing(kind, id);
 }
 
 export type Sender = Pick<Stream, "project" | "user" | "key">;

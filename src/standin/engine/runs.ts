@@ -181,15 +181,11 @@ export class RunEngine implements PartState {
     run.before = thread.messages;
     thread.messages = [...thread.messages, ...run.input];
     run.started.resolve();
-    const { delayMs, outcome } = perform(run.input.at(-1)?.content ?? "");
+    const { delayMs, reply } = perform(run.input.at(-1)?.content ?? "");
     const finish = () => {
-      if ("reply" in outcome) {
-        thread.messages = [...thread.messages, { id: randomUUID(), type: "ai", content: outcome.reply }];
-        this.#end(run, "success");
-      } else {
-        run.error = outcome.error;
-        this.#end(run, "error");
-      }
+      if (reply === undefined) run.error = "The input asks for a failure";
+      else thread.messages = [...thread.messages, { id: randomUUID(), type: "ai", content: reply }];
+      this.#end(run, run.error === null ? "success" : "error");
       this.#next(thread);
     };
     this.#timers.set(run, setTimeout(finish, delayMs));

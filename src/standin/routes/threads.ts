@@ -3,7 +3,7 @@ import { ASSISTANT, isAssistant } from "../engine/echo.ts";
 import { isOpen, type Run, type RunEngine, type Thread, toWireRun } from "../engine/runs.ts";
 import { checked } from "../http/checked.ts";
 import { Refusal } from "../http/refusal.ts";
-import { type Exchange, json, type Route } from "../http/route.ts";
+import { json, type Route } from "../http/route.ts";
 import type { Answer } from "../http/wire.ts";
 
 /** Of a route that has them. */
@@ -59,7 +59,8 @@ export function threads(engine: () => RunEngine): Route[] {
     method,
     path: url,
     needs: "no wrong key",
-    handle: (exchange) => answer(asked(exchange, query)),
+    handle: ({ params, query: given, body }) =>
+      answer({ ids: checked(path, params, "path"), query: checked(query, given, "query"), body }),
   });
   const thread = ({ ids }: Asked<unknown>): Thread => engine().thread(ids.thread);
   const run = ({ ids }: Asked<unknown>): Run => engine().run(ids.thread, ids.run);
@@ -127,10 +128,6 @@ interface Asked<Q> {
   readonly ids: z.output<typeof path>;
   readonly query: Q;
   readonly body: unknown;
-}
-
-function asked<Q>({ params, query, body }: Exchange, schema: z.ZodType<Q>): Asked<Q> {
-  return { ids: checked(path, params, "path"), query: checked(schema, query, "query"), body };
 }
 
 function toWireThread(thread: Thread): object {
