@@ -12,6 +12,9 @@ const LONG = 240_000;
 
 const FROM = `${daysAgo(20)}T00:00:00Z`;
 
+/** Syncs are rare, since their slices go before those of a backfill. */
+const OPTIONS = { days: 30, environment: { USAGE_SYNC_EVERY: "PT1M" } };
+
 interface Shown {
   readonly state: string;
   readonly total: number;
@@ -50,7 +53,7 @@ async function backfill({
 
 /** Serves a bench whose stand-in refuses a window of the backfill with that fault every time. */
 async function backfillWith(fault: FaultStep["fault"]) {
-  const bench = await setupService({ days: 30 });
+  const bench = await setupService(OPTIONS);
   const match = { path: "granular-usage", query: { start_time: FROM, group_by: "project" } };
   bench.standin.faults.script({ fault, times: 1_000, match });
   await bench.serve();
@@ -94,7 +97,7 @@ test("a window that is always answered with 500 fails after eight requests, and 
 });
 
 test("a record that fails its schema costs one bucket of one workspace", { timeout: LONG }, async () => {
-  const bench = await setupService({ days: 30 });
+  const bench = await setupService(OPTIONS);
   // The first project's record that comes from the third day: its workspace and hour.
   let bad: { bucket: string; workspaceId: string; id: string | null } | undefined;
   const proxy = await startProxy(
