@@ -2,7 +2,7 @@ import { z } from "zod";
 import { raiseAlerts } from "../src/pipeline/alerts.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** Tells the webhook what has begun or ended; scheduled only where there is one. */
+/** Sends the webhook the alerts that began or ended. Scheduled only if a webhook is configured. */
 export const alertJob = defineJob({
   name: "alert",
   queue: "control",

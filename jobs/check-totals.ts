@@ -2,7 +2,7 @@ import { z } from "zod";
 import { checkTotals, REACHES } from "../src/pipeline/totals/check-totals.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** Holds settled days against totals of weeks, months and years, and groupings against workspaces. */
+/** Checks final days against weekly, monthly and yearly totals, and each dimension against the workspaces. */
 export const checkTotalsJob = defineJob({
   name: "check-totals",
   queue: "control",

@@ -6,7 +6,7 @@ import { isKeyRefused } from "../src/pipeline/source/refusal.ts";
 import { pauseOf } from "../src/pipeline/source/retry.ts";
 import { defineJob, type JobContext } from "./job.ts";
 
-/** How often a request is tried before its slice is kept as a failure. */
+/** After so many attempts the slice is kept as failed. */
 const ATTEMPTS = 8;
 
 /** Fetches one slice and replaces its window. */
@@ -23,31 +23,26 @@ export const extractSliceJob = defineJob({
   handle: async (context, { sliceId, generation }, job) => {
     const isLastAttempt = job.attemptsMade + 1 >= ATTEMPTS;
     try {
-      // A job's own signal: it ends where the job has become another worker's, and the process goes on.
+      // The job's own signal also ends a job that another worker has taken, while the process goes on.
       const source = { ...(await context.source.open()), signal: context.signal };
       const result = await workMessage(source, { sliceId, generation, isLastAttempt });
-      return "rows" in result
-        ? {
-            outcome: result.outcome,
-            requests: result.requests,
-            ...result.rows,
-            followUps: result.followUps.length,
-          }
-        : { outcome: result.outcome };
+      if (!("rows" in result)) return { outcome: result.outcome };
+      const { outcome, requests, rows, followUps } = result;
+      return { outcome, requests, ...rows, followUps: followUps.length };
     } catch (error) {
-      return handBack(context, error, sliceId);
+      return retryLater(context, error, sliceId);
     }
   },
 });
 
-/** Decides what becomes of a ticket whose work threw: nothing of the slice is lost in any of these ways. */
-async function handBack({ holdBack, source }: JobContext, error: unknown, sliceId: number): Promise<never> {
+/** Decides how BullMQ retries a failed message. In every case the slice stays in Postgres. */
+async function retryLater({ holdBack, source }: JobContext, error: unknown, sliceId: number): Promise<never> {
   if (isKeyRefused(error)) {
     await returnMessages((await source.known()).store, [sliceId]);
     throw new UnrecoverableError(error.message);
   }
   if (error instanceof PlatformError && error.status === 429) {
-    // The limit is the whole key's: everybody waits, and no attempt is used.
+    // The platform limits the key, not the request: everybody waits, and no attempt is used.
     await holdBack(pauseOf(error, 1));
     throw new RateLimitError();
   }

@@ -1,25 +1,30 @@
 import { type Job, WaitingError } from "bullmq";
-import type { JobContext } from "./job.ts";
+import type { JobContext, JobCounts } from "./job.ts";
 import { JOBS } from "./registry.ts";
 
-/** A job that was done, with the numbers it logged. */
-export interface DoneJob {
+/** A job that succeeded, with the counts it logged. */
+interface DoneJob {
   readonly job: string;
   readonly seconds: number;
-  readonly counts: Readonly<Record<string, unknown>>;
+  readonly counts: JobCounts;
 }
 
-interface Watcher {
+/** Is called when a worker takes and finishes jobs. */
+export interface JobWatcher {
   readonly onTaken: () => void;
   readonly onDone: (done: DoneJob) => void;
+  readonly onFailed: (failed: { job: string; code: string }) => void;
 }
 
-/** What a worker does with a job: finds its kind, checks its data, does it, logs its result once. */
-export function createHandler(context: JobContext, { onTaken, onDone }: Watcher) {
+/** Returns a worker's handler: it finds the job's kind, checks its payload, runs it and logs its counts once. */
+export function createHandler(
+  context: JobContext,
+  { onTaken, onDone }: Pick<JobWatcher, "onTaken" | "onDone">,
+) {
   return async (job: Job, token?: string, cancelled?: AbortSignal) => {
     onTaken();
     const definition = JOBS.get(job.name);
-    if (definition === undefined) throw new Error(`job_unknown: this release has no job ${job.name}`);
+    if (definition === undefined) throw new Error(`job_unknown: This release has no job ${job.name}.`);
     const payload = definition.payload.safeParse(job.data);
     if (!payload.success) {
       const problem = payload.error.issues[0];
@@ -35,9 +40,9 @@ export function createHandler(context: JobContext, { onTaken, onDone }: Watcher)
       onDone({ job: job.name, seconds: ms / 1000, counts });
       return counts;
     } catch (error) {
-      if (cancelled?.aborted === true) throw new Error("lock_lost: another worker has taken this job");
+      if (cancelled?.aborted === true) throw new Error("lock_lost: Another worker has taken this job.");
       if (!context.signal.aborted) throw error;
-      // The process ends: another one takes it, and no attempt is used.
+      // The process ends: the job goes back to the queue and uses no attempt.
       await job.moveToWait(token);
       throw new WaitingError();
     } finally {
@@ -46,7 +51,10 @@ export function createHandler(context: JobContext, { onTaken, onDone }: Watcher)
   };
 }
 
-/** Aborted with either. By listeners that go again: `process` lives for months, and jobs are many. */
+/**
+ * A signal that is aborted with either of two. `AbortSignal.any` would leave one listener a job on the signal of the
+ * process, which lives for months.
+ */
 function eitherOf(process: AbortSignal, job: AbortSignal | undefined) {
   const own = new AbortController();
   const stop = () => own.abort((process.aborted ? process : job)?.reason);

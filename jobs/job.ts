@@ -10,28 +10,28 @@ import type { FetchQueue } from "../src/pipeline/sync/fetch-queue.ts";
 
 /** What a job's handler works with. */
 export interface JobContext {
-  /** The source whose queues these are. */
+  /** The source whose queue the job came from. */
   readonly source: SourceHandle;
   readonly fetchQueue: FetchQueue;
   readonly userEmail: EmailPolicy;
   readonly alerts: AlertSettings;
-  /** What the probe talks to; undefined where none is configured. */
+  /** What the meter probe talks to; undefined if none is configured. */
   readonly probe: ProbeRequest | undefined;
-  /** Holds back every worker of the source's queue, on all hosts, for so many milliseconds. */
+  /** Stops the source's requests on all hosts for that many milliseconds. */
   readonly holdBack: (ms: number) => Promise<void>;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Aborted when the process must end, or the job has become another worker's. */
+  /** Aborted when the process must end, or when another worker has taken the job. */
   readonly signal: AbortSignal;
 }
 
 /** What a job did, in numbers: logged once, asserted on by tests. */
-type JobCounts = Readonly<Record<string, number | string>>;
+export type JobCounts = Readonly<Record<string, number | string>>;
 
-/** One kind of job. Every file of this folder that is a job exports one, and has no other shape. */
+/** One kind of job. Every job file exports one, in this shape. */
 export interface JobDefinition<Payload> {
   readonly name: string;
-  /** `control` jobs are few and go together; `fetch` jobs stand under the source's rate budget. */
+  /** Jobs of `control` are few; those of `fetch` are limited to the source's request rate. */
   readonly queue: "control" | "fetch";
   readonly payload: z.ZodType<Payload>;
   readonly options: JobsOptions;
@@ -43,7 +43,7 @@ export function defineJob<Payload>(definition: JobDefinition<Payload>): JobDefin
   return definition;
 }
 
-/** Options of control jobs: they come again by schedule, so one that fails is not tried long. */
+/** Options of control jobs. The schedule repeats them, so few attempts are enough. */
 export const CONTROL_OPTIONS: JobsOptions = {
   attempts: 3,
   backoff: { type: "exponential", delay: 2_000 },

@@ -3,16 +3,17 @@ import { z } from "zod";
 import { probeMeter } from "../src/pipeline/probe/probe.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** Sends a little known traffic and holds what is billed of it against it. Off unless `USAGE_PROBE_EVERY` is set. */
+/** Runs the meter probe: sends known traffic and compares it with what is billed. Off unless `USAGE_PROBE_EVERY` is set. */
 export const probeJob = defineJob({
   name: "probe",
   queue: "control",
   payload: z.strictObject({}),
-  // Tried again it would send, and cost, again; the next tick does that soon enough.
+  // A retry would send, and cost, the traffic again. The next scheduled probe is soon enough.
   options: { ...CONTROL_OPTIONS, attempts: 1 },
   handle: async ({ source, probe }) => {
-    if (probe === undefined)
-      throw new UnrecoverableError("probe_unconfigured: this process has no deployment to probe");
+    if (probe === undefined) {
+      throw new UnrecoverableError("probe_unconfigured: This process has no deployment to probe.");
+    }
     const { state, expected, delayMs, figures, code = "" } = await probeMeter(await source.open(), probe);
     const differing = figures.filter((figure) => figure.difference !== 0).length;
     return { state, expected, differing, delayMs: delayMs ?? -1, code };

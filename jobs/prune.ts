@@ -2,7 +2,7 @@ import { z } from "zod";
 import { pruneLedgers } from "../src/pipeline/prune.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** Keeps the ledgers bounded, and drops hours where `keepHours` says so. */
+/** Deletes history older than `keepDays`, and hourly records older than `keepHours` if given. */
 export const pruneJob = defineJob({
   name: "prune",
   queue: "control",

@@ -4,16 +4,18 @@ import { UnreachableError, UsageError } from "../src/errors.ts";
 import { type FetchQueue, messageId, type QueueMessage } from "../src/pipeline/sync/fetch-queue.ts";
 import { extractSliceJob } from "./extract-slice.ts";
 
-/** One hash tag for all queues, so that they stand in one slot of a Redis Cluster. */
+/** One hash tag for all queues, so that they share one slot of a Redis Cluster. */
 export const PREFIX = "{usage-etl}";
 
-export function queueName(kind: "control" | "fetch", slug: string): string {
+export type QueueKind = "control" | "fetch";
+
+export function queueName(kind: QueueKind, slug: string): string {
   return `${kind}-${slug}`;
 }
 
 const SHARED = {
   connectTimeout: 10_000,
-  // Without end, capped and jittered: a Redis that comes back is found within 10 s.
+  // Retries for ever, capped at 10 s and with jitter, so that hosts do not reconnect at the same instant.
   retryStrategy: (times: number) =>
     Math.min(10_000, 200 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2),
   // A demoted primary answers READONLY for ever: reconnect, and send the command again.
@@ -26,8 +28,8 @@ export function workerConnection(url: string): Redis {
 }
 
 /**
- * For adding: fails fast where Redis is away, since Postgres keeps what was to be added. A command that timed out leaves
- * the connection open: only `socketTimeout` gets rid of a half-open one.
+ * For adding jobs. Fails fast without Redis, since Postgres keeps the slices. A command that timed out leaves the
+ * connection open: only `socketTimeout` closes a half-open one.
  */
 export function producerConnection(url: string): Redis {
   return new Redis(url, {
@@ -39,12 +41,25 @@ export function producerConnection(url: string): Redis {
   });
 }
 
+export function openQueue(
+  kind: QueueKind,
+  slug: string,
+  connection: Redis,
+  options: { telemetry?: Telemetry } = {},
+): Queue {
+  return new Queue(queueName(kind, slug), { connection, prefix: PREFIX, ...options });
+}
+
+const ADDED_AT_ONCE = 500;
+/** Removals are single commands, and the producer's connection gives each 5 s. */
+const REMOVED_AT_ONCE = 100;
+
 /** The fetch queue of one source as the pipeline sees it. */
 export function fetchQueueOf(queue: Queue): FetchQueue {
   return {
-    add: async (tickets) => {
-      for (let first = 0; first < tickets.length; first += 500) {
-        await queue.addBulk(tickets.slice(first, first + 500).map(toJob));
+    add: async (messages) => {
+      for (let first = 0; first < messages.length; first += ADDED_AT_ONCE) {
+        await queue.addBulk(messages.slice(first, first + ADDED_AT_ONCE).map(toJob));
       }
     },
     present: async () => {
@@ -54,7 +69,7 @@ export function fetchQueueOf(queue: Queue): FetchQueue {
     remove: async (ids) => {
       let removed = 0;
       for (let first = 0; first < ids.length; first += REMOVED_AT_ONCE) {
-        // One that a worker holds is left to it: 0.
+        // BullMQ returns 0 for a job that a worker holds, and leaves it.
         const some = ids.slice(first, first + REMOVED_AT_ONCE).map((id) => queue.remove(id));
         for (const count of await Promise.all(some)) removed += count;
       }
@@ -63,30 +78,18 @@ export function fetchQueueOf(queue: Queue): FetchQueue {
   };
 }
 
-/** Commands under way at once: the producer's connection gives each 5 s. */
-const REMOVED_AT_ONCE = 100;
-
-/** BullMQ serves jobs without priority first; those with a lower number come before a higher one. */
-function toJob(ticket: QueueMessage) {
-  const { sliceId, generation, routine } = ticket;
+/** Routine work goes before backfills: BullMQ serves a lower priority number first. */
+function toJob(message: QueueMessage) {
+  const { sliceId, generation, routine } = message;
   return {
     name: extractSliceJob.name,
     data: { sliceId, generation },
-    opts: { ...extractSliceJob.options, jobId: messageId(ticket), priority: routine ? 1 : 2 },
+    opts: { ...extractSliceJob.options, jobId: messageId(message), priority: routine ? 1 : 2 },
   };
 }
 
-export function openQueue(
-  kind: "control" | "fetch",
-  slug: string,
-  connection: Redis,
-  options: { telemetry?: Telemetry } = {},
-): Queue {
-  return new Queue(queueName(kind, slug), { connection, prefix: PREFIX, ...options });
-}
-
 /**
- * Refuses a Redis that evicts keys, since it would lose jobs without a word, and returns what is not ideal. Errors:
+ * Refuses a Redis that evicts keys, since it would lose jobs silently. Returns warnings about other settings. Errors:
  * `redis_unreachable`, `redis_evicts`.
  */
 export async function checkRedis(url: string): Promise<string[]> {
@@ -111,7 +114,7 @@ export async function checkRedis(url: string): Promise<string[]> {
     if (policy !== "noeviction") {
       throw new UsageError({
         code: "redis_evicts",
-        message: `Redis evicts keys (maxmemory-policy ${policy}): jobs would vanish.`,
+        message: `Redis evicts keys (maxmemory-policy ${policy}): jobs would be lost.`,
         next: "Set maxmemory-policy to noeviction, or give the service a Redis of its own.",
       });
     }
@@ -123,7 +126,7 @@ export async function checkRedis(url: string): Promise<string[]> {
     throw new UnreachableError({
       code: "redis_unreachable",
       message: `Redis at ${new URL(url).host} does not answer: ${reason || (error as Error).message}.`,
-      next: "Start it, or set REDIS_URL to one that runs.",
+      next: "Start it, or set REDIS_URL to a Redis that runs.",
       retryable: true,
       cause: error,
     });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { reconcileScheduled } from "../src/pipeline/reconcile/nightly.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** Holds settled time against the platform's CSV export: the last `days`, and what is owed of before; repairs what is stale. */
+/** Reconciles final time with the CSV export and repairs it: the last `days`, and earlier days that a missed night left. */
 export const reconcileRangeJob = defineJob({
   name: "reconcile-range",
   queue: "control",

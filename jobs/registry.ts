@@ -1,25 +1,27 @@
 import { alertJob } from "./alert.ts";
 import { checkTotalsJob } from "./check-totals.ts";
+import { enqueueJob } from "./enqueue.ts";
 import { extractSliceJob } from "./extract-slice.ts";
-import { enqueueJob } from "./feed.ts";
 import type { JobDefinition } from "./job.ts";
-import { planSyncJob } from "./plan-round.ts";
 import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
-import { requeueJob } from "./sweep.ts";
+import { requeueJob } from "./requeue.ts";
+import { syncJob } from "./sync.ts";
 
-/** Every kind of job there is, by name. */
+const jobs = [
+  syncJob,
+  enqueueJob,
+  requeueJob,
+  extractSliceJob,
+  reconcileRangeJob,
+  checkTotalsJob,
+  pruneJob,
+  alertJob,
+  probeJob,
+];
+
+/** Every kind of job, by its name in BullMQ. */
 export const JOBS: ReadonlyMap<string, JobDefinition<never>> = new Map(
-  [
-    planSyncJob,
-    checkTotalsJob,
-    extractSliceJob,
-    enqueueJob,
-    reconcileRangeJob,
-    requeueJob,
-    pruneJob,
-    alertJob,
-    probeJob,
-  ].map((job) => [job.name, job as unknown as JobDefinition<never>]),
+  jobs.map((job) => [job.name, job as unknown as JobDefinition<never>]),
 );

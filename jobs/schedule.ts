@@ -2,31 +2,31 @@ import type { JobsOptions, Queue } from "bullmq";
 import type { Logger } from "../src/log.ts";
 import { alertJob } from "./alert.ts";
 import { checkTotalsJob } from "./check-totals.ts";
-import { enqueueJob } from "./feed.ts";
+import { enqueueJob } from "./enqueue.ts";
 import { CONTROL_OPTIONS } from "./job.ts";
-import { planSyncJob } from "./plan-round.ts";
 import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
-import { requeueJob } from "./sweep.ts";
+import { requeueJob } from "./requeue.ts";
+import { syncJob } from "./sync.ts";
 
-/** How often a scheduler looks whether its schedules still stand in Redis. */
+/** How often a scheduler checks that its schedules are still in Redis. */
 const RESTORE_EVERY_MS = 20_000;
 
-/** What the configuration says about when things run, and how far back they look. */
+/** When jobs run and how far back they look, as configured. */
 interface ScheduleSettings {
   readonly syncEveryMs: number;
   readonly reconcileDays: number;
   readonly keepDays: number;
-  /** How long hours are kept; undefined: for good. */
+  /** How long hourly records are kept; undefined: for ever. */
   readonly keepHours?: number | undefined;
   readonly hasWebhook: boolean;
-  /** Undefined: no probe. */
+  /** Undefined: no meter probe. */
   readonly probeEveryMs?: number | undefined;
 }
 
 interface Schedule {
-  /** The scheduler's key in Redis. */
+  /** The key in Redis. */
   readonly id: string;
   readonly job: string;
   /** Either every so many milliseconds, or by a cron pattern in UTC. */
@@ -35,53 +35,38 @@ interface Schedule {
   readonly options?: JobsOptions;
 }
 
-/** All schedules of a source, in one table. */
-export function schedulesOf({
-  syncEveryMs,
-  reconcileDays,
-  keepDays,
-  keepHours,
-  hasWebhook,
-  probeEveryMs,
-}: ScheduleSettings): Schedule[] {
-  const probe = { job: probeJob.name, data: {}, options: probeJob.options };
-  const schedules: (Omit<Schedule, "id"> & { id?: string })[] = [
-    ...(probeEveryMs === undefined ? [] : [{ ...probe, repeat: { every: probeEveryMs } }]),
-    { job: planSyncJob.name, repeat: { every: syncEveryMs }, data: {} },
-    { job: enqueueJob.name, repeat: { every: 5_000 }, data: {} },
-    { job: requeueJob.name, repeat: { every: 20_000 }, data: {} },
-    // Each reach takes in the one before it, less often: what is wrong far back is rare, and costs more requests.
-    ...(
-      [
-        ["month", "30 1 * * *"],
-        ["quarter", "30 2 * * 0"],
-        ["all", "30 2 5 * *"],
-      ] as const
-    ).map(([reach, pattern]) => ({
-      id: `${checkTotalsJob.name}-${reach}`,
-      job: checkTotalsJob.name,
-      repeat: { pattern, tz: "UTC" as const },
-      data: { reach },
-    })),
-    {
-      job: reconcileRangeJob.name,
-      repeat: { pattern: "0 3 * * *", tz: "UTC" },
-      data: { days: reconcileDays },
-    },
-    {
-      job: pruneJob.name,
-      repeat: { pattern: "0 5 * * *", tz: "UTC" },
-      // Only where it is set: a worker of an older release would not know what it means.
-      data: { keepDays, ...(keepHours === undefined ? {} : { keepHours }) },
-    },
-    ...(hasWebhook ? [{ job: alertJob.name, repeat: { every: 60_000 }, data: {} }] : []),
+type Repeated = { readonly name: string };
+
+function every(ms: number, { name }: Repeated): Schedule {
+  return { id: name, job: name, repeat: { every: ms }, data: {} };
+}
+
+function at(pattern: string, { name }: Repeated, data: Schedule["data"], id: string = name): Schedule {
+  return { id, job: name, repeat: { pattern, tz: "UTC" }, data };
+}
+
+/** All schedules of a source. */
+export function schedulesOf(settings: ScheduleSettings): Schedule[] {
+  const { syncEveryMs, reconcileDays, keepDays, keepHours, hasWebhook, probeEveryMs } = settings;
+  return [
+    ...(probeEveryMs === undefined ? [] : [{ ...every(probeEveryMs, probeJob), options: probeJob.options }]),
+    every(syncEveryMs, syncJob),
+    every(5_000, enqueueJob),
+    every(20_000, requeueJob),
+    // A longer reach includes the shorter ones and runs less often: it costs more requests, and old errors are rare.
+    at("30 1 * * *", checkTotalsJob, { reach: "month" }, `${checkTotalsJob.name}-month`),
+    at("30 2 * * 0", checkTotalsJob, { reach: "quarter" }, `${checkTotalsJob.name}-quarter`),
+    at("30 2 5 * *", checkTotalsJob, { reach: "all" }, `${checkTotalsJob.name}-all`),
+    at("0 3 * * *", reconcileRangeJob, { days: reconcileDays }),
+    // `keepHours` is left out if unset: a worker of an older release refuses unknown data.
+    at("0 5 * * *", pruneJob, { keepDays, ...(keepHours === undefined ? {} : { keepHours }) }),
+    ...(hasWebhook ? [every(60_000, alertJob)] : []),
   ];
-  return schedules.map((schedule) => ({ id: schedule.job, ...schedule }));
 }
 
 /**
- * Puts in place what is missing or was changed, and removes what is no longer in the table. A scheduler that is right
- * is not touched: one that is overdue would lose its tick.
+ * Adds missing schedules, replaces changed ones and removes unknown ones. A correct schedule is left alone: writing it
+ * again would drop a run that is due.
  */
 export async function restoreSchedules(
   queue: Queue,
@@ -100,7 +85,7 @@ export async function restoreSchedules(
   return { restored, removed: surplus.length };
 }
 
-/** Looks at the schedules now and then: a Redis that lost everything gets them back. */
+/** Restores the schedules now and every 20 s, since Redis may lose everything at any time. Returns the closer. */
 export async function keepSchedules(
   control: Queue,
   schedules: readonly Schedule[],

@@ -4,66 +4,64 @@ import { EtlError } from "../src/errors.ts";
 import type { WarnSparingly } from "../src/log.ts";
 import type { Share } from "../src/pipeline/source/rate-shares.ts";
 import { pauseOf } from "../src/pipeline/source/retry.ts";
-import { createHandler, type DoneJob } from "./handler.ts";
+import { createHandler, type JobWatcher } from "./handler.ts";
 import type { JobContext } from "./job.ts";
-import { PREFIX, queueName } from "./queues.ts";
+import { PREFIX, type QueueKind, queueName } from "./queues.ts";
 
-/** Jobs of one queue under way at once; how many requests that makes is the limiter's. */
+/** Jobs of one queue that run at once; the limiter decides how many requests they send. */
 const CONCURRENCY = 4;
 
-interface WorkersOptions {
+interface WorkersInput {
   readonly slug: string;
-  readonly contexts: Readonly<Record<"control" | "fetch", JobContext>>;
-  /** What the fetch queue's limiter lets through. */
+  readonly contexts: Readonly<Record<QueueKind, JobContext>>;
+  /** Of the fetch queue. */
   readonly limiter: Share;
-  /** A connection for one worker alone. */
+  /** Opens a connection, which the workers close; a worker needs one of its own. */
   readonly connect: (name: string) => Redis;
   readonly telemetry: { readonly telemetry?: Telemetry };
   readonly warn: WarnSparingly;
-  readonly watcher: {
-    readonly onTaken: () => void;
-    readonly onDone: (done: DoneJob) => void;
-    readonly onFailed: (failed: { job: string; code: string }) => void;
+  readonly watcher: JobWatcher;
+}
+
+/** Takes jobs from both queues of a source. The closer waits for running jobs: abort their signal before. */
+export function startWorkers(input: WorkersInput): () => Promise<void> {
+  const closers = (["control", "fetch"] as const).map((kind) => startWorker(kind, input));
+  return async () => {
+    await Promise.all(closers.map((close) => close()));
   };
 }
 
-/** Takes jobs of both queues of a source until closed, which waits for those under way. */
-export function startWorkers(options: WorkersOptions): () => Promise<void> {
-  const { slug, contexts, limiter, connect, telemetry, warn, watcher } = options;
-  const workers = (["control", "fetch"] as const).map((kind) => {
-    const { log } = contexts[kind];
-    const worker = new Worker(queueName(kind, slug), createHandler(contexts[kind], watcher), {
-      connection: connect(`${kind} worker`),
-      prefix: PREFIX,
-      concurrency: CONCURRENCY,
-      ...telemetry,
-      lockDuration: 30_000,
-      stalledInterval: 5_000,
-      maxStalledCount: 20,
-      ...(kind === "fetch" ? { limiter } : {}),
-      settings: {
-        backoffStrategy: (attempts, _type, error) =>
-          error instanceof EtlError ? pauseOf(error, attempts) : 1000 * 2 ** Math.min(attempts, 8),
-      },
-    });
-    worker.on("error", (error) => warn({ code: "worker_error", at: worker.name, reason: error.message }));
-    // Redis was away for longer than locks last, so another worker has this job: what it still waits for only keeps
-    // its place. Its writes are fenced in Postgres either way.
-    worker.on("lockRenewalFailed", (jobs) => {
-      for (const job of jobs) worker.cancelJob(job, "lock_lost");
-    });
-    worker.on("failed", (job, error) => {
-      const code = error instanceof EtlError ? error.code : "failed";
-      log.warn(
-        { job: job?.id, name: job?.name, attempt: job?.attemptsMade, code, reason: error.message },
-        "job failed",
-      );
-      watcher.onFailed({ job: job?.name ?? "", code });
-    });
-    return worker;
+function startWorker(kind: QueueKind, input: WorkersInput): () => Promise<void> {
+  const { slug, contexts, limiter, connect, telemetry, warn, watcher } = input;
+  const { log } = contexts[kind];
+  const connection = connect(`${kind} worker`);
+  const worker = new Worker(queueName(kind, slug), createHandler(contexts[kind], watcher), {
+    connection,
+    prefix: PREFIX,
+    concurrency: CONCURRENCY,
+    ...telemetry,
+    lockDuration: 30_000,
+    stalledInterval: 5_000,
+    maxStalledCount: 20,
+    ...(kind === "fetch" ? { limiter } : {}),
+    settings: {
+      backoffStrategy: (attempts, _type, error) =>
+        error instanceof EtlError ? pauseOf(error, attempts) : 1000 * 2 ** Math.min(attempts, 8),
+    },
   });
-  return async () => {
-    // The aborted signal hands back at once what is under way.
-    await Promise.all(workers.map((worker) => worker.close()));
-  };
+  worker.on("error", (error) => warn({ code: "worker_error", at: worker.name, reason: error.message }));
+  // Redis was away for longer than locks last, so another worker has this job. Cancelling frees its place here; Postgres
+  // refuses its writes in any case.
+  worker.on("lockRenewalFailed", (jobs) => {
+    for (const job of jobs) worker.cancelJob(job, "lock_lost");
+  });
+  worker.on("failed", (job, error) => {
+    const code = error instanceof EtlError ? error.code : "failed";
+    log.warn(
+      { job: job?.id, name: job?.name, attempt: job?.attemptsMade, code, reason: error.message },
+      "job failed",
+    );
+    watcher.onFailed({ job: job?.name ?? "", code });
+  });
+  return () => worker.close().finally(() => connection.disconnect());
 }

@@ -1,16 +1,12 @@
 import { z } from "zod";
 import { dice } from "./engine/random.ts";
 
-/**
- * What can go wrong between a server and its client, on order. A script answers the next matching requests; rates
- * do it at random, from a seed. Faults are ours: the platform documents none of them.
- */
-const strideNames = ["hour", "day", "week", "month", "year"] as const;
+export const strideNames = ["hour", "day", "week", "month", "year"] as const;
 export type StrideName = (typeof strideNames)[number];
-export type Framing = "length" | "chunked" | "close";
 
+/** A fault between server and client. A script hits the next matching requests; rates hit at random, from a seed. */
 const faultSchema = z.discriminatedUnion("kind", [
-  /** This status in place of the answer. `retry_after` as the header says it: seconds or an HTTP date. */
+  /** This status instead of the answer. `retry_after`: seconds or an HTTP date. */
   z.strictObject({
     kind: z.literal("status"),
     status: z.int().min(400).max(599),
@@ -18,15 +14,15 @@ const faultSchema = z.discriminatedUnion("kind", [
     body: z.string().optional(),
     content_type: z.string().optional(),
   }),
-  /** The connection is reset before a byte of the answer. */
+  /** The connection is reset before the first byte. */
   z.strictObject({ kind: z.literal("reset") }),
-  /** Nothing comes, or the head and half of the body and then nothing, until the client goes away. */
+  /** No answer, or (`half`) the head, half of the body and no end. */
   z.strictObject({ kind: z.literal("hang"), after: z.enum(["request", "half"]).default("request") }),
   /**
-   * The body ends early: `length` (Content-Length promises more), `chunked` (no last chunk), `close` (the connection
-   * closes, which is all such a body ever says), `gzip` (whole for HTTP, but without gzip's trailer; taken only by
-   * requests that accept gzip). `at`: after half of the bytes, after the last line that ends in the first half (the
-   * cruellest cut of a CSV; without a line break, half), or after all of them: then only the end mark is missing.
+   * The body ends early: `length` (Content-Length promises more), `chunked` (no last chunk), `close` (no length: the
+   * connection closes), `gzip` (whole for HTTP, without gzip's trailer; hits only requests that accept gzip). `at`: after
+   * half of the bytes, after the last line that ends in the first half, or after all bytes: then only the end mark is
+   * missing.
    */
   z.strictObject({
     kind: z.literal("cut"),
@@ -35,19 +31,19 @@ const faultSchema = z.discriminatedUnion("kind", [
   }),
   /** Whole, but in pieces spread over `ms`. */
   z.strictObject({ kind: z.literal("slow"), ms: z.number().min(0).max(600_000) }),
-  /** Nothing wrong: whole, and framed like this. */
+  /** No fault: whole, in this framing. */
   z.strictObject({ kind: z.literal("whole"), framing: z.enum(["chunked", "close"]) }),
-  /** A right answer at another stride than the range asks for; without `stride` the next coarser one. */
+  /** Right counts in another stride than the range asks for; without `stride` the next coarser one. */
   z.strictObject({ kind: z.literal("stride"), stride: z.enum(strideNames).optional() }),
 ]);
 export type Fault = z.output<typeof faultSchema>;
 
-/** The next `times` requests that match, after letting `skip` of them pass. Every given part must match. */
+/** Hits the next `times` matching requests after the first `skip`. Every given part must match. */
 export const stepSchema = z.strictObject({
   fault: faultSchema,
   times: z.int().min(1).default(1),
   skip: z.int().min(0).default(0),
-  /** Path: contained in the request's. Query: each named parameter has this value, or has it among others. */
+  /** Path: contained in the request's. Query: each named parameter has this value, alone or among others. */
   match: z
     .strictObject({ path: z.string().optional(), query: z.record(z.string(), z.string()).optional() })
     .default({}),
@@ -84,7 +80,7 @@ export const faultOptionsSchema = z.strictObject({
   rates: ratesSchema.optional(),
   /** Steps are tried in order; the first that matches takes the request. */
   script: z.array(stepSchema).optional(),
-  /** Documented, about 1,000: above so many requests in 10 s the gateway answers 429. Off unless given. */
+  /** More requests in 10 s get 429; off unless given (docs/platform.md, Requests: about 1,000). */
   requests_per_10s: z.int().min(1).optional(),
 });
 export type FaultOptions = z.input<typeof faultOptionsSchema>;
@@ -129,7 +125,7 @@ export class Faults {
     return { script: structuredClone(this.#script), rates, requests_per_10s, fired: this.#fired };
   }
 
-  /** The fault that this request meets, if any. Counts it: to be called once a request. */
+  /** The fault that this request meets, if any. Counts the request, so call it once for each. */
   next(request: FaultyRequest): Fault | null {
     const fault = this.#limited() ?? this.#scripted(request) ?? this.#rolled(request);
     if (fault !== null) this.#fired++;
@@ -139,7 +135,7 @@ export class Faults {
   #limited(): Fault | null {
     const limit = this.#options.requests_per_10s;
     if (limit === undefined) return null;
-    // Real time, not the stand-in's clock: a limit holds the client's pace, which a frozen clock does not slow.
+    // Real time, not the stand-in's clock: a frozen clock does not slow the client.
     const now = performance.now();
     this.#recent = this.#recent.filter((at) => now - at < 10_000);
     if (this.#recent.length >= limit) return NAMED["429"];
@@ -183,7 +179,7 @@ function matches({ match, fault }: z.output<typeof stepSchema>, request: FaultyR
   );
 }
 
-/** A gzip body can only be cut for somebody who asked for gzip. */
+/** A gzip body can only be cut for a client that accepts gzip. */
 function applies(fault: Fault, request: FaultyRequest): boolean {
   return !(fault.kind === "cut" && fault.framing === "gzip") || request.acceptsGzip;
 }

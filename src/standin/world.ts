@@ -2,21 +2,8 @@ import { Access } from "./engine/access.ts";
 import { type Cell, Ledger } from "./engine/ledger.ts";
 import { findStream, type Organisation, type Stream } from "./engine/organisation.ts";
 import { seedOrganisation } from "./engine/seeding.ts";
-import { type FaultOptions, Faults, type Framing, type StrideName } from "./faults.ts";
-
-/** How the server answers; each can be changed while it runs. */
-export interface Settings {
-  contract: "tiered" | "day-granular";
-  align: "window" | "epoch";
-  listing: boolean;
-  refuseFuture: boolean;
-  omitZero: boolean;
-  compress: boolean;
-  framing: Framing;
-  csvNewline: "crlf" | "lf";
-  /** Of the deployment's configuration file: see the specification, "Disabling the A2A endpoint". */
-  http: { disable_a2a: boolean };
-}
+import { type FaultOptions, Faults, type StrideName } from "./faults.ts";
+import type { Settings } from "./settings.ts";
 
 export interface WorldOptions {
   readonly seed: number;
@@ -29,69 +16,57 @@ export interface WorldOptions {
   readonly faults: FaultOptions;
 }
 
-/** A platform that contradicts itself: answers in one stride count a cell of the ledger otherwise than all others. */
+/** Makes the platform contradict itself: answers in one stride count a cell of the ledger differently. */
 export interface Discrepancy {
   readonly stride: StrideName;
-  /** Without it, in every grouping. */
+  /** Undefined: in every dimension. */
   readonly groupBy?: string | undefined;
   readonly cell: Cell;
   readonly delta: number;
 }
 
-/** One request to the platform's routes, as the inspection shows it. */
-export interface Seen {
+/** One request to the platform's routes. */
+interface SeenRequest {
   readonly method: string;
   readonly url: string;
-  /** Null where the connection was reset or left hanging. */
+  /** Null if the connection was reset or left hanging. */
   readonly status: number | null;
   readonly fault: string | null;
 }
 
-/** What a room keeps of its own. */
-export interface RoomState {
-  /** Ends what is under way in it: it is about to be forgotten. */
-  close(): void;
-  /** For the inspection. */
+/** State that a part of the platform keeps for itself, such as threads or templates. */
+export interface PartState {
+  /** Ends running work: the state is about to be forgotten. */
+  close?(): void;
+  /** For the admin routes. */
   inspect(): object;
 }
 
 const REMEMBERED = 1000;
 
-/** Everything the rooms share: one organisation, one ledger, one clock, one key. */
+/** What all routes share: one organisation, one ledger, one clock, one key. A reset replaces all but the settings object. */
 export class World {
   readonly settings: Settings;
   readonly discrepancies: Discrepancy[] = [];
+  seed!: number;
+  organisation!: Organisation;
+  ledger!: Ledger;
+  access!: Access;
+  faults!: Faults;
+  /** The last requests, oldest first, and how many there were in all. */
+  requests!: { count: number; readonly recent: SeenRequest[] };
   readonly #options: WorldOptions;
-  #state: { seed: number; organisation: Organisation; ledger: Ledger; access: Access; faults: Faults };
-  #clock: { frozenAt: number | null; ahead: number } = { frozenAt: null, ahead: 0 };
-  #seen: Seen[] = [];
-  #count = 0;
-  #rooms = new Map<() => RoomState, RoomState>();
+  #clock!: { frozenAt: number | null; ahead: number };
+  #parts = new Map<() => PartState, PartState>();
 
   constructor(options: WorldOptions) {
     this.#options = options;
-    this.settings = structuredClone(options.settings);
-    this.#state = this.#fresh(options.seed);
+    this.settings = { ...options.settings };
+    this.reset(options.seed);
   }
 
-  get seed(): number {
-    return this.#state.seed;
-  }
-  get organisation(): Organisation {
-    return this.#state.organisation;
-  }
-  get ledger(): Ledger {
-    return this.#state.ledger;
-  }
-  get access(): Access {
-    return this.#state.access;
-  }
-  get faults(): Faults {
-    return this.#state.faults;
-  }
-  /** The last requests, oldest first, and how many there were in all. */
-  get requests(): { count: number; recent: readonly Seen[] } {
-    return { count: this.#count, recent: this.#seen };
+  get apiKey(): string {
+    return this.access.apiKey;
   }
 
   /** Epoch ms. Every rule about time reads this clock. */
@@ -105,35 +80,40 @@ export class World {
     else this.#clock = { frozenAt: to.frozenAt, ahead: 0 };
   }
 
-  /** The state of one room: made when it is first asked for, and anew after a reset. */
-  keep<T extends RoomState>(make: () => T): () => T {
+  /** Returns what reads the state of one part: made at first use, and again after a reset. */
+  keep<T extends PartState>(make: () => T): () => T {
     return () => {
-      const kept = (this.#rooms.get(make) as T | undefined) ?? make();
-      this.#rooms.set(make, kept);
+      const kept = (this.#parts.get(make) as T | undefined) ?? make();
+      this.#parts.set(make, kept);
       return kept;
     };
   }
 
-  /** What the rooms keep, by name of the part. */
-  inspectRooms(): object {
-    return Object.assign({}, ...[...this.#rooms.values()].map((room) => room.inspect()));
+  /** The state of all parts that were used. */
+  inspectParts(): object {
+    return Object.assign({}, ...[...this.#parts.values()].map((part) => part.inspect()));
   }
 
-  /** Ends whatever the rooms have under way. */
-  close(): void {
-    for (const room of this.#rooms.values()) room.close();
-    this.#rooms.clear();
+  /** Ends all running work. */
+  end(): void {
+    for (const part of this.#parts.values()) part.close?.();
+    this.#parts.clear();
   }
 
   /** As if just started, with another seed if one is given. */
   reset(seed = this.seed): void {
-    this.close();
-    this.#state = this.#fresh(seed);
-    Object.assign(this.settings, structuredClone(this.#options.settings));
+    const { scale, dataStart, apiKey, faults, settings } = this.#options;
+    this.end();
+    this.seed = seed;
+    this.organisation = seedOrganisation({ seed, scale });
+    const { organisation } = this;
+    this.ledger = new Ledger({ seed, organisation, dataStart, now: () => this.now() });
+    this.access = new Access(apiKey, organisation);
+    this.faults = new Faults(faults);
+    this.requests = { count: 0, recent: [] };
     this.#clock = { frozenAt: null, ahead: 0 };
-    this.#seen = [];
-    this.#count = 0;
     this.discrepancies.length = 0;
+    Object.assign(this.settings, structuredClone(settings));
   }
 
   discrepanciesIn(stride: StrideName, groupBy: string, stream: Stream): Discrepancy[] {
@@ -145,22 +125,10 @@ export class World {
     );
   }
 
-  remember(seen: Seen): void {
-    this.#count++;
-    this.#seen.push(seen);
-    if (this.#seen.length > REMEMBERED) this.#seen.shift();
-  }
-
-  #fresh(seed: number) {
-    const { scale, dataStart, apiKey, faults } = this.#options;
-    const organisation = seedOrganisation({ seed, scale });
-    const ledger = new Ledger({ seed, organisation, dataStart, now: () => this.now() });
-    return {
-      seed,
-      organisation,
-      ledger,
-      access: new Access(apiKey, organisation),
-      faults: new Faults(faults),
-    };
+  remember(seen: SeenRequest): void {
+    const { requests } = this;
+    requests.count++;
+    requests.recent.push(seen);
+    if (requests.recent.length > REMEMBERED) requests.recent.shift();
   }
 }

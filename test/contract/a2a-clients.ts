@@ -2,15 +2,15 @@ import { randomUUID } from "node:crypto";
 import * as protocol03 from "@a2a-js/sdk/client";
 import * as protocol1 from "a2a-sdk-1/client";
 
-/** What the suite does with either of the protocol's own clients, and what it looks at of their answers. */
+/** What the suite uses of both clients of the protocol, and of their answers. */
 export interface Conversation {
-  send(text: string, prior?: Told): Promise<Told>;
-  stream(text: string, prior?: Told): AsyncIterable<Told & { final: boolean }>;
-  task(of: Told): Promise<Told>;
-  cancel(of: Told): Promise<unknown>;
+  send(text: string, prior?: TaskAnswer): Promise<TaskAnswer>;
+  stream(text: string, prior?: TaskAnswer): AsyncIterable<TaskAnswer & { final: boolean }>;
+  task(of: TaskAnswer): Promise<TaskAnswer>;
+  cancel(of: TaskAnswer): Promise<unknown>;
 }
 
-interface Told {
+interface TaskAnswer {
   readonly id: string;
   readonly contextId: string;
   readonly state: string;
@@ -29,7 +29,7 @@ export const CLIENTS: Record<string, (server: Server) => Promise<Conversation>> 
 };
 
 const CARD = "/.well-known/agent-card.json";
-/** Neither client knows of the platform's key. */
+/** Neither client sends the platform's key by itself. */
 const keyed =
   (apiKey: string): typeof fetch =>
   (input, init) => {
@@ -45,7 +45,7 @@ async function with03({ url, apiKey, assistant }: Server): Promise<Conversation>
     cardResolver: new protocol03.DefaultAgentCardResolver({ fetchImpl }),
   });
   const client = await factory.createFromUrl(url, `${CARD}?assistant_id=${assistant}`);
-  const params = (text: string, prior?: Told) => ({
+  const params = (text: string, prior?: TaskAnswer) => ({
     message: {
       kind: "message" as const,
       role: "user" as const,
@@ -59,7 +59,7 @@ async function with03({ url, apiKey, assistant }: Server): Promise<Conversation>
     stream: async function* (text, prior) {
       for await (const event of client.sendMessageStream(params(text, prior))) yield fromEvent(event);
     },
-    // Some servers need the context as well; the protocol's parameters have no place for it.
+    // Some servers need the context as well, which the protocol's parameters cannot carry.
     task: async ({ id, contextId }) => fromTask(await client.getTask({ id, contextId } as { id: string })),
     cancel: ({ id }) => client.cancelTask({ id }),
   };
@@ -75,7 +75,7 @@ interface Wire03 {
   final?: boolean;
 }
 
-function fromTask(answer: unknown): Told {
+function fromTask(answer: unknown): TaskAnswer {
   const { id, taskId, contextId, status, artifacts } = answer as Wire03;
   const parts = (artifacts?.[0]?.parts ?? status?.message?.parts ?? []) as { kind: string; text?: string }[];
   return {
@@ -86,7 +86,7 @@ function fromTask(answer: unknown): Told {
   };
 }
 
-function fromEvent(event: unknown): Told & { final: boolean } {
+function fromEvent(event: unknown): TaskAnswer & { final: boolean } {
   return { ...fromTask(event), final: (event as Wire03).final ?? false };
 }
 
@@ -100,7 +100,7 @@ async function with1({ url, apiKey, assistant }: Server): Promise<Conversation> 
   const client = await factory.createFromUrl(url, `${CARD}?assistant_id=${assistant}`);
   type Request = Parameters<typeof client.sendMessage>[0];
   const USER = 1;
-  const params = (text: string, prior?: Told): Request => ({
+  const params = (text: string, prior?: TaskAnswer): Request => ({
     tenant: "",
     configuration: undefined,
     metadata: undefined,
@@ -119,9 +119,9 @@ async function with1({ url, apiKey, assistant }: Server): Promise<Conversation> 
     send: async (text, prior) => from1(await client.sendMessage(params(text, prior))),
     stream: async function* (text, prior) {
       for await (const { payload } of client.sendMessageStream(params(text, prior))) {
-        const told = from1(payload?.value);
-        // Version 1 has no `final`: the last state says it.
-        yield { ...told, final: payload?.$case === "statusUpdate" && told.state === "completed" };
+        const answered = from1(payload?.value);
+        // Version 1 has no `final`: the last state is final.
+        yield { ...answered, final: payload?.$case === "statusUpdate" && answered.state === "completed" };
       }
     },
     task: async ({ id }) => from1(await client.getTask({ id, tenant: "", historyLength: undefined })),
@@ -142,7 +142,7 @@ interface Part1 {
   content?: { $case: string; value: unknown };
 }
 
-function from1(answer: unknown): Told {
+function from1(answer: unknown): TaskAnswer {
   const { id, taskId, contextId, status, artifacts } = answer as Wire1;
   const parts = artifacts?.[0]?.parts ?? status?.message?.parts ?? [];
   const text = parts.find((part) => part.content?.$case === "text")?.content?.value;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CLIENTS, type Conversation } from "./a2a-clients.ts";
 import { ASSISTANT, LOCAL, type Reach, reach, untested } from "./reach.ts";
 
-/** The A2A endpoint and the agent cards as platform-api.md describes them, for the protocol's own clients and on the wire. */
+/** The A2A endpoint and the agent card (docs/platform.md, Agent server), for the protocol's own clients and on the wire. */
 
 describe.skipIf(untested("DEPLOYMENT_URL"))("A2A", () => {
   let the: Reach;
@@ -18,22 +18,25 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("A2A", () => {
     });
 
     test("a message is sent, answered, and its task can be looked up", async () => {
-      const told = await client.send("hello there");
-      expect(told).toMatchObject({ id: expect.stringMatching(/./), contextId: expect.stringMatching(/./) });
-      expect(told.state).toBe("completed");
-      expect(told.reply).toBeTruthy();
-      if (the.local) expect(told.reply).toContain("hello there");
+      const answered = await client.send("hello there");
+      expect(answered).toMatchObject({
+        id: expect.stringMatching(/./),
+        contextId: expect.stringMatching(/./),
+      });
+      expect(answered.state).toBe("completed");
+      expect(answered.reply).toBeTruthy();
+      if (the.local) expect(answered.reply).toContain("hello there");
       // Some live servers ask for the context as well, which the 1.x client does not send.
       if (the.local || !name.includes("1.x")) {
-        expect(await client.task(told)).toMatchObject({
-          id: told.id,
-          contextId: told.contextId,
+        expect(await client.task(answered)).toMatchObject({
+          id: answered.id,
+          contextId: answered.contextId,
           state: "completed",
         });
       }
     });
 
-    test("a later turn carries the prior ids and stays in the conversation, which is a thread", async () => {
+    test("a later message with the prior ids stays in the conversation, which is a thread", async () => {
       const first = await client.send("one");
       const second = await client.send("two", first);
       expect(second.contextId).toBe(first.contextId);
@@ -51,7 +54,7 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("A2A", () => {
       ]);
     });
 
-    test("a stream tells of the task, of its work and of its end", async () => {
+    test("a stream sends the task, its start and its end", async () => {
       const events = [];
       for await (const event of client.stream("streamed delay=50")) events.push(event);
       expect(events[0]).toMatchObject({ state: "submitted", final: false });
@@ -68,10 +71,10 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("A2A", () => {
       expect(again.at(-1)).toMatchObject({ contextId: events[0]?.contextId, final: true });
     });
 
-    test("a task cannot be cancelled, and one that nobody has is not found", async () => {
-      const told = await client.send("hello");
-      await expect(client.cancel(told)).rejects.toThrow(/not (currently )?supported|operation/i);
-      const nobody = { ...told, id: "00000000-0000-4000-8000-000000000000" };
+    test("a task cannot be cancelled, and an unknown one is not found", async () => {
+      const answered = await client.send("hello");
+      await expect(client.cancel(answered)).rejects.toThrow(/not (currently )?supported|operation/i);
+      const nobody = { ...answered, id: "00000000-0000-4000-8000-000000000000" };
       await expect(client.task(nobody)).rejects.toThrow(/not found/i);
     });
 
@@ -131,7 +134,7 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("A2A", () => {
     expect(await code(body)).toEqual([200, "7", expected]);
   });
 
-  test("an assistant that is not there is a wrong parameter, and has no card", async () => {
+  test("an unknown assistant is an invalid parameter and has no card", async () => {
     expect(await code(call("message/send", { message: message() }), "nobody-of-this-name")).toEqual([
       200,
       "7",
@@ -149,7 +152,7 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("A2A", () => {
     expect(await response.text()).toContain('"code":-32602');
   });
 
-  test("bad JSON, another protocol and a wrong Accept are 400; a notification is 202; GET is 405", async () => {
+  test("bad JSON, another protocol and a wrong Accept get 400, a notification 202, and GET 405", async () => {
     const good = call("message/send", { message: message() });
     expect((await post("{nope")).status).toBe(400);
     expect((await post([good])).status).toBe(400);

@@ -4,8 +4,8 @@ import { z } from "zod";
 import { type Platform, platform } from "./platform.ts";
 
 /**
- * The billing API as platform-api.md and platform-facts.md describe it, and as usage-etl relies on it. Runs on the
- * stand-in, or on the platform that the environment names; whatever the documents leave open is left open here.
+ * The billing API as usage-etl relies on it (docs/platform.md, Contracts to Requests). Runs on the stand-in, or on the
+ * platform that the environment names. What is not known of the platform is not tested.
  */
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -29,7 +29,7 @@ const validationError = z.object({
     .min(1),
 });
 
-/** Specification, "Dimension keys per group_by value" and the CSV columns filled for each. */
+/** Keys of a record by dimension, and the CSV columns filled for each (docs/platform.md, Records and CSV export). */
 const GROUPINGS: Record<string, { keys: string[]; columns: string[] }> = {
   workspace: { keys: ["workspace_id", "workspace_name"], columns: ["Workspace ID", "Workspace Name"] },
   project: { keys: ["project_id", "project_name"], columns: ["Project ID", "Project Name"] },
@@ -122,7 +122,7 @@ describe.each(LOCAL ? (["tiered", "day-granular"] as const) : (["as it is"] as c
       expect(await usage(7 * DAY)).toEqual(await usage(7 * DAY, "workspace"));
     });
 
-    test("weeks hold the same traces as their days; every grouping the same as workspaces", async () => {
+    test("weeks hold the same traces as their days, and every dimension the same as workspaces", async () => {
       const weeks = total(await usage(35 * DAY));
       const days = await Promise.all(
         [0, 1, 2, 3, 4].map(async (week) => {
@@ -138,7 +138,7 @@ describe.each(LOCAL ? (["tiered", "day-granular"] as const) : (["as it is"] as c
       for (const by of Object.keys(GROUPINGS)) expect(total(await usage(35 * DAY, by))).toBe(weeks);
     });
 
-    test("several workspaces are the sum of each; one that the key cannot read is left out in silence", async () => {
+    test("several workspaces are the sum of each, and an unreadable one is left out without an error", async () => {
       const each = await Promise.all(
         the.workspaces.map(async (id) => total(await usage(7 * DAY, "project", [id]))),
       );
@@ -155,7 +155,7 @@ describe.each(LOCAL ? (["tiered", "day-granular"] as const) : (["as it is"] as c
       expect(total(answer.parse(await (await get([...before, ...query(0).slice(2)])).json()))).toBe(0);
     });
 
-    test("a wrong key is 401; a wrong query 422 with loc, msg and type", async () => {
+    test("a wrong key gets 401, and a wrong query 422 with loc, msg and type", async () => {
       expect((await get(query(DAY), { apiKey: "wrong" })).status).toBe(401);
       const good = query(DAY);
       const wrong: [string, string][][] = [

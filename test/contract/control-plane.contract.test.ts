@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { LOCAL, type Reach, reach, TEMPLATE, untested } from "./reach.ts";
 
-/** The control plane as platform-api.md describes it, for its real client and on the wire. */
+/** The control plane (docs/platform.md, Control plane), for its real client and on the wire. */
 
 const text = z.string().nullish();
 const template = z.object({
@@ -58,7 +58,7 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
   const patch = (name: string, body: unknown): Promise<Response> =>
     ask("PATCH", `/v2/sandboxes/templates/${name}`, typeof body === "string" ? body : JSON.stringify(body));
 
-  test("langsmith reads a template, renames it and back; nothing but its name changes", async () => {
+  test("langsmith renames a template there and back, and nothing but its name changes", async () => {
     const before = template.parse(await client.getTemplate(TEMPLATE));
     const other = `contract-${Date.now().toString(36)}`;
     const renamed = template.parse(await client.updateTemplate(TEMPLATE, { newName: other }));
@@ -75,7 +75,7 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
     });
   });
 
-  test("langsmith is told of a template that is not there, and of a name that is taken", async () => {
+  test("langsmith gets an error for an unknown template, and for a name that is taken", async () => {
     await expect(client.updateTemplate("contract-nowhere", { newName: "contract-other" })).rejects.toThrow(
       LangSmithResourceNotFoundError,
     );
@@ -85,7 +85,7 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
     );
   });
 
-  test("404 says NotFound; 409 says Conflict and names the template that has the name", async () => {
+  test("404 says NotFound, and 409 says Conflict and names the template that has the name", async () => {
     const missing = await patch("contract-nowhere", { name: "contract-other" });
     expect(missing.status).toBe(404);
     refusal("NotFound").parse(await missing.json());
@@ -110,7 +110,7 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
     expect(invalid.parse(await response.json()).detail[0]?.loc).toEqual(["body", "name"]);
   });
 
-  test("a body that is not JSON is 422; a wrong key is refused", async () => {
+  test("a body that is not JSON gets 422, and a wrong key is refused", async () => {
     const response = await patch(TEMPLATE, "{name");
     expect(response.status).toBe(422);
     invalid.parse(await response.json());
@@ -118,7 +118,7 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
     expect([401, 403]).toContain(wrong.status);
   });
 
-  test.runIf(LOCAL)("a name of 63 characters is taken; null and nothing change nothing", async () => {
+  test.runIf(LOCAL)("a name of 63 characters is accepted, and null or no name changes nothing", async () => {
     const longest = `a${"b".repeat(62)}`;
     expect((await client.updateTemplate("node", { newName: longest })).name).toBe(longest);
     for (const body of [{}, { name: null }, { name: longest }]) {
@@ -166,7 +166,7 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
     expect(await update({ source_revision_config: { image_uri: "registry/fail" } })).toBe(second);
   });
 
-  test.runIf(LOCAL)("deployments that are not there are 404, malformed ids and bodies 422", async () => {
+  test.runIf(LOCAL)("an unknown deployment gets 404, malformed ids and bodies 422", async () => {
     const nobody = "00000000-0000-4000-8000-000000000000";
     const status = async (method: string, path: string, body?: string) =>
       (await ask(method, path, body)).status;

@@ -1,13 +1,13 @@
 import { startStandin } from "../../src/standin/server.ts";
 
 /**
- * The platform under test: the one that USAGE_CONTRACT_BASE_URL and USAGE_CONTRACT_API_KEY name (it is only read
- * from), or else the stand-in. A platform without a listing needs USAGE_CONTRACT_WORKSPACE_IDS, comma-separated.
+ * The platform under test: the one that USAGE_CONTRACT_BASE_URL and USAGE_CONTRACT_API_KEY name, or else the stand-in.
+ * The suite only reads. A platform without a listing needs USAGE_CONTRACT_WORKSPACE_IDS, comma-separated.
  */
 export interface Platform {
   readonly url: string;
   readonly apiKey: string;
-  /** UTC midnight, epoch ms: usage before it is old enough to hold still while the suite runs. */
+  /** UTC midnight, epoch ms: usage before it is old enough not to change while the suite runs. */
   readonly settled: number;
   readonly workspaces: readonly string[];
   close(): Promise<void>;

@@ -1,8 +1,8 @@
 import { startStandin } from "../../src/standin/server.ts";
 
 /**
- * A control plane or a deployment under test: the one that the environment names, or else the stand-in. Running on a
- * live one renames a template there and back, and its runs are billed:
+ * The control plane or deployment under test: the one that the environment names, or else the stand-in. On a live
+ * platform the suite renames a template there and back, and its runs are billed:
  *
  * - `USAGE_CONTRACT_API_KEY`, and `USAGE_CONTRACT_CONTROL_PLANE_URL` with `USAGE_CONTRACT_TEMPLATE` (a template's name)
  * - and `USAGE_CONTRACT_DEPLOYMENT_URL` with `USAGE_CONTRACT_ASSISTANT` (default agent) and `USAGE_CONTRACT_SLOW_TEXT`
@@ -19,13 +19,13 @@ export interface Reach {
 const { env } = process;
 const given = (name: string): string | undefined => env[`USAGE_CONTRACT_${name}`] || undefined;
 
-/** Somebody runs the suite on a live platform: what they do not name is not tested, rather than on the stand-in. */
+/** On a live platform, what the environment does not name is skipped, not tested on the stand-in. */
 const isLive = ["BASE_URL", "CONTROL_PLANE_URL", "DEPLOYMENT_URL"].some((name) => given(name) !== undefined);
 
 export const ASSISTANT = given("ASSISTANT") ?? "agent";
 export const TEMPLATE = given("TEMPLATE") ?? "python";
 export const SLOW_TEXT = given("SLOW_TEXT") ?? "delay=400 the earlier one";
-/** Longer than SLOW_TEXT takes, so that an earlier run that was not stopped would be done by then. */
+/** Takes longer than SLOW_TEXT: by then an earlier run that was not stopped would have ended. */
 export const SLOWER_TEXT = given("SLOWER_TEXT") ?? "delay=900 the later one";
 
 export const untested = (what: "CONTROL_PLANE_URL" | "DEPLOYMENT_URL"): boolean =>

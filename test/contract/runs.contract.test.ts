@@ -4,7 +4,7 @@ import { z } from "zod";
 import { poll } from "../support/poll.ts";
 import { ASSISTANT, LOCAL, type Reach, reach, SLOW_TEXT, SLOWER_TEXT, untested } from "./reach.ts";
 
-/** Threads and runs as platform-api.md describes them, for their real client and on the wire. */
+/** Threads and runs (docs/platform.md, Agent server), for their real client and on the wire. */
 
 const state = z.object({
   values: z.looseObject({
@@ -54,15 +54,15 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
 
   test("a run is created, joined, and its reply is in the state", async () => {
     const { thread_id } = await client.threads.create();
-    let told: unknown;
+    let noticed: unknown;
     const run = await client.runs.create(thread_id, ASSISTANT, {
       input: said("hello"),
       onRunCreated: (created) => {
-        told = created;
+        noticed = created;
       },
     });
     // The client reads this from Content-Location.
-    expect(told).toEqual({ run_id: run.run_id, thread_id });
+    expect(noticed).toEqual({ run_id: run.run_id, thread_id });
     await client.runs.join(thread_id, run.run_id);
     expect(await statusOf(thread_id, run.run_id)).toBe("success");
     expect((await client.runs.list(thread_id)).map((one) => one.run_id)).toEqual([run.run_id]);
@@ -72,7 +72,7 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
     if (the.local) expect(found.at(-1)?.[1]).toContain("hello");
   });
 
-  test("rollback: the earlier run is stopped, gone whole, 404, and the state is the new run's alone", async () => {
+  test("rollback stops and removes the earlier run, and the state is the new run's alone", async () => {
     const { thread_id } = await client.threads.create();
     const earlier = await start(thread_id, SLOW_TEXT);
     await running(thread_id, earlier.run_id);
@@ -82,16 +82,16 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
     const joined = failure(client.runs.join(thread_id, earlier.run_id));
 
     const later = await start(thread_id, SLOWER_TEXT, "rollback");
-    // Fetching it is 404, at once and for good.
+    // Reading it gets 404, at once and for ever.
     expect(await failure(client.runs.get(thread_id, earlier.run_id))).toBe(404);
-    // Removed whole: from the list, and for everything that could be done with it.
+    // It is gone from the list and for every other call.
     expect((await client.runs.list(thread_id)).map((one) => one.run_id)).toEqual([later.run_id]);
     expect(await failure(client.runs.cancel(thread_id, earlier.run_id))).toBe(404);
     expect(await failure(client.runs.join(thread_id, earlier.run_id))).toBe(404);
-    // Stopped: whoever waited for it is let go long before it would have ended; the new one begins.
+    // It was stopped: a waiting client gets its answer long before the run would have ended, and the new run begins.
     expect(await joined).toBe(404);
     await running(thread_id, later.run_id);
-    // The state is the new run's alone: while it runs, and, by when the earlier one would have replied, after it.
+    // The state is the new run's alone while it runs and afterwards, when the earlier run would have replied.
     await poll(async () => (await messages(thread_id)).length > 0);
     const [opening] = await messages(thread_id);
     expect(opening).toEqual(["human", SLOWER_TEXT]);
@@ -109,7 +109,7 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
     expect((await client.runs.list(thread_id)).map((one) => one.run_id)).toEqual([later.run_id]);
   });
 
-  test("an id that nothing has is 404", async () => {
+  test("an unknown id gets 404", async () => {
     const { thread_id } = await client.threads.create();
     expect(await failure(client.threads.getState(NOBODY))).toBe(404);
     expect(await failure(start(NOBODY, "hello"))).toBe(404);
@@ -120,7 +120,7 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
     ).toBeDefined();
   });
 
-  test("malformed ids and bodies are 422", async () => {
+  test("malformed ids and bodies get 422", async () => {
     const { thread_id } = await client.threads.create();
     expect(await failure(client.runs.get(thread_id, "not-a-uuid"))).toBe(422);
     expect(await failure(client.threads.getState("not-a-uuid"))).toBe(422);
@@ -146,8 +146,8 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
     expect((await client.runs.list(thread_id)).length).toBe(0);
   });
 
-  describe.runIf(LOCAL)("on the assistant that says back what it is told", () => {
-    test("reject is 409 and leaves everything as it is", async () => {
+  describe.runIf(LOCAL)("on the assistant that echoes its input", () => {
+    test("reject gets 409 and changes nothing", async () => {
       const { thread_id } = await client.threads.create();
       const earlier = await start(thread_id, "delay=300 one");
       expect(await failure(start(thread_id, "two", "reject"))).toBe(409);
@@ -174,7 +174,7 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
       ]);
     });
 
-    test("interrupt ends the earlier run and keeps what it left", async () => {
+    test("interrupt ends the earlier run and keeps its messages", async () => {
       const { thread_id } = await client.threads.create();
       const earlier = await start(thread_id, "delay=60000 one");
       await running(thread_id, earlier.run_id);
@@ -188,7 +188,7 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
       ]);
     });
 
-    test("rollback takes back runs that wait as well, and nothing that was done before", async () => {
+    test("rollback removes waiting runs too, and keeps finished ones", async () => {
       const { thread_id } = await client.threads.create();
       const done = await start(thread_id, "before");
       await client.runs.join(thread_id, done.run_id);
@@ -221,7 +221,7 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
       expect(await failure(client.runs.cancel(thread_id, first.run_id))).toBe(409);
     });
 
-    test("who hangs up while joining ends nothing", async () => {
+    test("a client that disconnects while joining does not end the run", async () => {
       const { thread_id } = await client.threads.create();
       const run = await start(thread_id, "delay=400 one");
       const hangUp = new AbortController();

@@ -1,9 +1,11 @@
+import type { Queue } from "bullmq";
 import { Redis } from "ioredis";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
+import { openQueue, producerConnection, type QueueKind } from "../../jobs/queues.ts";
 import { resolveRedis } from "../../src/services/resolve.ts";
 import { type Standin, type StandinOptions, startStandin } from "../../src/standin/server.ts";
 import type { Store } from "../../src/store/db/database.ts";
-import { type Running, start, type Where } from "./cli.ts";
+import { type Running, start, usageEtl, type Where } from "./cli.ts";
 import { poll } from "./poll.ts";
 import { setupMigrated } from "./store.ts";
 
@@ -24,24 +26,31 @@ export interface ServiceBench {
   ): Promise<Running>;
   /** The one value of a query's one row. */
   value<T>(text: string): Promise<T>;
-  /** Resolves when every day and hour that is expected is loaded. */
+  /** The same of a count or a sum, as a number. */
+  count(text: string): Promise<number>;
+  /** Resolves when every expected day and hour is loaded. */
   loaded(deadlineMs?: number): Promise<void>;
+  /** Opens a queue of the source `default`, closed with the test. */
+  openQueue(kind: QueueKind): Promise<Queue>;
+  /** Enters a backfill by `usage-etl backfill --detach` and returns its id. */
+  enterBackfill(...args: string[]): Promise<number>;
 }
 
-/** `days` of usage before today; a round every second, so that nobody waits for one. */
-export async function setupService(
-  options: {
-    days?: number;
-    standin?: StandinOptions;
-    environment?: Readonly<Record<string, string>>;
-    /** Servers of the test's own; whoever starts them stops them. Default: a database of the run's, a fresh Redis. */
-    servers?: { readonly store: Store; readonly databaseUrl: string; readonly redisUrl: string };
-  } = {},
-): Promise<ServiceBench> {
+interface ServiceOptions {
+  /** Days of usage before today. Default 5. */
+  days?: number;
+  standin?: StandinOptions;
+  environment?: Readonly<Record<string, string>>;
+  /** Servers of the test's own, which it stops itself. Default: a database of the run's, a Redis of its own. */
+  servers?: { readonly store: Store; readonly databaseUrl: string; readonly redisUrl: string };
+}
+
+/** Syncs every 3 s, so that no test waits for one. */
+export async function setupService(options: ServiceOptions = {}): Promise<ServiceBench> {
   const { store, databaseUrl, redisUrl } = options.servers ?? (await startServers());
   const redis = new Redis(redisUrl, { maxRetriesPerRequest: null });
   redis.on("error", () => {});
-  const dataStart = new Date(Date.now() - (options.days ?? 5) * DAY_MS).toISOString().slice(0, 10);
+  const dataStart = daysAgo(options.days ?? 5);
   const standin = await startStandin({ dataStart, ...options.standin });
   onTestFinished(async () => {
     redis.disconnect();
@@ -64,6 +73,7 @@ export async function setupService(
     const { rows } = await store.transaction(({ client }) => client.query(text));
     return Object.values(rows[0] ?? {})[0] as never;
   };
+  const count = async (text: string) => Number(await value(text));
   return {
     store,
     databaseUrl,
@@ -72,29 +82,84 @@ export async function setupService(
     standin,
     environment,
     value,
+    count,
     serve: async ({ role = "all", environment: own = {}, ...where } = {}) => {
       const running = start(["serve", "--role", role], { ...environment, ...own }, where);
       await poll(() => running.said.stderr.includes("serving as"), { deadlineMs: 20_000 });
       return running;
     },
-    loaded: (deadlineMs = 120_000) =>
-      poll(
-        async () => {
-          const fragments = await value<number>("SELECT count(*) FROM usage.coverage");
-          return fragments > 0 && (await value<number>(GAPS)) === 0;
-        },
-        { deadlineMs, everyMs: 200 },
-      ).then(() => {}),
+    loaded: async (deadlineMs = 120_000) => {
+      const intervals = "SELECT count(*) FROM usage.coverage";
+      await poll(async () => (await count(intervals)) > 0 && (await count(GAPS)) === 0, {
+        deadlineMs,
+        everyMs: 200,
+      });
+    },
+    openQueue: async (kind) => {
+      const connection = producerConnection(redisUrl);
+      const queue = openQueue(kind, "default", connection);
+      onTestFinished(async () => {
+        await queue.close();
+        connection.disconnect();
+      });
+      await queue.waitUntilReady();
+      return queue;
+    },
+    enterBackfill: async (...args) => {
+      const { code, stdout } = await usageEtl(["backfill", ...args, "--detach", "--json"], environment);
+      expect(code).toBe(0);
+      const [{ backfillId }] = JSON.parse(stdout) as [{ backfillId: number }];
+      return backfillId;
+    },
   };
+}
+
+/** A Redis that only this test uses, ended with it; never a named one, since tests empty and kill it. */
+export async function startRedis(): Promise<string> {
+  const { PATH = "" } = process.env;
+  const service = await resolveRedis({ env: { PATH }, say: () => {} });
+  onTestFinished(() => service.close());
+  return service.url;
 }
 
 async function startServers() {
   const { store, url: databaseUrl } = await setupMigrated();
-  const { PATH = "" } = process.env;
-  // Never the named one: tests empty and kill it.
-  const service = await resolveRedis({ env: { PATH }, say: () => {} });
-  onTestFinished(() => service.close());
-  return { store, databaseUrl, redisUrl: service.url };
+  return { store, databaseUrl, redisUrl: await startRedis() };
+}
+
+/** The date that many days before today, UTC. */
+export function daysAgo(days: number): string {
+  return new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** Adds usage of yesterday to the stand-in and resolves when the source's view shows it: syncs and fetches go on. */
+export async function lateUsageArrives(
+  bench: ServiceBench,
+  { source = "default", deadlineMs = 30_000 } = {},
+): Promise<void> {
+  const [stream] = bench.standin.organisation.streams;
+  if (stream === undefined) throw new Error("the stand-in has no streams");
+  const { project, user, key } = stream;
+  const total = () =>
+    bench.count(
+      `SELECT coalesce(sum(traces), 0) FROM reporting.fct_usage_workspace_daily
+       WHERE source_id = '${source}' AND workspace_id = '${project.workspace.id}'
+         AND usage_date = (now() AT TIME ZONE 'UTC')::date - 1`,
+    );
+  const before = await total();
+  const at = Math.floor(Date.now() / DAY_MS - 1) * DAY_MS;
+  bench.standin.ledger.change({ project, user, key, at }, 17);
+  await poll(async () => (await total()) === before + 17, { deadlineMs, everyMs: 200 });
+}
+
+/** Asks the HTTP side of a process. */
+export function ask(running: Running, path: "/livez" | "/readyz" | "/metrics"): Promise<Response> {
+  const [, url = ""] = /health and metrics on (\S+);/.exec(running.said.stderr) ?? [];
+  return fetch(url + path);
+}
+
+export async function metricsOf(running: Running): Promise<string> {
+  return (await ask(running, "/metrics")).text();
 }
 
 /** Lines of the log of a process, parsed. */
@@ -103,6 +168,17 @@ export function logOf(running: Running): Record<string, unknown>[] {
     .split("\n")
     .filter((line) => line.startsWith("{") && line.endsWith("}"))
     .map((line) => JSON.parse(line));
+}
+
+/** Jobs of that kind that a process has done, by its log. */
+export function jobsDone(running: Running, name: string): number {
+  return logOf(running).filter((line) => line.msg === "job" && line.name === name).length;
+}
+
+/** Resolves when the process has done so many more syncs. */
+export async function syncsGoOn(running: Running, more: number, deadlineMs = 30_000): Promise<void> {
+  const before = jobsDone(running, "plan-round");
+  await poll(() => jobsDone(running, "plan-round") >= before + more, { deadlineMs, everyMs: 100 });
 }
 
 /** Ends a process with a signal and resolves to its exit code and how long that took, milliseconds. */

@@ -8,7 +8,7 @@ import { parse, parseAllDocuments } from "yaml";
 import { readConfig } from "../../src/config/config.ts";
 import { describeSettings } from "../../src/config/settings.ts";
 
-/** What stands in for a container engine and a cluster: neither is needed to see that the files fit the program. */
+/** The files for containers fit the program; no container engine and no cluster is needed. */
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
@@ -62,13 +62,13 @@ describe("docker-compose.yml", () => {
     });
   });
 
-  test("every setting can be set from outside, but the sources file, which has to be mounted too", () => {
+  test("every setting can be set from outside, except the sources file, which must be mounted too", () => {
     const settable = Object.keys(environmentOf("worker"));
     const names = describeSettings().map(({ name }) => name);
     expect(names.filter((name) => !settable.includes(name))).toEqual(["USAGE_SOURCES_FILE"]);
   });
 
-  test("who waits for another's health or end can wait for it, within every profile", () => {
+  test("a service waits only for what has a health check or ends, and exists in its profile", () => {
     for (const [name, { depends_on = {}, profiles = [] }] of services) {
       for (const [other, { condition }] of Object.entries(depends_on)) {
         const awaited = compose.services[other];
@@ -83,7 +83,7 @@ describe("docker-compose.yml", () => {
     }
   });
 
-  test("what runs on is healthy, restarted and reached from this machine alone; what ends is not restarted", () => {
+  test("a running service has a health check, restarts and listens on this machine alone; a one-off task does not restart", () => {
     for (const [name, { healthcheck, restart, ports = [] }] of services) {
       expect(healthcheck?.disable === true, name).toBe(restart === "no");
       if (restart !== "no") expect(healthcheck?.test, name).toBeDefined();
@@ -91,7 +91,7 @@ describe("docker-compose.yml", () => {
     }
   });
 
-  test("mounts what there is", () => {
+  test("every mounted file and volume exists", () => {
     for (const mount of services.flatMap(([, { volumes = [] }]) => volumes)) {
       const [source = ""] = mount.split(":");
       if (source.startsWith("./")) expect(existsSync(join(ROOT, source)), source).toBe(true);
@@ -99,7 +99,7 @@ describe("docker-compose.yml", () => {
     }
   });
 
-  test("our processes share an image and have the time to hand their jobs back", () => {
+  test("our processes share an image and have time to hand their jobs back", () => {
     expect(ours.map(([name]) => name)).toEqual(["settings", "migrate", "scheduler", "worker", "standin"]);
     expect(new Set(ours.map(([, { image }]) => image)).size).toBe(1);
     for (const [, { command, stop_grace_period }] of ours) {
@@ -108,7 +108,7 @@ describe("docker-compose.yml", () => {
   });
 
   describe("the check of settings", () => {
-    /** Runs it as the container does, with a name service that knows the stand-in or does not. */
+    /** Runs it as the container does, with a name service that finds the stand-in or does not. */
     async function check(given: { USAGE_BASE_URL?: string; USAGE_API_KEY?: string; standin: boolean }) {
       const { standin, ...settings } = given;
       const bin = mkdtempSync(join(tmpdir(), "usage-etl-settings-"));
@@ -131,7 +131,7 @@ describe("docker-compose.yml", () => {
       });
     }
 
-    test("passes where all is set, and where the stand-in is there", async () => {
+    test("passes if both settings are set, or if the stand-in runs", async () => {
       const both = { USAGE_BASE_URL: "https://platform.test", USAGE_API_KEY: "key" };
       expect(await check({ ...both, standin: false })).toEqual({ code: 0, said: "" });
       expect(await check({ standin: true })).toEqual({ code: 0, said: "" });
@@ -141,7 +141,7 @@ describe("docker-compose.yml", () => {
       [{}, ["USAGE_BASE_URL is not set", "USAGE_API_KEY is not set"]],
       [{ USAGE_BASE_URL: "https://platform.test" }, ["USAGE_API_KEY is not set"]],
       [{ USAGE_API_KEY: "key" }, ["USAGE_BASE_URL is not set"]],
-    ])("says what is missing of %o", async (settings, missing) => {
+    ])("names the missing setting, given %o", async (settings, missing) => {
       const { code, said } = await check({ ...settings, standin: missing.length === 1 });
       expect(code).toBe(2);
       expect(said.match(/\w+ is not set/g)).toEqual(missing);
@@ -153,7 +153,7 @@ describe("docker-compose.yml", () => {
 describe("Dockerfile", () => {
   const lines = read("Dockerfile").replaceAll("\\\n", "").split("\n");
 
-  test("copies what there is, and what .dockerignore lets through", () => {
+  test("every copied path exists and passes .dockerignore", () => {
     const wanted = lines
       .filter((line) => line.startsWith("COPY ") && !line.includes("--from"))
       .flatMap((line) => line.split(/\s+/).slice(1, -1));
@@ -165,7 +165,7 @@ describe("Dockerfile", () => {
     for (const path of wanted) expect(existsSync(join(ROOT, path)), path).toBe(true);
   });
 
-  test("ends as a user who is not root, on settings that the program knows", () => {
+  test("the image runs as a user who is not root, with settings that the program knows", () => {
     expect(lines.findLast((line) => line.startsWith("USER "))).toBe("USER 1000:1000");
     const set = lines.filter((line) => line.startsWith("ENV ")).flatMap((line) => line.split(/\s+/).slice(1));
     const names = set.map((pair) => pair.split("=")[0]);
@@ -203,7 +203,7 @@ describe("Kubernetes", () => {
   );
   const deployments = manifests.filter(({ kind }) => kind === "Deployment");
 
-  test("sets what the program knows", () => {
+  test("the ConfigMap holds only settings that the program knows, and no secret", () => {
     const data = manifests.find(({ kind }) => kind === "ConfigMap")?.data ?? {};
     expect(Object.keys(data).filter((name) => !SETTINGS.includes(name))).toEqual([]);
     // Secrets come as files only.
@@ -211,7 +211,7 @@ describe("Kubernetes", () => {
     expect(secret.map(({ name }) => name).filter((name) => name in data)).toEqual([]);
   });
 
-  test("runs scheduler and worker, each after a migration, probed, not as root, without service links", () => {
+  test("scheduler and worker run after a migration, with health probes, not as root, without service links", () => {
     expect(deployments.map(({ metadata }) => metadata.name)).toEqual([
       "usage-etl-scheduler",
       "usage-etl-worker",
@@ -234,7 +234,7 @@ describe("Kubernetes", () => {
     }
   });
 
-  test("scales a deployment that there is, on the metric of due slices", () => {
+  test("the autoscaler scales an existing deployment on the metric of due slices", () => {
     const scaled = manifests.find(({ kind }) => kind === "ScaledObject")?.spec;
     expect(deployments.map(({ metadata }) => metadata.name)).toContain(scaled?.scaleTargetRef?.name);
     expect(scaled?.triggers?.[0]?.metadata.query).toContain("usage_etl_due_slices");
@@ -250,7 +250,7 @@ function hasPromtool(): boolean {
   }
 }
 
-// Debian's package prometheus brings it; who has not goes without.
+// Debian's package `prometheus` has it; without it the test is skipped.
 test.skipIf(!hasPromtool())(
   "promtool accepts the configuration, and the alerts fire when they should",
   () => {

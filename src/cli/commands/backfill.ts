@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { enqueueJob } from "../../../jobs/feed.ts";
+import { enqueueJob } from "../../../jobs/enqueue.ts";
 import { systemClock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";

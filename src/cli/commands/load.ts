@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { planSyncJob } from "../../../jobs/plan-round.ts";
+import { syncJob } from "../../../jobs/sync.ts";
 import { requireSources } from "../../config/config.ts";
 import { WORKSPACES_PER_REQUEST } from "../../domain/planning/request.ts";
 import { alignRange, planWindows } from "../../domain/planning/windows.ts";
@@ -75,7 +75,7 @@ async function askForSync(session: Session): Promise<number> {
   const asked: string[] = [];
   for (const { slug } of requireSources(session.config)) {
     const queue = openControl(session, redis, slug);
-    await queue.add(planSyncJob.name, {}, { ...planSyncJob.options, jobId: `asked-${Date.now()}` });
+    await queue.add(syncJob.name, {}, { ...syncJob.options, jobId: `asked-${Date.now()}` });
     asked.push(slug);
   }
   session.output.data(

@@ -7,7 +7,7 @@ import type { FastifyInstance } from "fastify";
 
 const PATH = "/queues";
 
-/** Serves bull-board at `/queues`, for whoever gives the token as the password of basic authentication. */
+/** Serves bull-board at `/queues`, guarded by the token as the password of basic authentication. */
 export function addBoard(
   app: FastifyInstance,
   { token, queues }: { token: string; queues: readonly Queue[] },

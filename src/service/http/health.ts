@@ -1,57 +1,65 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { checkSchema, type Reader } from "../../store/report/overview.ts";
 
-/** What the pages know of the process they speak for. */
+/** What this process does right now; `serve` keeps it up to date. */
 export interface ProcessState {
-  /** Epoch milliseconds of start. */
-  readonly startedAt: number;
-  /** Whether this process takes jobs: then it must have taken one lately. */
-  readonly takesJobs: boolean;
-  lastJobAt(): number | undefined;
-  readonly draining: boolean;
-  /** Resolves to Redis's clock, epoch milliseconds; rejects where it does not answer. */
-  redisTime(): Promise<number>;
+  /** Epoch milliseconds. */
+  startedAt: number;
+  /** Whether this process takes jobs. If it does, it must have taken one lately. */
+  takesJobs: boolean;
+  /** Epoch milliseconds; undefined before the first job. */
+  lastJobAt: number | undefined;
+  /** The process ends: it takes no new job. */
+  draining: boolean;
 }
 
 export interface Health {
   readonly ok: boolean;
-  /** What was looked at, and what is wrong with it. */
+  /** By name of the check: `ok`, or what is wrong. */
   readonly checks: Readonly<Record<string, string>>;
 }
 
-/** The feed comes every 5 s: a process that took nothing for so long is wedged, or its Redis is. */
-const WEDGED_AFTER_MS = 120_000;
+/** Enqueueing comes every 5 s: a process that took no job for so long hangs, or its Redis does. */
+const HUNG_AFTER_MS = 120_000;
 const SLOW_LOOP_MS = 5_000;
-/** A clock further off than this schedules the next tick wrongly for every host. */
+/** Hosts whose clocks differ by more would schedule the same job at different times. */
 const CLOCK_TOLERANCE_MS = 2_000;
 const CHECK_WITHIN_MS = 3_000;
 
 const loop = monitorEventLoopDelay({ resolution: 20 });
 loop.enable();
 
-/** Whether the process is worth keeping. Depends on nothing outside: a database that is down must not restart it. */
+/** Whether the process works. It checks no server: restarting the process would not bring a database back. */
 export function liveness(state: ProcessState, now: number): Health {
   const lag = loop.max / 1e6;
   loop.reset();
-  const idle = now - (state.lastJobAt() ?? state.startedAt);
-  const isWedged = state.takesJobs && !state.draining && idle > WEDGED_AFTER_MS;
+  const idle = now - (state.lastJobAt ?? state.startedAt);
+  const isHung = state.takesJobs && !state.draining && idle > HUNG_AFTER_MS;
   return toHealth({
     event_loop: lag > SLOW_LOOP_MS ? `blocked for ${Math.round(lag)} ms` : undefined,
-    jobs: isWedged ? `no job was taken for ${Math.round(idle / 1000)} s` : undefined,
+    jobs: isHung ? `no job was taken for ${Math.round(idle / 1000)} s` : undefined,
   });
 }
 
-/** Whether the process can work now. */
-export async function readiness(state: ProcessState, reader: Reader, now: () => number): Promise<Health> {
+interface ReadinessInput {
+  readonly state: ProcessState;
+  readonly reader: Reader;
+  /** Resolves to Redis's clock, epoch milliseconds; rejects if Redis does not answer. */
+  readonly redisTime: () => Promise<number>;
+  readonly now: () => number;
+}
+
+/** Whether the process and its servers can work now. */
+export async function readiness({ state, reader, redisTime, now }: ReadinessInput): Promise<Health> {
   const [postgres, redis] = await Promise.all([
     within(checkSchema(reader)).then(
       (pending) => (pending.length > 0 ? `lacks migrations: ${pending.join(", ")}` : undefined),
       (error: Error) => error.message,
     ),
-    within(state.redisTime()).then(
+    within(redisTime()).then(
       (time) => {
         const off = Math.abs(time - now());
-        return off > CLOCK_TOLERANCE_MS ? `clock is ${off} ms off Redis's` : undefined;
+        return off > CLOCK_TOLERANCE_MS ? `the clock is ${off} ms off Redis's` : undefined;
       },
       (error: Error) => error.message,
     ),

@@ -1,40 +1,40 @@
 import type { AddressInfo } from "node:net";
 import type { Queue } from "bullmq";
-import Fastify from "fastify";
+import Fastify, { type FastifyReply } from "fastify";
 import type { Clock } from "../../clock.ts";
 import type { Reader } from "../../store/report/overview.ts";
 import { addBoard } from "./board.ts";
-import { liveness, type ProcessState, readiness } from "./health.ts";
+import { type Health, liveness, type ProcessState, readiness } from "./health.ts";
 import type { Metrics } from "./metrics.ts";
 
-interface DashboardOptions {
+interface HttpServerOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
   readonly state: ProcessState;
   readonly reader: Reader;
+  /** Resolves to Redis's clock, epoch milliseconds. */
+  readonly redisTime: () => Promise<number>;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  readonly board?: { readonly token: string; readonly queues: readonly Queue[] };
+  /** Undefined: no bull-board. */
+  readonly board: { readonly token: string; readonly queues: readonly Queue[] } | undefined;
 }
 
-/** Serves `/livez`, `/readyz` and `/metrics`, and bull-board where it has a token; returns its address and closer. */
-export async function startDashboard(
-  options: DashboardOptions,
+/** Serves `/livez`, `/readyz`, `/metrics` and, with a token, bull-board. Returns its address and closer. */
+export async function startHttpServer(
+  options: HttpServerOptions,
 ): Promise<{ url: string; close(): Promise<void> }> {
-  const { state, reader, metrics, clock } = options;
+  const { host, state, reader, redisTime, metrics, clock, board } = options;
   const app = Fastify({ forceCloseConnections: true });
-  if (options.board !== undefined) addBoard(app, options.board);
-  app.get("/livez", async (_request, reply) => {
-    const health = liveness(state, clock.now());
-    return reply.code(health.ok ? 200 : 503).send(health);
-  });
-  app.get("/readyz", async (_request, reply) => {
-    const health = await readiness(state, reader, clock.now);
-    return reply.code(health.ok ? 200 : 503).send(health);
-  });
+  if (board !== undefined) addBoard(app, board);
+  const send = (reply: FastifyReply, health: Health) => reply.code(health.ok ? 200 : 503).send(health);
+  app.get("/livez", async (_request, reply) => send(reply, liveness(state, clock.now())));
+  app.get("/readyz", async (_request, reply) =>
+    send(reply, await readiness({ state, reader, redisTime, now: clock.now })),
+  );
   app.get("/metrics", async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()));
-  await app.listen({ host: options.host, port: options.port });
+  await app.listen({ host, port: options.port });
   const { port } = app.server.address() as AddressInfo;
-  return { url: `http://${options.host}:${port}`, close: () => app.close() };
+  return { url: `http://${host}:${port}`, close: () => app.close() };
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** JSON-RPC 2.0 (specification, "A2A endpoint"). Codes below -32000 are the A2A protocol's own (documented elsewhere). */
+/** JSON-RPC 2.0 codes (docs/platform.md, Agent server); -32001 to -32005 are the A2A protocol's own (documented). */
 export const CODES = {
   methodNotFound: -32601,
   invalidParams: -32602,
@@ -10,7 +10,7 @@ export const CODES = {
   contentUnsupported: -32005,
 } as const;
 
-/** Thrown while a request is answered; becomes the `error` of its response, and costs nothing. */
+/** Thrown while a request is answered; becomes the `error` of its response, and starts no run. */
 export class RpcRefusal extends Error {
   readonly code: number;
   constructor(code: number, message: string) {
@@ -22,7 +22,7 @@ export class RpcRefusal extends Error {
 
 export type Id = string | number;
 
-/** The specification says that the id is a string; the protocol's own clients send numbers, so both are taken. */
+/** The protocol's own clients send numbers as id, so both strings and numbers are accepted. */
 export const envelope = z.looseObject({
   jsonrpc: z.literal("2.0"),
   id: z.union([z.string(), z.number()]).optional(),
@@ -30,7 +30,7 @@ export const envelope = z.looseObject({
   params: z.unknown().optional(),
 });
 
-/** Specification, Message; fields that only the protocol documents are let through unread. */
+/** docs/platform.md, Agent server. Fields that only the protocol documents are accepted and ignored. */
 const message = z.strictObject({
   role: z.literal("user"),
   parts: z.array(z.looseObject({ kind: z.string() })).min(1),
@@ -43,17 +43,17 @@ const message = z.strictObject({
   referenceTaskIds: z.array(z.string()).optional(),
 });
 const configuration = z.strictObject({
-  blocking: z.boolean().optional(),
-  acceptedOutputModes: z.array(z.string()).optional(),
+  blocking: z.boolean().default(true),
+  acceptedOutputModes: z.array(z.string()).default([]),
   historyLength: z.int().min(0).optional(),
   pushNotificationConfig: z.unknown().optional(),
 });
 const sending = z.strictObject({
   message,
-  configuration: configuration.optional(),
+  configuration: configuration.prefault({}),
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
-/** Seen on servers in the field: at most ten messages of history. That they need `contextId` as well is not copied. */
+/** At most ten messages of history (seen). */
 const getting = z.strictObject({
   id: z.string().min(1),
   contextId: z.string().optional(),
@@ -66,22 +66,18 @@ export type Sent = z.output<typeof message> & { readonly text: string };
 /** The message of `message/send` and `message/stream`. Errors: -32602, -32003, -32004, -32005. */
 export function sentMessage(params: unknown): Sent {
   const given = read(sending, params);
-  const {
-    blocking = true,
-    acceptedOutputModes: modes = [],
-    pushNotificationConfig,
-  } = given.configuration ?? {};
+  const { blocking, acceptedOutputModes: modes, pushNotificationConfig } = given.configuration;
   if (pushNotificationConfig !== undefined && pushNotificationConfig !== null) {
     throw new RpcRefusal(CODES.pushUnsupported, "Push notifications are not supported");
   }
-  // Specification: message/send "returns a complete response"; so nothing else is promised (our guess).
+  // message/send returns a complete response, so nothing else is supported (our guess).
   if (!blocking)
     throw new RpcRefusal(CODES.unsupported, "Sending without waiting for the response is not supported");
   if (modes.length > 0 && !modes.some((mode) => ["text/plain", "text/*", "*/*", "text"].includes(mode))) {
     throw new RpcRefusal(CODES.contentUnsupported, `Only text/plain is produced, not ${modes.join(", ")}`);
   }
   const texts = given.message.parts.map((part) => {
-    // Specification: text parts alone.
+    // Text parts alone (docs/platform.md, Agent server).
     if (part.kind !== "text") {
       throw new RpcRefusal(CODES.contentUnsupported, `Unsupported part kind '${part.kind}': only 'text' is`);
     }

@@ -2,10 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ASSISTANT } from "../engine/echo.ts";
 import type { Message, Run, RunStatus } from "../engine/runs.ts";
 
-/**
- * What the protocol shows of a run. Specification: `id`, `contextId`, `artifacts`, `status.message.parts`. The states and
- * the other fields are the protocol's, which of them a run's status is is seen on servers in the field.
- */
+/** The protocol's name of a run's status (seen). */
 const STATES: Readonly<Record<RunStatus | "deleted", string>> = {
   pending: "submitted",
   running: "working",
@@ -15,31 +12,26 @@ const STATES: Readonly<Record<RunStatus | "deleted", string>> = {
   deleted: "canceled",
 };
 
+/** A run as a task. `id`, `contextId`, `artifacts`, `status`: docs/platform.md, Agent server; the rest is documented. */
 export function toWireTask(run: Run, historyLength = 10): object {
   const reply = replyOf(run);
+  const messages = run.after.length > 0 ? run.after : [...run.before, ...run.input];
   return {
     kind: "task",
     id: run.id,
     contextId: run.thread.id,
     status: statusOf(run, run.status, false),
-    ...(reply === undefined
-      ? {}
-      : {
-          artifacts: [
-            {
-              artifactId: reply.id,
-              name: "Assistant Response",
-              description: `Response from assistant ${ASSISTANT.name}`,
-              parts: [textPart(reply.content)],
-            },
-          ],
-        }),
-    history:
-      historyLength === 0
-        ? []
-        : messagesOf(run)
-            .slice(-historyLength)
-            .map((one) => toWireMessage(run, one)),
+    artifacts: reply && [
+      {
+        artifactId: reply.id,
+        name: "Assistant Response",
+        description: `Response from assistant ${ASSISTANT.name}`,
+        parts: [textPart(reply.content)],
+      },
+    ],
+    history: messages
+      .slice(Math.max(0, messages.length - historyLength))
+      .map((one) => toWireMessage(run, one)),
   };
 }
 
@@ -62,12 +54,8 @@ function statusOf(run: Run, status: RunStatus | "deleted", withReply: boolean): 
   return {
     state: STATES[status],
     timestamp: new Date(run.updatedAt).toISOString(),
-    ...(said === undefined ? {} : { message: toWireMessage(run, said) }),
+    message: said && toWireMessage(run, said),
   };
-}
-
-function messagesOf(run: Run): readonly Message[] {
-  return run.after.length > 0 ? run.after : [...run.before, ...run.input];
 }
 
 function replyOf(run: Run): Message | undefined {

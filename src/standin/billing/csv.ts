@@ -1,9 +1,9 @@
-import type { Settings } from "../world.ts";
+import type { Settings } from "../settings.ts";
 import type { UsageQuery } from "./query.ts";
 import { type Measures, toWireTime } from "./record.ts";
 import type { Usage } from "./usage.ts";
 
-/** Specification, "Granular usage CSV": every column every time, only those of the grouping filled. */
+/** Every column every time; only those of the dimension are filled (docs/platform.md, CSV export). */
 const DIMENSIONS = {
   "Workspace ID": "workspace_id",
   "Workspace Name": "workspace_name",
@@ -14,7 +14,7 @@ const DIMENSIONS = {
   "API Key Short Key": "api_key_short_key",
 } as const;
 
-/** Documented for the day-granular contract; the tiered one has `Traces` alone. */
+/** The tiered contract has `Traces` alone (docs/platform.md, Contracts). */
 const MEASURES = {
   traces: { Traces: "traces" },
   langsmith_deployments: {
@@ -26,14 +26,14 @@ const MEASURES = {
 
 const PIECE = 16_384;
 
-/** The export in pieces of about 16 KB, so that it streams. `measure` turns a row's count into its measures. */
+/** Yields the export in pieces of about 16 KB, so that it streams. `measure` turns a row's count into its measures. */
 export function* toCsv(
   { rows }: Usage,
   { groupBy, kind }: UsageQuery,
   measure: (count: number) => Measures,
   newline: Settings["csvNewline"],
 ): Generator<string> {
-  // Nobody documents a column for this grouping; our guess is one more.
+  // No column is documented for this dimension; our guess is one more.
   const tier = groupBy === "trace_tier" ? { "Trace Tier": "trace_tier" } : {};
   const dimensions: Record<string, string> = { ...DIMENSIONS, ...tier };
   const measures: Record<string, keyof Measures> = MEASURES[kind];
@@ -62,7 +62,7 @@ export function* toCsv(
   if (piece !== "") yield piece;
 }
 
-/** Documented: a leading tab guards against formulas. Then RFC 4180, 2.6 and 2.7. */
+/** A leading tab guards against formulas (docs/platform.md, CSV export). Quotes: RFC 4180, 2.6 and 2.7. */
 function cell(text: string): string {
   const guarded = /^[=+\-@\t\r]/.test(text) ? `\t${text}` : text;
   return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;

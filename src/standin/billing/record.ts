@@ -1,4 +1,4 @@
-import type { Settings } from "../world.ts";
+import type { Settings } from "../settings.ts";
 import type { Kind, UsageQuery } from "./query.ts";
 import { toWireStride } from "./stride.ts";
 import type { Usage } from "./usage.ts";
@@ -10,7 +10,7 @@ export interface Measures {
   readonly agent_uptime_seconds?: number;
 }
 
-/** Specification; the live contract adds measures, each 0 for the other kind (documented). Their relation is made up. */
+/** Measures of a count (docs/platform.md, Contracts). How nodes and uptime relate to runs is our own. */
 export function measures(contract: Settings["contract"], kind: Kind): (count: number) => Measures {
   if (contract === "tiered") return (traces) => ({ traces });
   if (kind === "traces") {
@@ -24,7 +24,7 @@ export function measures(contract: Settings["contract"], kind: Kind): (count: nu
   });
 }
 
-/** Specification, "Granular usage response". `api_key_id` appears in the live contract only. */
+/** docs/platform.md, Records. `api_key_id` appears in the day-granular contract alone. */
 export function toWireUsage(
   { stride, rows }: Usage,
   { groupBy, kind }: UsageQuery,
@@ -42,7 +42,7 @@ export function toWireUsage(
   };
 }
 
-/** ISO 8601 (specification); with Z and without fractions where there are none (our guess). */
+/** ISO 8601; with Z, and without zero fractions (our guess). */
 export function toWireTime(instant: number): string {
   return new Date(instant).toISOString().replace(".000Z", "Z");
 }

@@ -1,6 +1,5 @@
 import type { StrideName } from "../faults.ts";
 
-/** How long a range is decides how it is cut (specification, "The stride follows the requested range"). */
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
@@ -20,8 +19,8 @@ export interface Range {
 }
 
 /**
- * Specification. Between its tiers ("31 days", "32 days") it says nothing; our guess is that part days do not count,
- * so 31 days and 23 hours are still daily.
+ * The length of the range decides the stride (docs/platform.md, Contracts). Our guess: part days do not count, so 31 days
+ * and 23 hours are still daily.
  */
 export function strideOf({ start, end }: Range): StrideName {
   const days = Math.floor((end - start) / DAY);
@@ -33,8 +32,8 @@ export function strideOf({ start, end }: Range): StrideName {
 }
 
 /**
- * Documented for the day-granular contract: never hourly, and every day that the range touches is answered whole.
- * That the tier follows the range as it was asked for, not as it was widened, is our guess.
+ * The day-granular contract is never hourly and answers every day that the range touches whole (docs/platform.md,
+ * Contracts). Our guess: the stride follows the range as asked, not as widened.
  */
 export function dayGranular(range: Range): { range: Range; stride: StrideName } {
   const stride = strideOf(range);
@@ -44,27 +43,21 @@ export function dayGranular(range: Range): { range: Range; stride: StrideName } 
   };
 }
 
-export interface Bucket {
-  /** Epoch ms. */
-  readonly start: number;
-  readonly end: number;
-}
-
-export interface Buckets {
-  readonly buckets: readonly Bucket[];
-  /** Where counting starts and stops: one more than there are buckets, within the range. */
+interface Buckets {
+  readonly buckets: readonly Range[];
+  /** Where counting starts and stops, within the range: one more than there are buckets. */
   readonly edges: readonly number[];
 }
 
 /**
- * Cuts the range. Where 7, 30 and 365 days start is not known, so both guesses can be chosen; hours and days lie on
- * the UTC grid in either (our guess). A bucket that sticks out of the range keeps its full length by name, and
- * counts only what lies in the range (our guess: "restricts results").
+ * Cuts the range. Where 7, 30 and 365 days start is not known (docs/platform.md, Buckets), so both guesses can be chosen.
+ * Hours and days lie on the UTC grid (our guess). A bucket that reaches out of the range keeps its full length, but counts
+ * only what lies in the range (our guess).
  */
 export function cut(range: Range, stride: StrideName, align: "window" | "epoch"): Buckets {
   const length = LENGTH[stride];
   const gridded = align === "epoch" || stride === "hour" || stride === "day";
-  const buckets: Bucket[] = [];
+  const buckets: Range[] = [];
   const edges = [range.start];
   for (
     let start = gridded ? Math.floor(range.start / length) * length : range.start;
@@ -77,7 +70,7 @@ export function cut(range: Range, stride: StrideName, align: "window" | "epoch")
   return { buckets, edges };
 }
 
-/** Both fields every time, the unused one 0 (our guess; the specification only names them as integers). */
+/** Both fields every time, the unused one 0 (our guess). */
 export function toWireStride(stride: StrideName): { days: number; hours: number } {
   return stride === "hour" ? { days: 0, hours: 1 } : { days: LENGTH[stride] / DAY, hours: 0 };
 }

@@ -2,26 +2,26 @@ import type { Stream, Workspace } from "../engine/organisation.ts";
 import type { StrideName } from "../faults.ts";
 import type { World } from "../world.ts";
 import type { UsageQuery } from "./query.ts";
-import { type Bucket, cut, dayGranular, LENGTH, strideOf } from "./stride.ts";
+import { cut, dayGranular, LENGTH, type Range, strideOf } from "./stride.ts";
 
 type Dimensions = Readonly<Record<string, string | null>>;
 
 interface UsageRow {
-  readonly bucket: Bucket;
+  readonly bucket: Range;
   readonly dimensions: Dimensions;
   readonly count: number;
 }
 
 export interface Usage {
   readonly stride: StrideName;
-  /** By time, then in the organisation's order (our guess; no order is documented). */
+  /** By time, then in the organisation's order (our guess). */
   readonly rows: readonly UsageRow[];
 }
 
 /**
- * Answers one query out of the ledger. Workspaces that do not exist or that the key may not read are left out in
- * silence (documented). Groups of several workspaces are merged by id, for their records name no workspace (documented).
- * `wrong` answers at another stride than the right one: a named one, or the next coarser.
+ * Answers one query from the ledger (docs/platform.md, Records). Unknown and unreadable workspaces are left out without
+ * an error. Records of several workspaces are merged by id, since they name no workspace. `wrong` answers at another
+ * stride than the right one: a named one, or the next coarser.
  */
 export function usageOf(world: World, query: UsageQuery, wrong: StrideName | "coarser" | null): Usage {
   const { contract, align, omitZero } = world.settings;
@@ -31,34 +31,31 @@ export function usageOf(world: World, query: UsageQuery, wrong: StrideName | "co
   const stride = wrong === "coarser" ? coarser(answered.stride) : (wrong ?? answered.stride);
   const { buckets, edges } = cut(answered.range, stride, align);
 
-  const groups = new Map<string, { dimensions: Dimensions; counts: Float64Array }>();
+  const groups = new Map<string | null, { dimensions: Dimensions; counts: Float64Array }>();
+  const countsOf = (dimensions: Dimensions): Float64Array => {
+    const [id = null] = Object.values(dimensions);
+    const group = groups.get(id) ?? { dimensions, counts: new Float64Array(buckets.length) };
+    groups.set(id, group);
+    return group.counts;
+  };
   const workspaces = readable(world, query);
   if (query.groupBy === "workspace" && !omitZero) {
-    for (const workspace of workspaces) {
-      groups.set(workspace.id, {
-        dimensions: ofWorkspace(workspace),
-        counts: new Float64Array(buckets.length),
-      });
-    }
+    for (const workspace of workspaces) countsOf(ofWorkspace(workspace));
   }
   for (const stream of streamsOf(world, query, workspaces)) {
-    const dimensions = dimensionsOf(stream, query.groupBy);
-    const id = identity(dimensions);
     const counts = world.ledger.counts(stream, edges);
     for (const { cell, delta } of world.discrepanciesIn(stride, query.groupBy, stream)) {
       const i = edges.findIndex((from, at) => cell.at >= from && cell.at < (edges[at + 1] ?? from));
       if (i >= 0) counts[i] = Math.max(0, (counts[i] ?? 0) + delta);
     }
-    const group = groups.get(id);
-    if (group === undefined) groups.set(id, { dimensions, counts });
-    else
-      counts.forEach((count, i) => {
-        group.counts[i] = (group.counts[i] ?? 0) + count;
-      });
+    const sums = countsOf(dimensionsOf(stream, query.groupBy));
+    counts.forEach((count, i) => {
+      sums[i] = (sums[i] ?? 0) + count;
+    });
   }
   const rows: UsageRow[] = [];
   buckets.forEach((bucket, i) => {
-    // Sending zeroes is the other guess; even then none before the data start or in the future.
+    // If zeroes are sent, none are sent before the data start or in the future (our guess).
     const known = bucket.end > world.ledger.dataStart && bucket.start < world.now();
     for (const { dimensions, counts } of groups.values()) {
       const count = counts[i] ?? 0;
@@ -93,7 +90,7 @@ function streamsOf(
   );
 }
 
-/** Specification, "Dimension keys per group_by value"; trace_tier and api_key_id are documented for the live platform. */
+/** docs/platform.md, Records. `trace_tier` and `api_key_id`: Contracts. */
 function dimensionsOf({ project, user, key, tier }: Stream, groupBy: UsageQuery["groupBy"]): Dimensions {
   switch (groupBy) {
     case "workspace":
@@ -111,8 +108,4 @@ function dimensionsOf({ project, user, key, tier }: Stream, groupBy: UsageQuery[
 
 function ofWorkspace({ id, name }: Workspace): Dimensions {
   return { workspace_id: id, workspace_name: name };
-}
-
-function identity(dimensions: Dimensions): string {
-  return Object.values(dimensions)[0] ?? "";
 }

@@ -1,10 +1,10 @@
 import { forbidden, invalidToken } from "../http/refusal.ts";
 import type { Organisation, Workspace } from "./organisation.ts";
 
-/** `no wrong key`: a request without one passes as the default key's. */
+/** `no wrong key`: a request without a key passes. */
 export type Needs = "nothing" | "no wrong key" | "key" | "organization:read";
 
-/** What the one API key may do; each part can be taken away and given back while the server runs. */
+/** What the one API key may do; each part can be revoked and granted while the server runs. */
 export class Access {
   apiKey: string;
   revoked = false;
@@ -23,14 +23,14 @@ export class Access {
     else this.#unreadable.add(workspace);
   }
 
-  /** Specification, Authentication 3: results are limited to workspaces the caller may read. */
+  /** Answers hold only workspaces that the key may read (docs/platform.md, Records). */
   canRead(workspace: Workspace): boolean {
     return !this.#unreadable.has(workspace);
   }
 
   /**
-   * Refuses a request that lacks what its route needs. The 401 and 403 bodies are seen in client code. What a
-   * wrong `X-Organization-Id` or `X-Tenant-Id` gets is our guess: the headers are documented, their refusal is not.
+   * Refuses a request that lacks what its route needs. The headers `X-Organization-Id` and `X-Tenant-Id` are documented;
+   * how a wrong one is refused is our guess.
    */
   check(needs: Needs, headers: Readonly<Record<string, string | string[] | undefined>>): void {
     if (needs === "nothing") return;

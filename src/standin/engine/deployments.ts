@@ -1,16 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { Refusal } from "../http/refusal.ts";
+import type { PartState } from "../world.ts";
 
 /**
- * Deployments and their revisions. The specification shows `id`, `latest_revision_id`, `status` and DEPLOYED; the
- * other fields and statuses are documented elsewhere (the control plane's own API reference).
+ * Deployments and their revisions (docs/platform.md, Control plane). Fields and statuses beside `id`,
+ * `latest_revision_id`, `status` and DEPLOYED are documented in the control plane's own API reference.
  */
 const config = z.record(z.string(), z.unknown());
 const source = z.enum(["github", "external_docker", "internal_docker", "internal_source"]);
 const secrets = z.array(z.strictObject({ name: z.string().min(1), value: z.string() }));
 
-/** What a body may hold is not shown: fields that are not documented are refused (our guess). */
+/** Fields that are not documented are refused (our guess). */
 export const newDeployment = z.strictObject({
   name: z.string().min(1),
   source,
@@ -24,7 +25,7 @@ export const deploymentUpdate = z.strictObject({
   secrets: secrets.optional(),
 });
 
-/** Documented elsewhere; the order is our guess. Our own: a source that holds the word `fail` fails to build. */
+/** Statuses: documented; their order: our guess. Our own rule: a source with the word `fail` does not build. */
 const COURSE = ["CREATING", "QUEUED", "BUILDING", "DEPLOYING", "DEPLOYED"];
 const FAILING = ["CREATING", "QUEUED", "BUILDING", "BUILD_FAILED"];
 
@@ -33,7 +34,7 @@ interface Revision {
   readonly created_at: string;
   readonly source_revision_config: Readonly<Record<string, unknown>>;
   readonly course: readonly string[];
-  /** How far along its course it was when last looked at. */
+  /** How far along its course it is. */
   at: number;
 }
 
@@ -48,7 +49,7 @@ interface Deployment {
   readonly revisions: Revision[];
 }
 
-export class Deployments {
+export class Deployments implements PartState {
   readonly #byId = new Map<string, Deployment>();
   readonly #now: () => number;
 
@@ -75,7 +76,7 @@ export class Deployments {
     return toWire(this.#of(id));
   }
 
-  /** A new revision when the source changes, none when only its settings do (documented elsewhere). */
+  /** A changed source makes a new revision; changed settings alone make none (documented). */
   update(id: string, given: z.output<typeof deploymentUpdate>): object {
     const deployment = this.#of(id);
     const latest = deployment.revisions.at(-1) as Revision;
@@ -88,7 +89,7 @@ export class Deployments {
     return toWire(deployment);
   }
 
-  /** Each look finds it one step further (our own: no test has to wait, and no clock decides). */
+  /** Each request finds it one step further (our own rule, so that no test has to wait). */
   revision(id: string, revisionId: string): object {
     const deployment = this.#of(id);
     const revision = deployment.revisions.find((one) => one.id === revisionId);
@@ -119,12 +120,12 @@ export class Deployments {
   }
 }
 
-/** Values of secrets are never shown again (our guess). */
+/** Secrets are never shown (our guess). */
 function toWire({ revisions, ...deployment }: Deployment): object {
   return { ...deployment, latest_revision_id: (revisions.at(-1) as Revision).id };
 }
 
-/** Errors of the deployment calls are not shown: a sentence, in FastAPI's manner (our guess). */
+/** A sentence, as FastAPI answers (our guess: no error of these routes is documented). */
 function notFound(kind: string, id: string): Refusal {
   return new Refusal(404, { detail: `${kind} ${id} not found` });
 }

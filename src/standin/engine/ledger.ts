@@ -2,8 +2,8 @@ import { findStream, type Organisation, openStream, type Sender, type Stream } f
 import { tracesByHour, tracesOfDay } from "./rhythm.ts";
 
 /**
- * The one book of traces, in hourly rows: the seeded history and what was added or restated since. Every answer, in
- * whatever grouping, stride or format, is a sum of these rows; so all answers agree with each other.
+ * All traces in hourly rows: the seeded history, and what was added or restated since. Every answer, in any dimension,
+ * stride and format, is a sum of these rows, so all answers agree.
  */
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -13,17 +13,12 @@ export interface Cell extends Sender {
   readonly at: number;
 }
 
-export interface LedgerOptions {
+interface LedgerOptions {
   readonly seed: number;
   readonly organisation: Organisation;
-  /** Epoch ms, the start of a UTC day (specification, Limits: no data before). */
+  /** Epoch ms, the start of a UTC day; no usage before it. */
   readonly dataStart: number;
   readonly now: () => number;
-}
-
-export interface Change {
-  readonly before: number;
-  readonly after: number;
 }
 
 export class Ledger {
@@ -31,9 +26,9 @@ export class Ledger {
   readonly #seed: number;
   readonly #organisation: Organisation;
   readonly #now: () => number;
-  /** By stream: traces from the data start to the start of each day. Filled as far as somebody asked. */
+  /** By stream: traces from the data start to the start of each day, computed as far as asked. */
   readonly #sums = new Map<Stream, number[]>();
-  /** By stream and hour: what was added to or taken from the seeded history. */
+  /** By stream and hour: difference from the seeded history. */
   readonly #edits = new Map<Stream, Map<number, number>>();
 
   constructor({ seed, organisation, dataStart, now }: LedgerOptions) {
@@ -44,8 +39,8 @@ export class Ledger {
   }
 
   /**
-   * Traces of a stream between each two neighbours of `edges` (ascending, epoch ms): one number fewer than edges.
-   * A row counts where its hour begins (our guess for edges within an hour), so ranges that meet share nothing.
+   * Traces of a stream between neighbouring `edges` (ascending, epoch ms): one number fewer than edges. A row counts
+   * where its hour begins (our guess), so adjacent ranges count nothing twice.
    */
   counts(stream: Stream, edges: readonly number[]): Float64Array {
     const counts = new Float64Array(Math.max(0, edges.length - 1));
@@ -74,13 +69,12 @@ export class Ledger {
   }
 
   /**
-   * Changes one row by `delta`, never below 0: late arrivals, traffic, restatements. A row in the future shows up
-   * when the clock reaches its hour; one before the data start is a mistake of the caller's.
+   * Changes one row by `delta`, never below 0: late arrivals, traffic, restatements. A future row shows when the clock
+   * reaches its hour. A row before the data start throws.
    */
-  change(cell: Cell, delta: number): Change {
+  change(cell: Cell, delta: number): { before: number; after: number } {
     const hour = Math.floor(cell.at / HOUR) * HOUR;
-    if (!Number.isSafeInteger(delta))
-      throw new RangeError(`delta ${delta}: a whole number of traces is needed`);
+    if (!Number.isSafeInteger(delta)) throw new RangeError(`delta ${delta} is not a whole number of traces`);
     if (!(hour >= this.dataStart)) {
       throw new RangeError(`${cell.at} is before the data start ${new Date(this.dataStart).toISOString()}`);
     }
@@ -102,7 +96,7 @@ export class Ledger {
     return this.#seeded(stream, hour + HOUR, until) - this.#seeded(stream, hour, until);
   }
 
-  /** Seeded traces from the data start to `at`, or to `until` where that comes first. */
+  /** Seeded traces from the data start to `at` or `until`, whichever is earlier. */
   #seeded(stream: Stream, at: number, until: number): number {
     const to = Math.min(at, until);
     if (stream.weight === 0 || to <= this.dataStart) return 0;
@@ -116,11 +110,8 @@ export class Ledger {
 
   #sumTo(stream: Stream, day: number): number {
     const first = this.dataStart / DAY;
-    let sums = this.#sums.get(stream);
-    if (sums === undefined) {
-      sums = [0];
-      this.#sums.set(stream, sums);
-    }
+    const sums = this.#sums.get(stream) ?? [0];
+    this.#sums.set(stream, sums);
     for (let n = sums.length; n <= day - first; n++) {
       sums.push((sums[n - 1] ?? 0) + tracesOfDay(this.#seed, stream, first + n - 1));
     }

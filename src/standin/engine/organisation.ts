@@ -1,14 +1,11 @@
 import { unknownThing } from "../http/refusal.ts";
 
-/**
- * The people and things that usage belongs to. Names and the flags are mutable: an admin route renames, drops and
- * deletes; ids never change.
- */
+/** What usage belongs to. Admin routes change names and flags; ids never change. */
 export interface Workspace {
   readonly id: string;
   name: string;
   readonly createdAt: number;
-  /** Epoch ms; nothing is counted in it from then on, what was counted before stays. */
+  /** Epoch ms; nothing is counted from then on, earlier counts stay. */
   deletedAt: number | null;
 }
 
@@ -18,7 +15,7 @@ export interface Project {
   readonly workspace: Workspace;
   /** Runs as a deployed agent: its traces are agent runs too (kind=langsmith_deployments). */
   readonly agent: boolean;
-  /** Gone from every answer, its past too. */
+  /** Removed from every answer, its past too. */
   dropped: boolean;
 }
 
@@ -35,7 +32,7 @@ export interface Key {
 type TraceTier = "longlived" | "shortlived";
 export type Rhythm = "office" | "evening" | "nightly" | "steady";
 
-/** Who sends traces where: one project, one user or none, one key or none. Each count belongs to exactly one stream. */
+/** Who sends traces: one project, one user or none, one key or none. Each count belongs to one stream. */
 export interface Stream {
   readonly index: number;
   readonly project: Project;
@@ -43,7 +40,7 @@ export interface Stream {
   readonly key: Key | null;
   readonly tier: TraceTier;
   readonly rhythm: Rhythm;
-  /** Traces on an ordinary weekday; 0 for a stream that only carries what was added by hand. */
+  /** Traces on an ordinary weekday; 0 for a stream without seeded history. */
   readonly weight: number;
   /** Days since 1970-01-01: first day with usage, and first day without again. */
   readonly begins: number;
@@ -58,41 +55,22 @@ export interface Organisation {
   readonly users: User[];
   readonly keys: Key[];
   readonly streams: Stream[];
-  /** Seeded as outside the key's reach. */
+  /** Seeded as unreadable for the key. */
   readonly unreadable: readonly Workspace[];
 }
 
-/** Finds a thing by its id (a key by its short key) or refuses, 404. */
-export function workspaceOf(organisation: Organisation, id: string): Workspace {
-  return found(
-    "workspace",
-    id,
-    organisation.workspaces.find((one) => one.id === id),
-  );
-}
+/** These find a thing by its id (a key by its short key) or refuse with 404. */
+export const workspaceOf = ({ workspaces }: Organisation, id: string): Workspace =>
+  workspaces.find((one) => one.id === id) ?? missing("workspace", id);
+export const projectOf = ({ projects }: Organisation, id: string): Project =>
+  projects.find((one) => one.id === id) ?? missing("project", id);
+export const userOf = ({ users }: Organisation, id: string): User =>
+  users.find((one) => one.id === id) ?? missing("user", id);
+export const keyOf = ({ keys }: Organisation, shortKey: string): Key =>
+  keys.find((one) => one.shortKey === shortKey) ?? missing("key", shortKey);
 
-export function projectOf(organisation: Organisation, id: string): Project {
-  return found(
-    "project",
-    id,
-    organisation.projects.find((one) => one.id === id),
-  );
-}
-
-export function userOf(organisation: Organisation, id: string): User {
-  return found(
-    "user",
-    id,
-    organisation.users.find((one) => one.id === id),
-  );
-}
-
-export function keyOf(organisation: Organisation, shortKey: string): Key {
-  return found(
-    "key",
-    shortKey,
-    organisation.keys.find((one) => one.shortKey === shortKey),
-  );
+function missing(kind: string, id: string): never {
+  throw unknownThing(kind, id);
 }
 
 export type Sender = Pick<Stream, "project" | "user" | "key">;
@@ -101,7 +79,7 @@ export function findStream({ streams }: Organisation, of: Sender): Stream | unde
   return streams.find((s) => s.project === of.project && s.user === of.user && s.key === of.key);
 }
 
-/** The stream of these three; one is opened, without a history of its own, where there was none. */
+/** The stream of these three; a new one has no seeded history. */
 export function openStream(organisation: Organisation, { project, user, key }: Sender): Stream {
   const known = findStream(organisation, { project, user, key });
   if (known !== undefined) return known;
@@ -118,9 +96,4 @@ export function openStream(organisation: Organisation, { project, user, key }: S
   };
   organisation.streams.push(opened);
   return opened;
-}
-
-function found<T>(kind: string, id: string, thing: T | undefined): T {
-  if (thing === undefined) throw unknownThing(kind, id);
-  return thing;
 }

@@ -1,9 +1,4 @@
-/**
- * Seeded randomness. Two kinds, because they serve two ends: `hash` gives the same number for the same place at
- * any time and in any order (the history), `dice` gives a sequence (building the organisation, fault rates).
- */
-
-/** A 32-bit hash of three integers; murmur3's mixing, so that neighbouring days share nothing. */
+/** A 32-bit hash of three integers; murmur3's mixing, so that neighbouring days are unrelated. */
 function hash(a: number, b: number, c: number): number {
   let h = Math.imul(a ^ 0x9e3779b9, 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13) ^ b, 0xc2b2ae35);
@@ -12,7 +7,7 @@ function hash(a: number, b: number, c: number): number {
   return (h ^ (h >>> 13)) >>> 0;
 }
 
-/** The hash as a number in [0, 1). */
+/** A number in [0, 1) that depends on its three integers alone, for the history: the order of calls plays no part. */
 export function unit(a: number, b: number, c: number): number {
   return hash(a, b, c) / 2 ** 32;
 }
@@ -29,7 +24,7 @@ export interface Dice {
   uuid(): string;
 }
 
-/** A sequence that depends on the seed alone (mulberry32). */
+/** A sequence that depends on the seed alone (mulberry32), for the organisation and fault rates. */
 export function dice(seed: number): Dice {
   let state = hash(seed, 1, 2);
   const next = (): number => {
@@ -41,7 +36,7 @@ export function dice(seed: number): Dice {
   const below = (n: number): number => Math.floor(next() * n);
   const pick = <T>(from: readonly T[]): T => {
     const item = from[below(from.length)];
-    if (item === undefined) throw new Error("pick: nothing to pick from");
+    if (item === undefined) throw new Error("pick: the list is empty");
     return item;
   };
   const some = <T>(from: readonly T[], count: number): T[] => {
@@ -54,8 +49,7 @@ export function dice(seed: number): Dice {
     const hex = Array.from({ length: 32 }, () => below(16).toString(16));
     hex[12] = "4";
     hex[16] = (8 + below(4)).toString(16);
-    const text = hex.join("");
-    return [8, 12, 16, 20, 32].map((end, i) => text.slice([0, 8, 12, 16, 20][i], end)).join("-");
+    return hex.join("").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
   };
   return { next, below, pick, some, uuid };
 }

@@ -2,15 +2,14 @@ import type { Rhythm, Stream } from "./organisation.ts";
 import { unit } from "./random.ts";
 
 /**
- * The history of one stream as a pure function of seed, stream and time: first how many traces a day has, then how
- * they spread over it. Splitting a day's whole number instead of drawing each hour keeps hours and days consistent
- * by construction, and lets a year be summed in days.
+ * The history of one stream as a function of seed, stream and time: how many traces a day has, then how they spread over
+ * it. Hours are parts of the day's number, so hours and days always agree.
  */
 const WEEKDAY_OFFICE = [0.15, 1, 1.05, 1.1, 1.05, 0.9, 0.2] as const; // Sunday first
 const GROWTH_A_MONTH = 0.04;
 const GROWTH_FROM = Date.parse("2026-01-05") / 86_400_000;
 
-/** Traces a full day of the stream holds; `day` counts from 1970-01-01. */
+/** Traces of a full day; `day` counts from 1970-01-01. */
 export function tracesOfDay(seed: number, stream: Stream, day: number): number {
   if (stream.weight === 0 || day < stream.begins || day >= stream.ends) return 0;
   const weekday = (day + 4) % 7; // 1970-01-01 was a Thursday
@@ -21,8 +20,8 @@ export function tracesOfDay(seed: number, stream: Stream, day: number): number {
 }
 
 /**
- * How many of the day's traces have come in by `hours` (0 to 24, fractions allowed) after midnight UTC. Never falls,
- * and reaches the day's number at 24: an hour in progress grows towards what it will have been.
+ * How many of the day's traces arrived within `hours` (0 to 24, fractions allowed) after midnight UTC. It never falls
+ * and reaches `ofDay` at 24, so an hour in progress grows to its final count.
  */
 export function tracesByHour(
   seed: number,
@@ -36,13 +35,13 @@ export function tracesByHour(
   const whole = Math.floor(hours);
   const from = shares[whole] ?? 1;
   const share = from + ((shares[whole + 1] ?? 1) - from) * (hours - whole);
-  // Bend the day a little, earlier or later; where the curve is flat (night) it stays flat.
+  // Bend the day a little, earlier or later; flat parts of the curve (night) stay flat.
   const bend = unit(seed, stream.index, day * 4 + 2) - 0.5;
   const bent = share + bend * share * (1 - share);
   return Math.min(ofDay, Math.floor(ofDay * bent + unit(seed, stream.index, day * 4 + 3)));
 }
 
-/** Cumulated shares at 0, 1, ... 24 o'clock. Office, evening and nightly have hours without any traffic. */
+/** Cumulated shares at 0, 1, ... 24 o'clock. Office, evening and nightly have hours without traffic. */
 const SHARES: Record<Rhythm, Float64Array> = {
   office: cumulated((h) => (h < 6 || h >= 20 ? 0 : 1 + 4 * Math.sin(((h - 6) / 14) * Math.PI))),
   evening: cumulated((h) => (h < 12 ? 0 : 1 + 3 * Math.sin(((h - 12) / 12) * Math.PI))),

@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { Refusal } from "../http/refusal.ts";
-import type { RoomState } from "../world.ts";
+import type { PartState } from "../world.ts";
 import { ASSISTANT, perform } from "./echo.ts";
 
 /**
- * Threads and runs, for every room that starts some: one run of a thread at a time, the others wait in line or are
- * decided about by the strategy of the newcomer. A run that was rolled back leaves nothing here but its trace.
+ * Threads and runs (docs/platform.md, Agent server). One run of a thread runs at a time; the strategy of a new run decides
+ * about earlier ones. A run that is rolled back is removed, but its trace stays billed.
  */
 export type RunStatus = "pending" | "running" | "success" | "error" | "interrupted";
 export type Strategy = "reject" | "enqueue" | "interrupt" | "rollback";
 
 export interface Message {
   readonly id: string;
-  /** Documented elsewhere: messages in state have these types, whatever role they came in with. */
+  /** Messages in state have these types, whatever role they were sent with (documented). */
   readonly type: "human" | "ai";
   readonly content: string;
 }
@@ -37,11 +37,11 @@ export interface Run {
   updatedAt: number;
   status: RunStatus;
   error: string | null;
-  /** Of the thread, before this run began; what a rollback brings back. */
+  /** Of the thread before this run; what a rollback restores. */
   before: readonly Message[];
-  /** Of the thread, when this run ended. */
+  /** Of the thread when this run ended. */
   after: readonly Message[];
-  /** Resolves at its end, however it ends; `deleted` where nothing is left of it. */
+  /** Resolves at its end; `deleted` if it was removed. */
   readonly ended: PromiseWithResolvers<RunStatus | "deleted">;
   readonly started: PromiseWithResolvers<void>;
 }
@@ -53,23 +53,20 @@ interface RunRequest {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-interface RunEngineOptions {
-  readonly now: () => number;
-  /** Counts one trace. */
-  readonly meter: () => void;
-}
-
-export class RunEngine implements RoomState {
-  readonly #options: RunEngineOptions;
+export class RunEngine implements PartState {
+  readonly #now: () => number;
+  readonly #meter: () => void;
   readonly #threads = new Map<string, Thread>();
   readonly #timers = new Map<Run, NodeJS.Timeout>();
 
-  constructor(options: RunEngineOptions) {
-    this.#options = options;
+  /** `meter` counts one trace. */
+  constructor(now: () => number, meter: () => void) {
+    this.#now = now;
+    this.#meter = meter;
   }
 
   createThread(id: string = randomUUID(), metadata: Thread["metadata"] = {}): Thread {
-    const at = this.#options.now();
+    const at = this.#now();
     const thread: Thread = { id, createdAt: at, updatedAt: at, metadata, messages: [], runs: [] };
     this.#threads.set(id, thread);
     return thread;
@@ -79,11 +76,11 @@ export class RunEngine implements RoomState {
     return this.#threads.get(threadId);
   }
 
-  /** Unknown ids are 404 with a sentence (seen on servers in the field; the specification shows no error). */
+  /** An unknown id is 404 with a sentence (seen). */
   thread(threadId: string): Thread {
     const thread = this.#threads.get(threadId);
-    if (thread === undefined) throw new Refusal(404, { detail: `Thread with ID ${threadId} not found` });
-    return thread;
+    if (thread !== undefined) return thread;
+    throw new Refusal(404, { detail: `Thread with ID ${threadId} not found` });
   }
 
   run(threadId: string, runId: string): Run {
@@ -92,16 +89,16 @@ export class RunEngine implements RoomState {
     return run;
   }
 
-  /** The run that a task or a bare run id means, in whatever thread. */
+  /** The run with that id, or that A2A task id, in any thread. */
   runById(runId: string): Run | undefined {
     return [...this.#threads.values()].flatMap(({ runs }) => runs).find((run) => run.id === runId);
   }
 
-  /** Enters a run; it begins at once where the thread is idle. The answer is as it was entered: pending. */
+  /** Enters a run as pending; it begins at once if the thread is idle. */
   start({ thread, input, strategy, metadata = {} }: RunRequest): Run {
-    const earlier = thread.runs.filter((run) => run.status === "pending" || run.status === "running");
+    const earlier = thread.runs.filter(isOpen);
     if (earlier.length > 0) this.#decide(earlier, strategy);
-    const at = this.#options.now();
+    const at = this.#now();
     const run: Run = {
       id: randomUUID(),
       thread,
@@ -118,15 +115,15 @@ export class RunEngine implements RoomState {
       started: Promise.withResolvers(),
     };
     thread.runs = [...thread.runs, run];
-    // After the answer is written: what is entered is pending, and a client that looks again finds it running.
+    // After the answer: a client sees the run as pending first, and running when it asks again.
     setImmediate(() => this.#next(thread));
     return run;
   }
 
-  /** Ends a run that is waiting or under way. With `rollback` nothing of it is left. */
+  /** Ends a run that waits or runs. `rollback` also removes it. */
   cancel(run: Run, action: "interrupt" | "rollback"): void {
-    if (run.status !== "pending" && run.status !== "running") {
-      // Documented elsewhere: a finished run cannot be cancelled. The status is our guess.
+    if (!isOpen(run)) {
+      // A finished run cannot be cancelled (documented). The status is our guess.
       throw new Refusal(409, { detail: `Run ${run.id} has ended: ${run.status}` });
     }
     if (action === "rollback") this.#rollBack(run);
@@ -134,7 +131,7 @@ export class RunEngine implements RoomState {
     setImmediate(() => this.#next(run.thread));
   }
 
-  /** Removes a run that is not under way; what it left in the state stays (our guess). */
+  /** Removes a run that is not running; its messages stay in the state (our guess). */
   remove(run: Run): void {
     if (run.status === "running") {
       throw new Refusal(409, { detail: `Run ${run.id} is running: cancel it first` });
@@ -159,16 +156,15 @@ export class RunEngine implements RoomState {
     };
   }
 
-  /** Specification for `rollback`; the other strategies and their default, `enqueue`, are documented elsewhere. */
+  /** `rollback`: docs/platform.md, Agent server. The other strategies and the default, `enqueue`, are documented. */
   #decide(earlier: readonly Run[], strategy: Strategy): void {
     if (strategy === "reject") {
-      throw new Refusal(409, {
-        detail:
-          "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.",
-      });
+      const detail =
+        "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";
+      throw new Refusal(409, { detail });
     }
     if (strategy === "enqueue") return;
-    // The newest first: each takes the state back to what it was before it.
+    // The newest first: each restores the state from before it.
     for (const run of earlier.toReversed()) {
       if (strategy === "rollback") this.#rollBack(run);
       else this.#end(run, "interrupted");
@@ -179,21 +175,17 @@ export class RunEngine implements RoomState {
     if (!this.#threads.has(thread.id) || thread.runs.some((run) => run.status === "running")) return;
     const run = thread.runs.find((one) => one.status === "pending");
     if (run === undefined) return;
-    this.#options.meter();
+    this.#meter();
     run.status = "running";
-    run.updatedAt = this.#options.now();
+    run.updatedAt = this.#now();
     run.before = thread.messages;
     thread.messages = [...thread.messages, ...run.input];
     run.started.resolve();
-    const { delayMs, outcome } = perform(run.input.at(-1)?.content ?? "");
+    const { delayMs, reply } = perform(run.input.at(-1)?.content ?? "");
     const finish = () => {
-      if ("reply" in outcome) {
-        thread.messages = [...thread.messages, { id: randomUUID(), type: "ai", content: outcome.reply }];
-        this.#end(run, "success");
-      } else {
-        run.error = outcome.error;
-        this.#end(run, "error");
-      }
+      if (reply === undefined) run.error = "The input asks for a failure";
+      else thread.messages = [...thread.messages, { id: randomUUID(), type: "ai", content: reply }];
+      this.#end(run, run.error === null ? "success" : "error");
       this.#next(thread);
     };
     this.#timers.set(run, setTimeout(finish, delayMs));
@@ -203,12 +195,12 @@ export class RunEngine implements RoomState {
     this.#stop(run);
     run.status = status;
     run.after = run.thread.messages;
-    run.updatedAt = this.#options.now();
+    run.updatedAt = this.#now();
     run.thread.updatedAt = run.updatedAt;
     run.ended.resolve(status);
   }
 
-  /** Specification: interrupted and removed completely; the state is what it was before it. */
+  /** Interrupts and removes a run, and restores the state from before it (docs/platform.md, Agent server). */
   #rollBack(run: Run): void {
     this.#stop(run);
     if (run.status === "running") run.thread.messages = run.before;
@@ -226,7 +218,12 @@ export class RunEngine implements RoomState {
   }
 }
 
-/** Documented elsewhere: ids of the assistant in answers are its id, whatever it was called by. */
+/** Whether a run waits or runs. */
+export function isOpen({ status }: Run): boolean {
+  return status === "pending" || status === "running";
+}
+
+/** Answers hold the assistant's id, even if a request named it (documented). */
 export function toWireRun(run: Run): object {
   return {
     run_id: run.id,

@@ -2,9 +2,9 @@ import type { Key, Organisation, Project, Rhythm, Stream, User, Workspace } from
 import { type Dice, dice } from "./random.ts";
 
 /**
- * The seeded organisation. Everything that has ever broken a reader of such exports is in it: commas, quotes, line
- * breaks, formula starts, tabs, non-ASCII, one name twice in one workspace, an empty workspace, one that the key
- * may not read, users in several workspaces, users without an address, traffic without user or key.
+ * The seeded organisation holds what breaks readers of exports: commas, quotes, line breaks, formula starts, tabs,
+ * non-ASCII, a name twice in one workspace, an empty workspace, an unreadable one, users in several workspaces, users
+ * without an address, traffic without user or key.
  */
 const WORKSPACE_NAMES = [
   "Research",
@@ -47,28 +47,19 @@ const EMAILS = [
 
 const DAY_MS = 86_400_000;
 const day = (date: string): number => Date.parse(date) / DAY_MS;
-/** Projects that were not there at first, so that new ids turn up in the middle of a load. */
+/** First days of later projects, so that new ids appear in the middle of a load. */
 const LATE_STARTS = [day("2026-03-16"), day("2026-06-22")];
 const FOREVER = Number.POSITIVE_INFINITY;
 
-export interface Seeding {
-  readonly seed: number;
-  /** Multiplies projects, users and keys. */
-  readonly scale: number;
-}
-
-/** Depends on `seed` and `scale` alone. */
-export function seedOrganisation({ seed, scale }: Seeding): Organisation {
+/** Depends on `seed` and `scale` alone; `scale` multiplies projects, users and keys. */
+export function seedOrganisation({ seed, scale }: { seed: number; scale: number }): Organisation {
   const roll = dice(seed);
   const many = (count: number): number => Math.max(1, Math.round(count * scale));
   const workspaces = WORKSPACE_NAMES.map(
     (name): Workspace => ({ id: roll.uuid(), name, createdAt: Date.parse("2025-11-03"), deletedAt: null }),
   );
   const users = Array.from({ length: many(25) }, (_, i): User => ({ id: roll.uuid(), email: email(i) }));
-  const keys = Array.from(
-    { length: many(6) },
-    (_, i): Key => ({ id: roll.uuid(), shortKey: shortKey(i, roll) }),
-  );
+  const keys = Array.from({ length: many(6) }, (_, i) => ({ id: roll.uuid(), shortKey: shortKey(i, roll) }));
   const organisation: Organisation = {
     id: roll.uuid(),
     name: 'Stand-in, "Inc."',
@@ -79,21 +70,19 @@ export function seedOrganisation({ seed, scale }: Seeding): Organisation {
     streams: [],
     unreadable: workspaces.slice(UNREADABLE),
   };
-  workspaces.forEach((workspace, w) => {
-    if (w !== EMPTY) seedWorkspace({ organisation, workspace, w, projects: many(6), roll });
+  workspaces.forEach((_, w) => {
+    if (w !== EMPTY) seedWorkspace({ organisation, roll }, w, many(6));
   });
   return organisation;
 }
 
-interface WorkspaceSeeding {
-  organisation: Organisation;
-  workspace: Workspace;
-  w: number;
-  projects: number;
-  roll: Dice;
+interface Seeding {
+  readonly organisation: Organisation;
+  readonly roll: Dice;
 }
 
-function seedWorkspace({ organisation, workspace, w, projects, roll }: WorkspaceSeeding): void {
+function seedWorkspace({ organisation, roll }: Seeding, w: number, projects: number): void {
+  const workspace = organisation.workspaces[w] as Workspace;
   // Overlapping halves of the user list: users are shared by workspaces.
   const members = roll.some(organisation.users, Math.ceil(organisation.users.length / 2));
   for (let p = 0; p < projects; p++) {
@@ -105,18 +94,16 @@ function seedWorkspace({ organisation, workspace, w, projects, roll }: Workspace
       dropped: false,
     };
     organisation.projects.push(project);
-    const begins = w < LATE_STARTS.length && p === 3 ? (LATE_STARTS[w] ?? 0) : 0;
+    const begins = p === 3 ? (LATE_STARTS[w] ?? 0) : 0;
     seedStreams({ organisation, project, members, begins, rhythm: rhythm(w, p), roll });
   }
 }
 
-interface StreamSeeding {
-  organisation: Organisation;
-  project: Project;
-  members: User[];
-  begins: number;
-  rhythm: Rhythm;
-  roll: Dice;
+interface StreamSeeding extends Seeding {
+  readonly project: Project;
+  readonly members: readonly User[];
+  readonly begins: number;
+  readonly rhythm: Rhythm;
 }
 
 function seedStreams({ organisation, project, members, begins, rhythm, roll }: StreamSeeding): void {
@@ -131,7 +118,7 @@ function seedStreams({ organisation, project, members, begins, rhythm, roll }: S
   const parts = pairs.map(() => roll.next() ** 2 + 0.01);
   const whole = parts.reduce((a, b) => a + b, 0);
   pairs.forEach(([user, key], i) => {
-    // A few people join late or leave; the pairs without a user go on all the time.
+    // A few users join late or leave; pairs without a user never stop.
     const moves = user === null ? 1 : roll.next();
     const turn = day("2026-01-05") + roll.below(300);
     const stream: Stream = {
@@ -149,7 +136,7 @@ function seedStreams({ organisation, project, members, begins, rhythm, roll }: S
   });
 }
 
-/** `default` twice in one workspace, in three of them: a name never tells two projects apart. */
+/** `default` occurs twice in one workspace: a name identifies no project. */
 function projectName(w: number, p: number): string {
   if (w === 1 && p < 2) return "default";
   const name = PROJECT_NAMES[(w * 4 + p) % PROJECT_NAMES.length] ?? "default";
@@ -163,11 +150,10 @@ function rhythm(w: number, p: number): Rhythm {
 }
 
 function email(i: number): string | null {
-  if (i === EMAILS.length) return null;
-  return EMAILS[i] ?? `user${i}@example.com`;
+  return i === EMAILS.length ? null : (EMAILS[i] ?? `user${i}@example.com`);
 }
 
 function shortKey(i: number, roll: Dice): string {
-  // The second starts like a formula; platform-facts.md guards every cell, not only the names.
+  // The second starts like a formula: the CSV export guards every cell, not only names.
   return `${i === 1 ? "-" : ""}sk...${roll.uuid().slice(0, 4)}${i.toString(36)}`;
 }

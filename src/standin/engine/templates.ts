@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { Refusal } from "../http/refusal.ts";
+import type { PartState } from "../world.ts";
 
-/** Specification, VolumeMountSpec, ProxyRule, ProxyConfig, ResourceSpec with its defaults. */
+/** Fields and defaults: docs/platform.md, Control plane. */
 const volumeMount = z.strictObject({ volume_name: z.string().min(1), mount_path: z.string().min(1) });
 const proxyRule = z.strictObject({
   name: z.string(),
@@ -21,13 +22,13 @@ const resources = z.strictObject({
   storage: z.string().nullable().default(null),
 });
 
-/** Specification, Limits: DNS-1035, at most 63 characters. */
+/** DNS-1035, at most 63 characters (docs/platform.md, Control plane). */
 export const templateName = z
   .string()
   .max(63, "String should have at most 63 characters")
   .regex(/^[a-z]([-a-z0-9]*[a-z0-9])?$/, "String should be in the form of DNS-1035");
 
-/** What an admin route puts in place; the platform's own way to create one is not in the specification. */
+/** What an admin route creates; how the platform creates one is not known. */
 export const newTemplate = z.strictObject({
   name: templateName,
   image: z.string().min(1),
@@ -39,8 +40,8 @@ type NewTemplate = z.output<typeof newTemplate>;
 
 type Template = NewTemplate & { readonly id: string; readonly created_at: string; updated_at: string };
 
-/** The organisation's sandbox templates, by name. */
-export class Templates {
+/** The organisation's sandbox templates (docs/platform.md, Control plane). */
+export class Templates implements PartState {
   readonly #byName = new Map<string, Template>();
   readonly #now: () => number;
 
@@ -57,7 +58,6 @@ export class Templates {
     return template;
   }
 
-  /** Specification, Errors: 404 with `NotFound`. */
   of(name: string): Template {
     const template = this.#byName.get(name);
     if (template === undefined) {
@@ -66,7 +66,7 @@ export class Templates {
     return template;
   }
 
-  /** Specification, rules 1 to 3: nothing but the name changes. That its own name is no conflict is our guess. */
+  /** Changes the name alone. That its own name is no conflict is our guess. */
   rename(name: string, to: string | null | undefined): Template {
     const template = this.of(name);
     if (to === null || to === undefined || to === name) return template;
@@ -81,7 +81,6 @@ export class Templates {
     return { templates: [...this.#byName.values()] };
   }
 
-  /** Specification, Errors: 409 with `Conflict`, its message naming the template that has the name. */
   #refuseTaken(name: string): void {
     if (!this.#byName.has(name)) return;
     throw new Refusal(409, { detail: { error: "Conflict", message: `Template '${name}' already exists` } });

@@ -2,8 +2,8 @@ import type { z } from "zod";
 import { invalid, type ValidationProblem } from "./refusal.ts";
 
 /**
- * What a schema makes of a body, a path or a query, or a refusal that names every problem: 422 with loc, msg and type
- * (specification, HTTPValidationError). The words of msg and type are our guess, in pydantic's manner.
+ * Parses a body, a path or a query, or refuses it with 422 and every problem: loc, msg and type (docs/platform.md,
+ * Requests). The words of msg and type follow pydantic (our guess).
  */
 export function checked<T>(schema: z.ZodType<T>, given: unknown, where = "body"): T {
   const { success, data, error } = schema.safeParse(given);
@@ -12,7 +12,7 @@ export function checked<T>(schema: z.ZodType<T>, given: unknown, where = "body")
 }
 
 function problemsOf(issue: z.core.$ZodIssue, where: string): ValidationProblem[] {
-  const loc = [where, ...issue.path.map((part) => (typeof part === "number" ? part : String(part)))];
+  const loc = [where, ...(issue.path as (string | number)[])];
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => ({
       loc: [...loc, key],

@@ -1,4 +1,4 @@
-/** The error shapes of the platform. Where a shape comes from is written beside it. */
+/** The error shapes of the platform (docs/platform.md, Requests). */
 
 export interface ValidationProblem {
   readonly loc: readonly (string | number)[];
@@ -6,7 +6,7 @@ export interface ValidationProblem {
   readonly type: string;
 }
 
-/** Thrown anywhere behind a route; the door sends `status` and `body` as JSON. */
+/** Thrown while a request is answered; it becomes `status` and `body` as JSON. */
 export class Refusal extends Error {
   readonly status: number;
   readonly body: unknown;
@@ -19,33 +19,33 @@ export class Refusal extends Error {
   }
 }
 
-/** Seen in client code (platform-facts.md): the answer to a missing or wrong key. */
+/** A missing or wrong key (seen). */
 export const invalidToken = (): Refusal => new Refusal(401, { detail: "Invalid token" });
 
-/** Seen in client code (platform-facts.md). */
+/** Seen. */
 export const forbidden = (): Refusal => new Refusal(403, { error: "Forbidden" });
 
-/** HTTPValidationError (specification, Resources); that billing sends it is seen in client code. */
+/** HTTPValidationError; that billing sends it is seen in client code. */
 export const invalid = (problems: readonly ValidationProblem[]): Refusal =>
   new Refusal(422, { detail: problems });
 
-/** As FastAPI answers, which the specification's HTTPValidationError comes from: a body that is not JSON. */
+/** A body that is not JSON, as FastAPI answers (our guess). */
 export const notJson = (at: number): Refusal =>
   invalid([{ loc: ["body", at], msg: "JSON decode error", type: "json_invalid" }]);
 
-/** Our guess: limits are not shown in the specification. */
+/** Our guess. */
 export const tooLarge = (limit: number): Refusal =>
   new Refusal(413, { detail: `The body is larger than ${limit} bytes` });
 
 /** Our guess: 400 carries a sentence. */
 export const badRequest = (sentence: string): Refusal => new Refusal(400, { detail: sentence });
 
-/** Our own: an admin route was given something that does not exist. */
+/** Our own: an admin route got an unknown id. */
 export const unknownThing = (kind: string, id: string): Refusal =>
   new Refusal(404, {
     detail: `stand-in: no ${kind} ${JSON.stringify(id)}; GET /__standin/organisation lists them`,
   });
 
-/** Our own: what is not implemented is refused by name, so that a test that relies on it cannot pass by accident. */
+/** Our own: what is not implemented is refused by name, so that no test passes by accident. */
 export const noRoute = (method: string, path: string): Refusal =>
   new Refusal(404, { detail: `stand-in: no route ${method} ${path}` });

@@ -5,29 +5,28 @@ import type { World } from "../world.ts";
 import { notJson, Refusal, tooLarge } from "./refusal.ts";
 import { type Answer, hang, reset, send } from "./wire.ts";
 
-/** What a room's handler gets to see of a request. */
+/** What a handler sees of a request. */
 export interface Exchange {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Scheme, host and port that the client used. */
   readonly origin: string;
-  /** Parsed JSON, undefined where there is none; the text itself for a route that takes `text`. */
+  /** Parsed JSON, undefined without a body; the text itself for a route that takes `text`. */
   readonly body: unknown;
   readonly fault: Fault | null;
 }
 
-/** A room is a list of these: one area of the platform in one file, over the world that all rooms share. */
 export interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly needs: Needs;
-  /** `text`: the route reads its body itself, and says in its own shape what is wrong with it. */
+  /** `text`: the route parses its body itself, and refuses it in its own shape. */
   readonly takes?: "text";
   handle(exchange: Exchange): Answer | Promise<Answer>;
 }
 
-/** Our guess: how large a body may be. */
+/** Largest body, in bytes (our guess). */
 export const MOST_BODY = 5_000_000;
 
 export const json = (body: unknown, status = 200): Answer => ({
@@ -36,30 +35,20 @@ export const json = (body: unknown, status = 200): Answer => ({
   body: JSON.stringify(body),
 });
 
-/** The platform's routes: remembered, subject to faults, behind the key. */
+/** The platform's routes: they need the key, meet faults and are remembered. */
 export function open(app: FastifyInstance, world: World, routes: readonly Route[]): void {
   for (const route of routes) {
-    app.route({
-      method: route.method,
-      url: route.path,
-      handler: (request, reply) => answer(world, route, request, reply),
-    });
+    const { method, path: url } = route;
+    app.route({ method, url, handler: (request, reply) => answer(world, route, request, reply) });
   }
 }
 
-/** The stand-in's own routes: no key, no faults, not remembered, so that a broken platform can be repaired. */
-export function openUnguarded(app: FastifyInstance, routes: readonly Route[]): void {
+/** The stand-in's own routes: no key and no faults, so that a platform broken on purpose can be repaired. */
+export function openAdmin(app: FastifyInstance, routes: readonly Route[]): void {
   for (const route of routes) {
-    app.route({
-      method: route.method,
-      url: route.path,
-      handler: async (request, reply) =>
-        send(reply, await outcome(() => route.handle(exchange(request, route, null))), {
-          gzip: false,
-          framing: "length",
-          fault: null,
-        }),
-    });
+    const { method, path: url } = route;
+    const handle = (request: FastifyRequest) => outcome(() => route.handle(exchange(request, route, null)));
+    app.route({ method, url, handler: async (request, reply) => send(reply, await handle(request)) });
   }
 }
 
@@ -90,7 +79,7 @@ async function answer(
         });
   remember(given.status);
   const { compress, framing } = world.settings;
-  // Compressed, events would wait for more of them to come.
+  // Compression would hold back the events of a stream.
   const zip = gzip && compress && !given.type.startsWith("text/event-stream");
   return send(reply, given, { gzip: zip, framing, fault });
 }
@@ -117,7 +106,7 @@ function exchange(request: FastifyRequest, route: Route, fault: Fault | null): E
   };
 }
 
-/** What Content-Type says plays no part (our guess). */
+/** Content-Type plays no part (our guess). */
 function parsedBody(text: string): unknown {
   if (Buffer.byteLength(text) > MOST_BODY) throw tooLarge(MOST_BODY);
   if (text === "") return undefined;
@@ -128,7 +117,7 @@ function parsedBody(text: string): unknown {
   }
 }
 
-/** Bodies of statuses that nobody documented are our guess: a sentence for 429, a gateway's page for 5xx. */
+/** Bodies that are not documented are our guess: a sentence for 429, a gateway's page for 5xx. */
 function refused(fault: Extract<Fault, { kind: "status" }>): Answer {
   const { status, retry_after } = fault;
   const headers = retry_after === undefined ? {} : { "retry-after": String(retry_after) };

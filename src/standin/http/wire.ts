@@ -4,12 +4,9 @@ import { pipeline, Readable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import { createGzip, gzipSync } from "node:zlib";
 import type { FastifyReply } from "fastify";
-import type { Fault, Framing } from "../faults.ts";
+import type { Fault } from "../faults.ts";
+import type { Framing } from "../settings.ts";
 
-/**
- * Puts an answer on the wire. Whole answers go through Fastify; a body that is to be cut, slowed or held is written
- * on the socket by hand, because Node's own server repairs what we want broken.
- */
 export interface Answer {
   readonly status: number;
   readonly type: string;
@@ -18,37 +15,31 @@ export interface Answer {
   readonly body: string | Iterable<string> | AsyncIterable<string>;
 }
 
-export interface Wire {
-  readonly gzip: boolean;
-  readonly framing: Framing;
-  readonly fault: Fault | null;
+interface Wire {
+  readonly gzip?: boolean;
+  readonly framing?: Framing;
+  readonly fault?: Fault | null;
 }
 
 export async function send(
   reply: FastifyReply,
   answer: Answer,
-  { gzip, framing, fault }: Wire,
+  { gzip = false, framing = "length", fault = null }: Wire = {},
 ): Promise<FastifyReply> {
-  switch (fault?.kind) {
-    case "cut":
-    case "slow":
-    case "hang":
-      return byHand(reply, answer, gzip, fault);
-    case "whole":
-      return whole(reply, answer, gzip, fault.framing);
-    default:
-      return whole(reply, answer, gzip, framing);
+  if (fault?.kind === "cut" || fault?.kind === "slow" || fault?.kind === "hang") {
+    return byHand(reply, answer, gzip, fault);
   }
+  return whole(reply, answer, gzip, fault?.kind === "whole" ? fault.framing : framing);
 }
 
-/** The connection ends with a TCP reset, before any answer. */
+/** Ends the connection with a TCP reset, before any answer. */
 export function reset(reply: FastifyReply): FastifyReply {
   reply.hijack();
   reply.raw.socket?.resetAndDestroy();
   return reply;
 }
 
-/** No answer until the client, or the closing server, drops the connection. */
+/** Sends no answer until the client, or the closing server, drops the connection. */
 export function hang(reply: FastifyReply): FastifyReply {
   return reply.hijack();
 }
@@ -61,12 +52,13 @@ function whole(reply: FastifyReply, answer: Answer, gzip: boolean, framing: Fram
   // Without length and without chunks only the closed connection ends the body (RFC 9112, 6.3).
   if (framing === "close") reply.raw.useChunkedEncodingByDefault = false;
   const pieces = Readable.from(typeof answer.body === "string" ? [answer.body] : answer.body);
-  // Fastify hears of a failure from the stream it sends; pipeline only takes the other one down with it.
+  // Fastify reports a failure of the stream it sends; pipeline ends the other stream.
   return reply.send(gzip ? pipeline(pieces, createGzip(), () => {}) : pieces);
 }
 
 type ByHand = Extract<Fault, { kind: "cut" | "slow" | "hang" }>;
 
+/** Writes a body that is to be cut, slowed or held on the socket: Node's server would repair what we want broken. */
 async function byHand(
   reply: FastifyReply,
   answer: Answer,
@@ -81,59 +73,61 @@ async function byHand(
   reply.hijack();
   const { socket } = reply.raw;
   if (socket === null) return reply;
-  const head = (framing: Record<string, string>): string =>
-    [
-      `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ""}`,
-      ...Object.entries({ ...headersOf(answer, gzip), ...framing }).map(
-        ([name, value]) => `${name}: ${value}`,
-      ),
-      "\r\n",
-    ].join("\r\n");
+  const head = (framing: Record<string, string>) => {
+    const headers = Object.entries({ ...headersOf(answer, gzip), ...framing });
+    const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ""}\r\n${lines.join("")}\r\n`);
+  };
   const announced = { "content-length": String(bytes.length) };
-
   if (fault.kind === "hang") {
-    socket.write(head(announced));
+    head(announced);
     socket.write(bytes.subarray(0, bytes.length / 2));
     return reply;
   }
   if (fault.kind === "slow") {
-    socket.write(head({ ...announced, connection: "close" }));
+    head({ ...announced, connection: "close" });
     await drip(socket, bytes, fault.ms);
-    finish(socket);
-    return reply;
-  }
-  const sent = bytes.subarray(0, cutAt(bytes, fault.at));
-  if (fault.framing === "length") {
-    // `all` cuts nothing here, so the announced length grows instead.
-    const more = fault.at === "all" ? 1 : 0;
-    socket.write(head({ "content-length": String(bytes.length + more) }));
-    socket.write(sent);
-  } else if (fault.framing === "chunked") {
-    socket.write(head({ "transfer-encoding": "chunked" }));
-    if (sent.length > 0) socket.write(`${sent.length.toString(16)}\r\n`);
-    socket.write(sent);
-    socket.write("\r\n");
-  } else if (fault.framing === "close") {
-    socket.write(head({ connection: "close" }));
-    socket.write(sent);
   } else {
-    // The last 8 bytes are gzip's checksum and length (RFC 1952, 2.3); all of the text is there.
-    const untrailed = bytes.subarray(0, bytes.length - 8);
-    socket.write(head({ "content-length": String(untrailed.length), connection: "close" }));
-    socket.write(untrailed);
+    cut(socket, bytes, fault, head);
   }
-  finish(socket);
+  socket.end(() => socket.destroy());
   return reply;
+}
+
+function cut(
+  socket: Socket,
+  bytes: Buffer,
+  { framing, at }: Extract<Fault, { kind: "cut" }>,
+  head: (framing: Record<string, string>) => void,
+): void {
+  const sent = bytes.subarray(0, cutAt(bytes, at));
+  switch (framing) {
+    case "length":
+      // `all` sends every byte, so the announced length grows instead.
+      head({ "content-length": String(bytes.length + (at === "all" ? 1 : 0)) });
+      socket.write(sent);
+      break;
+    case "chunked":
+      head({ "transfer-encoding": "chunked" });
+      if (sent.length > 0) socket.write(`${sent.length.toString(16)}\r\n`);
+      socket.write(sent);
+      socket.write("\r\n");
+      break;
+    case "close":
+      head({ connection: "close" });
+      socket.write(sent);
+      break;
+    case "gzip":
+      // The last 8 bytes are gzip's checksum and length (RFC 1952, 2.3); the whole text is there.
+      head({ "content-length": String(bytes.length - 8), connection: "close" });
+      socket.write(bytes.subarray(0, bytes.length - 8));
+  }
 }
 
 function cutAt(bytes: Buffer, at: "half" | "line" | "all"): number {
   if (at === "all") return bytes.length;
   const half = Math.floor(bytes.length / 2);
   return at === "line" ? bytes.lastIndexOf(0x0a, half) + 1 || half : half;
-}
-
-function finish(socket: Socket): void {
-  socket.end(() => socket.destroy());
 }
 
 async function drip(socket: Socket, bytes: Buffer, ms: number): Promise<void> {

@@ -10,9 +10,8 @@ import type { Answer } from "../http/wire.ts";
 import type { World } from "../world.ts";
 
 /**
- * Specification, "A2A endpoint" and "Agent card discovery", over the run engine: contextId is the thread, a task is a
- * run. Every later message carries the prior task's id (Conversation rules), so an ended task is no obstacle. Keys as
- * for threads: none is shown, so a missing one passes (our guess).
+ * The A2A endpoint and the agent card (docs/platform.md, Agent server): a contextId is a thread, a task is a run. A later
+ * message may name an ended task. A missing key passes, as for threads (our guess).
  */
 export function agentToAgent(world: World, engine: () => RunEngine): Route[] {
   const route = (
@@ -25,12 +24,12 @@ export function agentToAgent(world: World, engine: () => RunEngine): Route[] {
     needs: "no wrong key",
     takes: "text",
     handle(exchange) {
-      // Specification, "Disabling the A2A endpoint"; that the cards go with it is documented elsewhere.
+      // The cards go with the endpoint (documented).
       if (world.settings.http.disable_a2a) throw noRoute(method, path);
       return answer(exchange);
     },
   });
-  // Seen on servers in the field: only POST speaks.
+  // Only POST is allowed (seen).
   const notAllowed = (): never => {
     throw new Refusal(405, { error: "Method Not Allowed" });
   };
@@ -42,7 +41,7 @@ export function agentToAgent(world: World, engine: () => RunEngine): Route[] {
   ];
 }
 
-/** Statuses and sentences of what is no JSON-RPC request are seen on servers in the field. */
+/** How a text that is no JSON-RPC request is refused is seen. */
 async function post(engine: RunEngine, { body, headers, params }: Exchange): Promise<Answer> {
   const text = body as string;
   if (Buffer.byteLength(text) > MOST_BODY) return refused(413, `The body is larger than ${MOST_BODY} bytes`);
@@ -58,7 +57,7 @@ async function post(engine: RunEngine, { body, headers, params }: Exchange): Pro
   const wanted = method === "message/stream" ? "text/event-stream" : "application/json";
   if (!accepts(headers.accept, wanted)) return refused(400, `Accept header must include ${wanted}`);
   if (id === undefined || method === undefined) {
-    // A notification, or a response to nothing that was asked: taken and left.
+    // A notification, or a response: accepted and ignored.
     if (id === undefined && method === undefined)
       return refused(400, "Neither request, response nor notification");
     return { status: 202, type: "application/json", body: "" };
@@ -105,7 +104,7 @@ function begin({ engine, assistant, params }: Call): Run {
   return engine.start({ thread, input: [{ type: "human", content: sent.text }], strategy: "enqueue" });
 }
 
-/** Conversation rules 1 to 3. A contextId that is new begins a conversation of that id (seen in the field). */
+/** A new contextId begins a conversation with that id (seen). */
 function threadOf(engine: RunEngine, { contextId, taskId }: Sent) {
   if (taskId === undefined) return engine.find(contextId ?? "") ?? engine.createThread(contextId);
   const task = engine.runById(taskId);
@@ -125,17 +124,17 @@ function getTask({ engine, params }: Call): object {
   return toWireTask(run, historyLength);
 }
 
-/** The protocol's events: the task, its work, its end with `final`. Whoever hangs up ends nothing. */
+/** The protocol's events: the task, its start, its end with `final`. A client that disconnects does not end the run. */
 function stream({ id }: Call, run: Run): Answer {
   const wrap = (result: object) => ({ jsonrpc: "2.0", id, result });
-  const told = async function* () {
+  const progress = async function* () {
     yield wrap(toWireTask(run));
     await Promise.race([run.started.promise, run.ended.promise]);
     yield wrap(toWireUpdate(run, "running", false));
     const end = await run.ended.promise;
     yield wrap(toWireUpdate(run, end, true));
   };
-  return events(told());
+  return events(progress());
 }
 
 function events(of: Iterable<object> | AsyncIterable<object>): Answer {
@@ -150,7 +149,7 @@ function events(of: Iterable<object> | AsyncIterable<object>): Answer {
   };
 }
 
-/** Field names of the card are the protocol's; what it must carry is the specification's. */
+/** The agent card (docs/platform.md, Agent server), in the protocol's field names. */
 function card({ query, origin }: Exchange): Answer {
   const { assistant_id: assistant } = checked(
     z.strictObject({ assistant_id: z.string().optional() }),
@@ -189,7 +188,7 @@ function refused(status: number, error: string): Answer {
   return json({ error }, status);
 }
 
-/** RFC 9110, 12.5.1, without weights. Seen in the field: no Accept at all accepts nothing. */
+/** RFC 9110, 12.5.1, without weights. No Accept header accepts nothing (seen). */
 function accepts(header: string | string[] | undefined, type: string): boolean {
   const [main] = type.split("/");
   return String(header ?? "")

@@ -1,17 +1,14 @@
 import { z } from "zod";
 import { keyOf, projectOf, userOf, workspaceOf } from "../engine/organisation.ts";
-import type { ControlPlane } from "../engine/plane.ts";
-import { newTemplate } from "../engine/templates.ts";
-import { faultOptionsSchema } from "../faults.ts";
+import { newTemplate, type Templates } from "../engine/templates.ts";
+import { faultOptionsSchema, strideNames } from "../faults.ts";
 import { checked } from "../http/checked.ts";
 import { invalid, type Refusal } from "../http/refusal.ts";
 import { type Exchange, json, type Route } from "../http/route.ts";
+import { settingsSchema } from "../settings.ts";
 import type { World } from "../world.ts";
 
-/**
- * The stand-in's own routes: nothing of the platform. Their prefix cannot collide with a path that the platform has
- * or will have. They need no key and meet no faults, so a platform broken on purpose can be repaired.
- */
+/** The prefix of the stand-in's own routes, which no path of the platform has. */
 const PREFIX = "/__standin";
 
 const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
@@ -29,17 +26,6 @@ const bodies = {
     z.strictObject({ now: instant.nullable() }),
     z.strictObject({ advance_seconds: z.number() }),
   ]),
-  settings: z.strictObject({
-    contract: z.enum(["tiered", "day-granular"]).optional(),
-    align: z.enum(["window", "epoch"]).optional(),
-    listing: z.boolean().optional(),
-    refuseFuture: z.boolean().optional(),
-    omitZero: z.boolean().optional(),
-    compress: z.boolean().optional(),
-    framing: z.enum(["length", "chunked", "close"]).optional(),
-    csvNewline: z.enum(["crlf", "lf"]).optional(),
-    http: z.strictObject({ disable_a2a: z.boolean() }).optional(),
-  }),
   access: z.strictObject({
     api_key: z.string().min(1).optional(),
     revoked: z.boolean().optional(),
@@ -57,12 +43,12 @@ const bodies = {
   discrepancies: z.strictObject({
     ...cell,
     delta: z.int(),
-    stride: z.enum(["hour", "day", "week", "month", "year"]),
+    stride: z.enum(strideNames),
     group_by: z.enum(["workspace", "project", "user", "api_key"]).optional(),
   }),
 };
 
-export function admin(world: World, plane: () => ControlPlane): Route[] {
+export function admin(world: World, templates: () => Templates): Route[] {
   const route = <T>(
     method: Route["method"],
     path: string,
@@ -90,15 +76,16 @@ export function admin(world: World, plane: () => ControlPlane): Route[] {
   return [
     route("GET", "/organisation", nothing, () => inspect(world)),
     route("GET", "/requests", nothing, () => world.requests),
-    route("GET", "/rooms", nothing, () => world.inspectRooms()),
+    route("GET", "/state", nothing, () => world.inspectParts()),
     route("GET", "/faults", nothing, () => world.faults.inspect()),
     route("POST", "/reset", bodies.reset, ({ seed }) => world.reset(seed)),
     route("POST", "/clock", bodies.clock, (to) => {
       world.setClock("now" in to ? { frozenAt: to.now } : { advance: to.advance_seconds * 1000 });
       return { now: new Date(world.now()).toISOString() };
     }),
-    // The names of StandinOptions.
-    route("PATCH", "/settings", bodies.settings, (settings) => Object.assign(world.settings, settings)),
+    route("PATCH", "/settings", settingsSchema.partial(), (settings) =>
+      Object.assign(world.settings, settings),
+    ),
     route("POST", "/faults", faultOptionsSchema, (options) => {
       world.faults.set(options);
       return world.faults.inspect();
@@ -125,8 +112,7 @@ export function admin(world: World, plane: () => ControlPlane): Route[] {
     route("PATCH", "/users/:id", bodies.user, ({ email }, { id = "" }) => {
       userOf(world.organisation, id).email = email;
     }),
-    // What the specification's routes cannot make: a template.
-    route("POST", "/templates", newTemplate, (given) => plane().templates.create(given)),
+    route("POST", "/templates", newTemplate, (given) => templates().create(given)),
     route("POST", "/arrivals", bodies.arrivals, (of) => world.ledger.change(cellOf(of), of.traces)),
     route("POST", "/restatements", bodies.restatements, (of) => world.ledger.change(cellOf(of), of.delta)),
     route("POST", "/discrepancies", bodies.discrepancies, (of) => {

@@ -7,7 +7,7 @@ import type { World } from "../world.ts";
 
 const PATH = "/api/v1/orgs/current/billing/granular-usage";
 
-/** Specification, "Get granular usage" and "Export granular usage as CSV"; both need organization:read. */
+/** Usage as JSON (docs/platform.md, Records) and as CSV (CSV export); both need organization:read. */
 export function billing(world: World): Route[] {
   const ask = ({ query: given, fault }: Exchange): { query: UsageQuery; usage: Usage } => {
     const query = fromQuery(given, world.settings, world.now());

@@ -1,18 +1,15 @@
 import { z } from "zod";
 import { ASSISTANT, isAssistant } from "../engine/echo.ts";
-import { type Run, type RunEngine, type Thread, toWireRun } from "../engine/runs.ts";
+import { isOpen, type Run, type RunEngine, type Thread, toWireRun } from "../engine/runs.ts";
 import { checked } from "../http/checked.ts";
 import { Refusal } from "../http/refusal.ts";
-import { type Exchange, json, type Route } from "../http/route.ts";
+import { json, type Route } from "../http/route.ts";
 import type { Answer } from "../http/wire.ts";
 
-/**
- * Specification, "Threads and runs". Its Authentication 4 shows none for these routes: a server run locally asks for no
- * key (documented elsewhere), so none is needed here, and a wrong one is refused (our guess).
- */
-const path = z.object({ thread: z.guid(), run: z.guid().optional() });
+/** Of a route that has them. */
+const path = z.object({ thread: z.guid().default(""), run: z.guid().default("") });
 const metadata = z.record(z.string(), z.unknown()).default({});
-/** Documented elsewhere: these fields of the clients. Others that exist there are not implemented, and refused. */
+/** Documented fields. Others are not implemented, and refused. */
 const newThread = z.strictObject({
   thread_id: z.guid().optional(),
   metadata,
@@ -28,7 +25,7 @@ const newRun = z.strictObject({
       )
       .min(1),
   }),
-  // `rollback` is the specification's; the others and the default are documented elsewhere.
+  // `rollback`: docs/platform.md, Agent server. The others and the default are documented.
   multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]).default("enqueue"),
   metadata,
   if_not_exists: z.enum(["create", "reject"]).default("reject"),
@@ -41,10 +38,17 @@ const listing = z.strictObject({
   status: z.enum(["pending", "running", "success", "error", "interrupted"]).optional(),
 });
 const cancelling = z.strictObject({
-  wait: z.enum(["0", "1", "false", "true"]).default("0"),
+  wait: z
+    .enum(["0", "1", "false", "true"])
+    .default("0")
+    .transform((text) => text === "1" || text === "true"),
   action: z.enum(["interrupt", "rollback"]).default("interrupt"),
 });
 
+/**
+ * Threads and runs (docs/platform.md, Agent server). A server run locally needs no key (documented); a wrong one is refused
+ * (our guess).
+ */
 export function threads(engine: () => RunEngine): Route[] {
   const route = <Q>(
     method: Route["method"],
@@ -55,38 +59,29 @@ export function threads(engine: () => RunEngine): Route[] {
     method,
     path: url,
     needs: "no wrong key",
-    handle: (exchange) => answer(asked(exchange, query)),
+    handle: ({ params, query: given, body }) =>
+      answer({ ids: checked(path, params, "path"), query: checked(query, given, "query"), body }),
   });
   const thread = ({ ids }: Asked<unknown>): Thread => engine().thread(ids.thread);
-  const run = ({ ids }: Asked<unknown>): Run => engine().run(ids.thread, ids.run ?? "");
+  const run = ({ ids }: Asked<unknown>): Run => engine().run(ids.thread, ids.run);
   const RUN = "/threads/:thread/runs/:run";
   return [
-    {
-      method: "POST",
-      path: "/threads",
-      needs: "no wrong key",
-      handle: ({ body, query }) => {
-        checked(nothing, query, "query");
-        const given = checked(newThread, body);
-        const known = given.thread_id === undefined ? undefined : engine().find(given.thread_id);
-        if (known !== undefined && given.if_exists === "raise") {
-          throw new Refusal(409, { detail: `Thread with ID ${known.id} already exists` });
-        }
-        return json(toWireThread(known ?? engine().createThread(given.thread_id, given.metadata)));
-      },
-    },
+    route("POST", "/threads", nothing, ({ body }) => {
+      const given = checked(newThread, body);
+      const known = given.thread_id === undefined ? undefined : engine().find(given.thread_id);
+      if (known !== undefined && given.if_exists === "raise") {
+        throw new Refusal(409, { detail: `Thread with ID ${known.id} already exists` });
+      }
+      return json(toWireThread(known ?? engine().createThread(given.thread_id, given.metadata)));
+    }),
     route("GET", "/threads/:thread", nothing, (given) => json(toWireThread(thread(given)))),
     route("GET", "/threads/:thread/state", nothing, (given) => json(toWireState(thread(given)))),
     route("GET", "/threads/:thread/runs", listing, (given) => {
       const { limit, offset, status } = given.query;
-      // Newest first (documented elsewhere).
+      // Newest first (documented).
       const runs = thread(given).runs.filter((one) => status === undefined || one.status === status);
-      return json(
-        runs
-          .toReversed()
-          .slice(offset, offset + limit)
-          .map(toWireRun),
-      );
+      const page = runs.toReversed().slice(offset, offset + limit);
+      return json(page.map(toWireRun));
     }),
     route("POST", "/threads/:thread/runs", nothing, ({ ids, body }) => {
       const wanted = checked(newRun, body);
@@ -103,12 +98,12 @@ export function threads(engine: () => RunEngine): Route[] {
       });
       return {
         ...json(toWireRun(started)),
-        // Documented elsewhere; clients read the run's id from it.
+        // Documented; clients read the run's id from it.
         headers: { "content-location": `/threads/${started.thread.id}/runs/${started.id}` },
       };
     }),
     route("GET", RUN, nothing, (given) => json(toWireRun(run(given)))),
-    // Whoever hangs up ends nothing: the run goes on (documented elsewhere).
+    // A client that disconnects does not end the run (documented).
     route("GET", `${RUN}/join`, nothing, async (given) => {
       const joined = run(given);
       if ((await joined.ended.promise) === "deleted") run(given);
@@ -118,9 +113,9 @@ export function threads(engine: () => RunEngine): Route[] {
       const { wait, action } = given.query;
       const cancelled = run(given);
       engine().cancel(cancelled, action);
-      if (wait === "1" || wait === "true") await cancelled.ended.promise;
-      // 202, and 204 for one who waits: documented elsewhere.
-      return { status: wait === "1" || wait === "true" ? 204 : 202, type: "application/json", body: "" };
+      if (wait) await cancelled.ended.promise;
+      // 202, and 204 for a client that waits (documented).
+      return { status: wait ? 204 : 202, type: "application/json", body: "" };
     }),
     route("DELETE", RUN, nothing, (given) => {
       engine().remove(run(given));
@@ -130,30 +125,25 @@ export function threads(engine: () => RunEngine): Route[] {
 }
 
 interface Asked<Q> {
-  readonly ids: { readonly thread: string; readonly run?: string | undefined };
+  readonly ids: z.output<typeof path>;
   readonly query: Q;
   readonly body: unknown;
 }
 
-function asked<Q>({ params, query, body }: Exchange, schema: z.ZodType<Q>): Asked<Q> {
-  return { ids: checked(path, params, "path"), query: checked(schema, query, "query"), body };
-}
-
 function toWireThread(thread: Thread): object {
   const { id, createdAt, updatedAt, metadata: own, messages, runs } = thread;
-  const busy = runs.some((run) => run.status === "pending" || run.status === "running");
   const last = runs.at(-1)?.status;
   return {
     thread_id: id,
     created_at: new Date(createdAt).toISOString(),
     updated_at: new Date(updatedAt).toISOString(),
     metadata: own,
-    status: busy ? "busy" : last === "error" || last === "interrupted" ? last : "idle",
+    status: runs.some(isOpen) ? "busy" : last === "error" || last === "interrupted" ? last : "idle",
     values: messages.length === 0 ? null : { messages },
   };
 }
 
-/** Specification: `values.messages`; the rest is documented elsewhere, and filled as far as there is anything to tell. */
+/** `values.messages`: docs/platform.md, Agent server. The other fields are documented, and mostly empty here. */
 function toWireState(thread: Thread): object {
   const { id, updatedAt, messages, runs } = thread;
   return {
@@ -167,7 +157,7 @@ function toWireState(thread: Thread): object {
   };
 }
 
-/** Documented elsewhere: a join answers with the state's values, and with `__error__` where the run failed. */
+/** A join answers with the state's values, and with `__error__` if the run failed (documented). */
 function toWireValues({ after, error }: Run): object {
   const failed = error === null ? {} : { __error__: { error: "AgentError", message: error } };
   return { messages: after, ...failed };

@@ -1,21 +1,15 @@
-import { expect, onTestFinished, test } from "vitest";
-import { fetchQueueOf, openQueue, producerConnection } from "../../../jobs/queues.ts";
+import { expect, test } from "vitest";
+import { fetchQueueOf } from "../../../jobs/queues.ts";
 import { enqueueSlices } from "../../../src/pipeline/sync/enqueue.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
-import { logOf, type ServiceBench, setupService } from "../../support/service.ts";
+import { daysAgo, jobsDone, type ServiceBench, setupService, syncsGoOn } from "../../support/service.ts";
 
-/** Backfills on demand, done by several processes through the queue. */
+/** Backfills on demand, by several processes through the queue. */
 
-const DAY_MS = 86_400_000;
 const LONG = 240_000;
-/** What `enqueueSlices` keeps in Redis, and a few that are done in Postgres and not yet in Redis. */
+/** What `enqueueSlices` keeps in Redis, and a few more: done in Postgres, not yet removed from Redis. */
 const MOST_IN_REDIS = 1_010;
-
-/** The date so many days before today, UTC. */
-function daysAgo(days: number): string {
-  return new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
-}
 
 interface Shown {
   readonly backfillId: number;
@@ -27,29 +21,18 @@ interface Shown {
   readonly failedSlices: { groupBy: string; from: string; code: string; message: string }[];
 }
 
-/** Runs `usage-etl backfill ...` and reads what it says. */
+/** Runs `usage-etl backfill ...` and reads its output. */
 async function backfill(bench: ServiceBench, ...args: string[]) {
   const { code, stdout, stderr } = await usageEtl(["backfill", ...args, "--json"], bench.environment);
   const said = stdout.trim() === "" ? undefined : JSON.parse(stdout);
   return { code, stderr, said: (Array.isArray(said) ? said[0] : said) as Shown };
 }
 
-function openFetchQueue(bench: ServiceBench) {
-  const connection = producerConnection(bench.redisUrl);
-  onTestFinished(async () => connection.disconnect());
-  return openQueue("fetch", "default", connection);
-}
-
-/** Extract jobs that a process has done. */
-function slicesDoneBy(worker: Parameters<typeof logOf>[0]): number {
-  return logOf(worker).filter((line) => line.msg === "job" && line.name === "extract-slice").length;
-}
-
-test("1,400 slices by two workers: exit 0, both did some, Redis held 1,000 at most", {
+test("two workers share a backfill of 1,400 slices, and Redis holds 1,000 at most", {
   timeout: LONG,
 }, async () => {
   const bench = await setupService({ days: 90 });
-  const queue = openFetchQueue(bench);
+  const queue = await bench.openQueue("fetch");
   const [, ...workers] = await Promise.all([
     bench.serve({ role: "scheduler" }),
     bench.serve({ role: "worker" }),
@@ -76,27 +59,32 @@ test("1,400 slices by two workers: exit 0, both did some, Redis held 1,000 at mo
   expect(said.done).toBe(said.total);
   expect(Math.max(...held)).toBeGreaterThan(500);
   expect(Math.max(...held)).toBeLessThanOrEqual(MOST_IN_REDIS);
-  for (const worker of workers) expect(slicesDoneBy(worker)).toBeGreaterThan(said.total / 10);
+  for (const worker of workers) {
+    expect(jobsDone(worker, "extract-slice")).toBeGreaterThan(said.total / 10);
+  }
 });
 
-test("several that feed at once keep to 1,000 together", { timeout: LONG }, async () => {
+test("several processes that enqueue at once keep to 1,000 messages together", {
+  timeout: LONG,
+}, async () => {
   const bench = await setupService({ days: 90 });
   const entered = await backfill(
     bench,
     ...["--from", daysAgo(86), "--to", daysAgo(5), "--stride", "hour", "--detach"],
   );
   expect(entered).toMatchObject({ code: 0, said: { state: "running", done: 0 } });
-  const queue = openFetchQueue(bench);
-  await queue.waitUntilReady();
+  const queue = await bench.openQueue("fetch");
   const sourceId = await bench.value<number>("SELECT source_id FROM usage.source");
   await Promise.all(
     Array.from({ length: 6 }, () => enqueueSlices(bench.store, { sourceId, queue: fetchQueueOf(queue) })),
   );
-  expect(Number(await bench.value("SELECT count(*) FROM usage.slice WHERE state = 'queued'"))).toBe(1_000);
+  expect(await bench.count("SELECT count(*) FROM usage.slice WHERE state = 'queued'")).toBe(1_000);
   expect(await queue.getJobCountByTypes("waiting", "prioritized")).toBe(1_000);
 });
 
-test("paused it stands still, resumed it goes on, cancelled it stays so", { timeout: LONG }, async () => {
+test("a paused backfill stops, a resumed one goes on, a cancelled one stays cancelled", {
+  timeout: LONG,
+}, async () => {
   const bench = await setupService({ days: 40, environment: { USAGE_RATE_LIMIT: "600" } });
   const service = await bench.serve();
   const entered = await backfill(
@@ -104,22 +92,17 @@ test("paused it stands still, resumed it goes on, cancelled it stays so", { time
     ...["--from", daysAgo(38), "--to", daysAgo(5), "--stride", "hour", "--detach"],
   );
   const id = String(entered.said.backfillId);
-  const done = async () =>
-    Number(
-      await bench.value(`SELECT count(*) FROM usage.slice WHERE backfill_id = ${id} AND state = 'done'`),
-    );
+  const done = () =>
+    bench.count(`SELECT count(*) FROM usage.slice WHERE backfill_id = ${id} AND state = 'done'`);
   const grownBeyond = (before: number) =>
     poll(async () => (await done()) > before, { deadlineMs: 60_000, everyMs: 100 });
   await grownBeyond(0);
 
   expect(await backfill(bench, "pause", id)).toMatchObject({ code: 0, said: { state: "paused" } });
   const queued = `SELECT count(*) FROM usage.slice WHERE backfill_id = ${id} AND state = 'queued'`;
-  await poll(async () => Number(await bench.value(queued)) === 0, { deadlineMs: 30_000, everyMs: 100 });
+  await poll(async () => (await bench.count(queued)) === 0, { deadlineMs: 30_000, everyMs: 100 });
   const stood = await done();
-  const rounds = () =>
-    logOf(service).filter((line) => line.msg === "job" && line.name === "plan-round").length;
-  const before = rounds();
-  await poll(() => rounds() > before + 1, { deadlineMs: 30_000 });
+  await syncsGoOn(service, 2);
   expect(await done()).toBe(stood);
 
   expect(await backfill(bench, "resume", id)).toMatchObject({ code: 0, said: { state: "running" } });

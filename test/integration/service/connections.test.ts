@@ -2,40 +2,13 @@ import { spawn } from "node:child_process";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
-import { type Running, start } from "../../support/cli.ts";
+import { start } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
-import { logOf, type ServiceBench, setupService } from "../../support/service.ts";
+import { lateUsageArrives, logOf, setupService, syncsGoOn } from "../../support/service.ts";
 
-/** Redis in trouble: the service goes on by itself afterwards. */
+/** After any trouble with Redis the service goes on by itself. */
 
 const LONG = 240_000;
-
-/** Finished rounds in a process's log: each took a schedule's tick, a worker's fetch and the producer's adding. */
-function roundsOf(service: Running): number {
-  return logOf(service).filter((line) => line.msg === "job" && line.name === "plan-round").length;
-}
-
-function roundsBeyond(service: Running, before: number, deadlineMs: number): Promise<unknown> {
-  return poll(() => roundsOf(service) > before, { deadlineMs, everyMs: 100 });
-}
-
-/** Late usage of yesterday arrives in Postgres: fetches, not rounds alone. */
-async function lateUsageArrives(bench: ServiceBench): Promise<void> {
-  const [stream] = bench.standin.organisation.streams;
-  if (stream === undefined) throw new Error("the stand-in has no streams");
-  const { project, user, key } = stream;
-  const at = Math.floor(Date.now() / 86_400_000 - 1) * 86_400_000;
-  const total = async () =>
-    Number(
-      await bench.value(
-        `SELECT coalesce(sum(traces), 0) FROM reporting.fct_usage_workspace_daily
-         WHERE workspace_id = '${project.workspace.id}' AND usage_date = (now() AT TIME ZONE 'UTC')::date - 1`,
-      ),
-    );
-  const before = await total();
-  bench.standin.ledger.change({ project, user, key, at }, 17);
-  await poll(async () => (await total()) === before + 17, { deadlineMs: 45_000, everyMs: 200 });
-}
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -45,7 +18,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** A Redis without anything in it, without persistence, on this port; ends with the test. */
+/** An empty Redis without persistence on this port; ends with the test. */
 async function startRedis(port: number): Promise<{ kill: () => Promise<unknown> }> {
   const child = spawn("redis-server", ["--port", String(port), "--bind", "127.0.0.1", "--save", ""], {
     stdio: "ignore",
@@ -56,17 +29,17 @@ async function startRedis(port: number): Promise<{ kill: () => Promise<unknown> 
     return exited;
   };
   onTestFinished(async () => void (await kill()));
-  const probe = new Redis(port, "127.0.0.1", { maxRetriesPerRequest: null });
-  probe.on("error", () => {});
+  const client = new Redis(port, "127.0.0.1", { maxRetriesPerRequest: null });
+  client.on("error", () => {});
   try {
-    await poll(() => probe.ping(), { deadlineMs: 10_000 });
+    await poll(() => client.ping(), { deadlineMs: 10_000 });
   } finally {
-    probe.disconnect();
+    client.disconnect();
   }
   return { kill };
 }
 
-/** Forwards to a port of this host; `freeze` makes what is connected dead for ever without closing it. */
+/** Forwards to a port of this host; `freeze` stops its connections for ever without closing them. */
 async function startForwarder(port: number) {
   const open = new Set<Socket>();
   const isDead = new WeakSet<Socket>();
@@ -92,7 +65,7 @@ async function startForwarder(port: number) {
   });
   return {
     port: (server.address() as AddressInfo).port,
-    /** Connections that are dead from now on, new ones too until `thaw`; resolves to those of this moment. */
+    /** Stops all connections, new ones too until `thaw`; returns the present ones. */
     freeze: () => {
       isFrozen = true;
       for (const near of open) isDead.add(near);
@@ -104,7 +77,7 @@ async function startForwarder(port: number) {
   };
 }
 
-test("a demoted Redis (READONLY) stops nothing for longer than it lasts, and floods no log", {
+test("the service goes on after a Redis was demoted (READONLY), and floods neither Redis nor the log", {
   timeout: LONG,
 }, async () => {
   const bench = await setupService({ days: 2 });
@@ -114,25 +87,25 @@ test("a demoted Redis (READONLY) stops nothing for longer than it lasts, and flo
   const before = service.said.stderr.split("\n").length;
   const refused = async () =>
     Number(/errorstat_READONLY:count=(\d+)/.exec(await bench.redis.info("errorstats"))?.[1] ?? 0);
-  // Several schedules' ticks and blocking reads fall into it.
+  // Several scheduled runs and blocking reads meet it.
   const since = Date.now();
   await poll(async () => Date.now() - since > 6_000 && (await refused()) > 0, {
     deadlineMs: 20_000,
     everyMs: 100,
   });
-  // Reconnecting is paced: without that it is tens of thousands.
+  // Without pauses between reconnects it would be tens of thousands.
   expect(await refused()).toBeLessThan(300);
   await bench.redis.replicaof("NO", "ONE");
   expect(service.said.stderr.split("\n").length - before).toBeLessThan(100);
-  await roundsBeyond(service, roundsOf(service) + 1, 30_000);
-  await lateUsageArrives(bench);
+  await syncsGoOn(service, 2);
+  await lateUsageArrives(bench, { deadlineMs: 45_000 });
 });
 
-test("a job whose lock is lost is given up, and its place is free for others", {
+test("a job whose lock is lost is cancelled, and its place is free for others", {
   timeout: LONG,
 }, async () => {
   const bench = await setupService({ days: 2 });
-  // Each place of the worker waits for an answer that does not come for two minutes.
+  // Each place of the worker waits two minutes for an answer.
   bench.standin.faults.script({ fault: { kind: "hang" }, times: 4, match: { path: "granular-usage" } });
   const service = await bench.serve();
   const locks = () => bench.redis.keys("{usage-etl}:fetch-default:*:lock");
@@ -145,7 +118,7 @@ test("a job whose lock is lost is given up, and its place is free for others", {
   expect(reasons.filter((reason) => reason.startsWith("could not renew lock"))).not.toEqual([]);
 });
 
-test("half-open connections to Redis are given up after 30 s", { timeout: LONG }, async () => {
+test("the service closes half-open connections to Redis after 30 s", { timeout: LONG }, async () => {
   const bench = await setupService({ days: 2 });
   const url = new URL(bench.redisUrl);
   const forwarder = await startForwarder(Number(url.port));
@@ -154,17 +127,17 @@ test("half-open connections to Redis are given up after 30 s", { timeout: LONG }
   await bench.loaded();
   const dead = forwarder.freeze();
   expect(dead.length).toBeGreaterThan(2);
-  // Nobody but the service itself closes them.
+  // Only the service itself closes them.
   const since = performance.now();
   await poll(() => dead.some((socket) => socket.destroyed), { deadlineMs: 60_000, everyMs: 100 });
   forwarder.thaw();
   await poll(() => dead.every((socket) => socket.destroyed), { deadlineMs: 60_000, everyMs: 100 });
   expect(performance.now() - since).toBeLessThan(60_000);
-  await roundsBeyond(service, roundsOf(service) + 1, 30_000);
-  await lateUsageArrives(bench);
+  await syncsGoOn(service, 2);
+  await lateUsageArrives(bench, { deadlineMs: 45_000 });
 });
 
-test("a start before Redis waits for it; Redis killed and back empty: the service goes on", {
+test("the service waits for Redis at its start, and goes on after Redis was killed and came back empty", {
   timeout: LONG,
 }, async () => {
   const bench = await setupService({ days: 2 });
@@ -181,9 +154,8 @@ test("a start before Redis waits for it; Redis killed and back empty: the servic
   await poll(() => logOf(service).some((line) => String(line.reason).includes("ECONNREFUSED")), {
     deadlineMs: 20_000,
   });
-  const before = roundsOf(service);
   await startRedis(port);
-  await roundsBeyond(service, before + 1, 60_000);
-  await lateUsageArrives(bench);
+  await syncsGoOn(service, 2, 60_000);
+  await lateUsageArrives(bench, { deadlineMs: 45_000 });
   expect(service.process.exitCode).toBeNull();
 });

@@ -1,19 +1,19 @@
 import { expect, test } from "vitest";
+import type { FaultStep } from "../../../src/standin/faults.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { eachRecord, startProxy } from "../../support/proxy.ts";
-import { type ServiceBench, setupService } from "../../support/service.ts";
+import { daysAgo, type ServiceBench, setupService } from "../../support/service.ts";
 
-/** A backfill through the queue with slices that cannot be loaded: the rest is, and they are shown with their reason. */
+/** A backfill with slices that cannot be loaded: the others are, and these are shown with their reason. */
 
 const DAY_MS = 86_400_000;
 const LONG = 240_000;
 
-function daysAgo(days: number): string {
-  return new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
-}
-
 const FROM = `${daysAgo(20)}T00:00:00Z`;
+
+/** Syncs are rare, since their slices go before those of a backfill. */
+const OPTIONS = { days: 30, environment: { USAGE_SYNC_EVERY: "PT1M" } };
 
 interface Shown {
   readonly state: string;
@@ -31,11 +31,12 @@ interface Shown {
 }
 
 /** Runs a backfill of five days by project and hour to its end, through the queue. */
-async function backfill({ environment }: ServiceBench): Promise<{ code: number | null; said: Shown }> {
+async function backfill({
+  enterBackfill,
+  environment,
+}: ServiceBench): Promise<{ code: number | null; said: Shown }> {
   const range = ["--from", daysAgo(20), "--to", daysAgo(15), "--stride", "hour", "--group-by", "project"];
-  const entered = await usageEtl(["backfill", ...range, "--detach", "--json"], environment);
-  expect(entered.code).toBe(0);
-  const [{ backfillId }] = JSON.parse(entered.stdout) as [{ backfillId: number }];
+  const backfillId = await enterBackfill(...range);
   return poll(
     async () => {
       const { code, stdout } = await usageEtl(
@@ -45,35 +46,35 @@ async function backfill({ environment }: ServiceBench): Promise<{ code: number |
       const said = JSON.parse(stdout) as Shown;
       return said.state === "done" ? { code, said } : undefined;
     },
-    // A split waits for the next feed, and five of them lead to one hour.
+    // Each split waits until it is enqueued, and five of them lead to one hour.
     { deadlineMs: 150_000, everyMs: 300 },
   ) as Promise<{ code: number | null; said: Shown }>;
 }
 
-function workspacesOf(bench: ServiceBench): Promise<number> {
-  return bench.value<number>("SELECT count(*) FROM usage.workspace").then(Number);
-}
-
-test("a window that the platform refuses (400): each workspace's slice of it fails, the rest is done", {
-  timeout: LONG,
-}, async () => {
-  const bench = await setupService({ days: 30 });
-  bench.standin.faults.script({
-    fault: {
-      kind: "status",
-      status: 400,
-      body: '{"detail":"no such bucket"}',
-      content_type: "application/json",
-    },
-    times: 1_000,
-    match: { path: "granular-usage", query: { start_time: FROM, group_by: "project" } },
-  });
+/** Serves a bench whose stand-in refuses a window of the backfill with that fault every time. */
+async function backfillWith(fault: FaultStep["fault"]) {
+  const bench = await setupService(OPTIONS);
+  const match = { path: "granular-usage", query: { start_time: FROM, group_by: "project" } };
+  bench.standin.faults.script({ fault, times: 1_000, match });
   await bench.serve();
   const { code, said } = await backfill(bench);
-  const workspaces = await workspacesOf(bench);
+  const workspaces = await bench.count("SELECT count(*) FROM usage.workspace");
   expect(code).toBe(3);
   expect(said).toMatchObject({ failed: workspaces, done: said.total - workspaces });
   expect(said.failedSlices).toHaveLength(workspaces);
+  return { bench, said, workspaces };
+}
+
+test("a window that is refused with 400 fails for each workspace, and every other slice is loaded", {
+  timeout: LONG,
+}, async () => {
+  const body = '{"detail":"no such bucket"}';
+  const { said } = await backfillWith({
+    kind: "status",
+    status: 400,
+    body,
+    content_type: "application/json",
+  });
   for (const slice of said.failedSlices) {
     expect(slice).toMatchObject({ groupBy: "project", from: FROM });
     expect(slice.code).not.toBe("");
@@ -81,31 +82,22 @@ test("a window that the platform refuses (400): each workspace's slice of it fai
   }
 });
 
-test("a window that is answered with 500 every time: eight requests each, then it fails, the rest is done", {
+test("a window that is always answered with 500 fails after eight requests, and every other slice is loaded", {
   timeout: LONG,
 }, async () => {
-  const bench = await setupService({ days: 30 });
-  bench.standin.faults.script({
-    // Without waiting: the pauses are the subject of test/unit/pipeline/retry.test.ts.
-    fault: { kind: "status", status: 500, retry_after: 0 },
-    times: 1_000,
-    match: { path: "granular-usage", query: { start_time: FROM, group_by: "project" } },
-  });
-  await bench.serve();
-  const { code, said } = await backfill(bench);
-  const workspaces = await workspacesOf(bench);
-  expect(code).toBe(3);
-  expect(said).toMatchObject({ failed: workspaces, done: said.total - workspaces });
+  // `retry_after: 0` saves the pauses, which test/unit/pipeline/source/retry.test.ts checks.
+  const fault = { kind: "status", status: 500, retry_after: 0 } as const;
+  const { bench, said, workspaces } = await backfillWith(fault);
   for (const slice of said.failedSlices) {
     expect(slice).toMatchObject({ groupBy: "project", from: FROM, code: "server_error" });
     expect(slice.message).toContain("answered 500");
   }
   const sent = `SELECT count(*) FROM usage.fetch WHERE group_by = 'project' AND period_start = '${FROM}' AND status = 500`;
-  expect(Number(await bench.value(sent))).toBe(8 * workspaces);
+  expect(await bench.count(sent)).toBe(8 * workspaces);
 });
 
-test("one record that fails its schema costs one bucket of one workspace", { timeout: LONG }, async () => {
-  const bench = await setupService({ days: 30 });
+test("a record that fails its schema costs one bucket of one workspace", { timeout: LONG }, async () => {
+  const bench = await setupService(OPTIONS);
   // The first project's record that comes from the third day: its workspace and hour.
   let bad: { bucket: string; workspaceId: string; id: string | null } | undefined;
   const proxy = await startProxy(

@@ -2,11 +2,10 @@ import { expect, test } from "vitest";
 import { usageEtl } from "../../support/cli.ts";
 import { addHost, startServersForHosts, withoutHosts } from "../../support/hosts.ts";
 import { poll } from "../../support/poll.ts";
-import { logOf, setupService } from "../../support/service.ts";
+import { daysAgo, jobsDone, setupService } from "../../support/service.ts";
 
-/** Workers on two hosts, in network namespaces of this one. */
+/** Workers on two hosts, which are network namespaces of this one. */
 
-const DAY_MS = 86_400_000;
 const SUMS = `SELECT string_agg(x::text, ' ' ORDER BY x) FROM (
     SELECT c.group_by, w.external_id, sum(r.traces), count(*) FROM usage.scope c
     JOIN usage.entity w ON w.entity_id = c.workspace_id
@@ -15,7 +14,7 @@ const SUMS = `SELECT string_agg(x::text, ' ' ORDER BY x) FROM (
     WHERE r.bucket_start < date_trunc('day', now()) - interval '5 days'
     GROUP BY 1, 2
   ) x`;
-/** After so long Postgres's host has given up connections to a host that is gone. */
+/** After so long Postgres closes connections to a host that is gone. */
 const GIVEN_UP_MS = 27_000;
 /** Of a worker. */
 const FETCHED_AT_ONCE = 4;
@@ -28,14 +27,14 @@ const reason = withoutHosts();
 if (reason !== undefined) process.stderr.write(`skipped: workers on two hosts (${reason})\n`);
 
 test.skipIf(reason !== undefined)(
-  "one of two hosts is cut off in the middle of a backfill: the other ends it, totals are equal, the lost one comes back",
+  "one of two hosts finishes the backfill of the other, which was cut off and comes back later, with equal totals",
   { timeout: 420_000 },
   async ({ skip }) => {
     const servers = await startServersForHosts();
     if (servers === undefined) return skip("no Postgres or Redis of our own can be started here");
     const bench = await setupService({
       days: 26,
-      servers, // Rounds leave the larger part of the budget to the backfill.
+      servers, // Syncs leave most of the rate limit to the backfill.
       environment: { USAGE_RATE_LIMIT: "200", USAGE_SYNC_EVERY: "PT10S" },
     });
     const [lost, kept] = [addHost(1), addHost(2)];
@@ -43,47 +42,41 @@ test.skipIf(reason !== undefined)(
       [lost, kept].map(({ address, within }) => bench.serve({ within, environment: { HTTP_HOST: address } })),
     );
     if (gone === undefined || other === undefined) throw new Error("two workers");
-    const day = (ago: number) => new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10);
-    const range = ["backfill", "--from", day(22), "--to", day(8), "--stride", "hour"];
-    expect((await usageEtl([...range, "--detach"], bench.environment)).code).toBe(0);
-    const count = async (states: string) =>
-      Number(
-        await bench.value(
-          `SELECT count(*) FROM usage.slice WHERE backfill_id IS NOT NULL AND state IN (${states})`,
-        ),
-      );
-    const jobsOf = (worker: typeof gone) =>
-      logOf(worker).filter((line) => line.msg === "job" && line.name === "extract-slice").length;
+    const range = ["--from", daysAgo(22), "--to", daysAgo(8), "--stride", "hour"];
+    await bench.enterBackfill(...range);
+    const count = (states: string) =>
+      bench.count(`SELECT count(*) FROM usage.slice WHERE backfill_id IS NOT NULL AND state IN (${states})`);
+    const jobsOf = (worker: typeof gone) => jobsDone(worker, "extract-slice");
     await poll(async () => (await count("'done'")) > 30, { deadlineMs: 60_000, everyMs: 50 });
     expect(jobsOf(gone)).toBeGreaterThan(0);
 
-    // The lost host's sessions are cut off at their worst: each within a load, and waiting for Postgres's word.
+    // The lost host's sessions are cut off in the worst state: each within a load, waiting for Postgres.
     const before = await bench.store.transaction(async ({ client }) => {
-      // Reading goes on; a load begins with locking its scopes.
+      // Reads go on; a load waits, since it begins by locking its scopes.
       await client.query("LOCK TABLE usage.scope IN EXCLUSIVE MODE");
-      // On another connection: within a transaction Postgres shows what it saw first.
+      // On another connection: a transaction goes on seeing its first snapshot of the sessions.
       await poll(async () => (await bench.value<number>(waitingOf(lost.address))) >= FETCHED_AT_ONCE, {
         deadlineMs: 20_000,
       });
       lost.cutOff();
       const since = Date.now();
-      // Statements, lest this transaction be ended for its idleness.
+      // Statements keep this transaction from being ended as idle.
       await poll(async () => (await client.query("SELECT")) && Date.now() - since > GIVEN_UP_MS, {
         deadlineMs: 40_000,
         everyMs: 500,
       });
       return jobsOf(other);
     });
-    // None of them holds up the other host, though their locks came to them just now.
+    // None of them delays the other host, though they have just got their locks.
     await poll(() => jobsOf(other) > before + 20, { deadlineMs: 15_000, everyMs: 50 });
-    // Meanwhile the same from an undisturbed process, into a database of its own.
+    // An undisturbed process loads the same into a database of its own.
     const twin = await setupService({ days: 26 });
-    const inline = await usageEtl([...range, "--inline"], {
+    const inline = await usageEtl(["backfill", ...range, "--inline"], {
       ...twin.environment,
       USAGE_BASE_URL: bench.standin.url,
     });
     expect(inline.code).toBe(0);
-    // What the lost host had taken becomes the other's when the locks in Redis have run out.
+    // The lost host's jobs go to the other when their locks in Redis expire.
     const state = "SELECT state FROM usage.backfill";
     await poll(async () => (await bench.value(state)) === "done", { deadlineMs: 150_000, everyMs: 100 });
     expect(await count("'failed', 'waiting', 'queued'")).toBe(0);

@@ -1,14 +1,9 @@
 import { expect, test } from "vitest";
-import { type Running, usageEtl } from "../../support/cli.ts";
+import { usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
-import { setupService } from "../../support/service.ts";
+import { metricsOf, setupService } from "../../support/service.ts";
 
-/** What several processes say of one source in their metrics. */
-
-async function metricsOf(service: Running): Promise<string> {
-  const [, url = ""] = /health and metrics on (\S+);/.exec(service.said.stderr) ?? [];
-  return (await fetch(`${url}/metrics`)).text();
-}
+/** Metrics of several processes about one source. */
 
 /** Requests by status, summed over processes as `sum by (status)` does. */
 function requestsByStatus(texts: readonly string[]): Record<string, number> {
@@ -29,7 +24,7 @@ test("every request of two workers is counted once, by its HTTP status", { timeo
   bench.standin.faults.script({ fault: { kind: "reset" }, times: 2, match });
   const workers = await Promise.all([bench.serve(), bench.serve()]);
   await bench.loaded();
-  // The stand-in counts what it was sent. Workers go on meanwhile, so both sides are read until they are of one moment.
+  // The stand-in counts what it was sent. Workers go on meanwhile, so both sides are read until they show one moment.
   await poll(
     async () => {
       const before = bench.standin.requests.count;
@@ -41,16 +36,16 @@ test("every request of two workers is counted once, by its HTTP status", { timeo
     { deadlineMs: 30_000, everyMs: 50 },
   );
   const texts = await Promise.all(workers.map(metricsOf));
-  // Both had a part in it, and neither counts the other's.
+  // Both sent some, and each counts its own.
   for (const text of texts) expect(Number(requestsByStatus([text])[200])).toBeGreaterThan(0);
 });
 
-test("a rate budget that the rounds outgrow is told by metrics, status and doctor", {
+test("metrics, status and doctor show that a sync needs more requests than the rate limit allows", {
   timeout: 120_000,
 }, async () => {
   const bench = await setupService({ days: 5 });
   expect((await usageEtl(["sync", "--inline"], bench.environment)).code).toBe(0);
-  const rounds = async (limit: string) => {
+  const shownAt = async (limit: string) => {
     const environment = { ...bench.environment, USAGE_RATE_LIMIT: limit, USAGE_SYNC_EVERY: "PT10S" };
     const text = await metricsOf(await bench.serve({ role: "http", environment }));
     const gauge = (name: string) =>
@@ -62,15 +57,15 @@ test("a rate budget that the rounds outgrow is told by metrics, status and docto
     );
     return { needed: gauge("needed"), allowed: gauge("allowed"), status, doctor };
   };
-  const enough = await rounds("5000");
+  const enough = await shownAt("5000");
   expect(enough.needed).toBeGreaterThan(10);
-  // Nine tenths are the fetch queue's.
+  // The fetch queue has nine tenths of it.
   expect(enough.allowed).toBe(4_500);
   expect(enough.status?.stdout).not.toContain("rate_budget_short");
   expect(enough.doctor).toMatchObject({ code: 0 });
   expect(enough.doctor?.stdout).toContain(`a round needs ${enough.needed} requests`);
 
-  const short = await rounds("10");
+  const short = await shownAt("10");
   expect(short).toMatchObject({ needed: enough.needed, allowed: 9 });
   for (const said of [short.status, short.doctor]) {
     expect(said?.stdout).toMatch(

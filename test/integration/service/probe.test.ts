@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 import { schedulesOf } from "../../../jobs/schedule.ts";
 import { poll } from "../../support/poll.ts";
-import { setupService } from "../../support/service.ts";
+import { metricsOf, setupService } from "../../support/service.ts";
 
 const WHEN = { syncEveryMs: 1000, reconcileDays: 1, keepDays: 1, hasWebhook: false };
 
-test("is off by default, and is never tried again when it is on", () => {
+test("the meter probe is off by default, and is never retried", () => {
   expect(schedulesOf(WHEN).map(({ job }) => job)).not.toContain("probe");
   const [probe] = schedulesOf({ ...WHEN, probeEveryMs: 60_000 });
   expect(probe).toMatchObject({ job: "probe", repeat: { every: 60_000 }, options: { attempts: 1 } });
 });
 
-test("the scheduled probe is recorded, and shown to Prometheus", { timeout: 120_000 }, async () => {
+test("a scheduled meter probe is recorded and shown in the metrics", { timeout: 120_000 }, async () => {
   const bench = await setupService({ days: 1 });
   const running = await bench.serve({
     environment: {
@@ -23,8 +23,7 @@ test("the scheduled probe is recorded, and shown to Prometheus", { timeout: 120_
   });
   const verdicts = "SELECT count(*)::integer FROM reporting.metering_probe WHERE state = 'matched'";
   await poll(async () => (await bench.value<number>(verdicts)) >= 4, { deadlineMs: 90_000, everyMs: 200 });
-  const [, url] = /health and metrics on (\S+);/.exec(running.said.stderr) ?? [];
-  const metrics = await (await fetch(`${url}/metrics`)).text();
+  const metrics = await metricsOf(running);
   expect(metrics).toContain('usage_etl_probe_difference_traces{source="default",group_by="project"} 0');
   expect(metrics).toMatch(/usage_etl_probe_delay_seconds\{source="default"\} \d/);
   expect(metrics).toMatch(/usage_etl_probe_last_timestamp_seconds\{source="default"\} \d{10}/);

@@ -1,12 +1,11 @@
-import { expect, onTestFinished, test } from "vitest";
-import { openQueue, producerConnection } from "../../../jobs/queues.ts";
+import { expect, test } from "vitest";
 import { reconcileRangeJob } from "../../../jobs/reconcile-range.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { poll } from "../../support/poll.ts";
-import { setupService } from "../../support/service.ts";
+import { metricsOf, setupService } from "../../support/service.ts";
 import { senderOn } from "../../support/source.ts";
 
-test("the scheduled pass of a running service mends what the platform restated", {
+test("the scheduled reconciliation of a running service repairs what the platform restated", {
   timeout: 240_000,
 }, async () => {
   const bench = await setupService({ days: 6 });
@@ -15,12 +14,7 @@ test("the scheduled pass of a running service mends what the platform restated",
   const day = Math.floor(Date.now() / DAY_MS) * DAY_MS - 5 * DAY_MS;
   bench.standin.ledger.change(senderOn(bench.standin, 0, day), 11);
 
-  const connection = producerConnection(bench.redisUrl);
-  const queue = openQueue("control", "default", connection);
-  onTestFinished(async () => {
-    await queue.close();
-    connection.disconnect();
-  });
+  const queue = await bench.openQueue("control");
   await queue.add(reconcileRangeJob.name, { days: 45 }, { jobId: "by-hand", ...reconcileRangeJob.options });
   const done = await poll(async () => (await queue.getJob("by-hand"))?.returnvalue, {
     deadlineMs: 120_000,
@@ -31,8 +25,7 @@ test("the scheduled pass of a running service mends what the platform restated",
   expect(done.compared).toBeGreaterThan(100);
   expect(await bench.value("SELECT count(*) FROM reporting.usage_restatement WHERE stride = 'day'")).toBe(4);
 
-  const [, url = ""] = /health and metrics on (\S+);/.exec(service.said.stderr) ?? [];
-  const metrics = await (await fetch(`${url}/metrics`)).text();
+  const metrics = await metricsOf(service);
   expect(metrics).toMatch(/usage_etl_last_reconciled_timestamp_seconds\{source="default"\} 1[0-9]{9}/);
   expect(metrics).not.toMatch(/usage_etl_reconciliation_differences\{/);
 });

@@ -2,27 +2,24 @@ import { Redis } from "ioredis";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { openQueue } from "../../../jobs/queues.ts";
 import { restoreSchedules, schedulesOf } from "../../../jobs/schedule.ts";
-import { resolveRedis } from "../../../src/services/resolve.ts";
+import { startRedis } from "../../support/service.ts";
 
-/** Schedules on a real Redis: they are put in place once, whoever starts, and a tick that is due is never lost. */
+/** Schedules on a real Redis: each exists once, whichever process starts, and a run that is due is never lost. */
 
 const SETTINGS = { syncEveryMs: 900_000, reconcileDays: 45, keepDays: 400, hasWebhook: true };
 
 let queue: ReturnType<typeof openQueue>;
 
 beforeEach(async () => {
-  const { PATH = "" } = process.env;
-  const service = await resolveRedis({ env: { PATH }, say: () => {} });
-  const connection = new Redis(service.url, { maxRetriesPerRequest: null });
+  const connection = new Redis(await startRedis(), { maxRetriesPerRequest: null });
   queue = openQueue("control", "test", connection);
   onTestFinished(async () => {
     await queue.close();
     connection.disconnect();
-    await service.close();
   });
 });
 
-test("several processes that start at once leave one scheduler and one next tick of each", async () => {
+test("several processes that start at once leave one schedule and one next run of each job", async () => {
   const schedules = schedulesOf(SETTINGS);
   await Promise.all(Array.from({ length: 3 }, () => restoreSchedules(queue, schedules)));
   expect((await queue.getJobSchedulers()).map((one) => one.key).sort()).toEqual(
@@ -33,7 +30,7 @@ test("several processes that start at once leave one scheduler and one next tick
   expect(new Set(names).size).toBe(names.length);
 });
 
-test("what stands and is right is not touched, what differs is replaced, what is unknown is removed", async () => {
+test("a correct schedule is left alone, a changed one is replaced, an unknown one is removed", async () => {
   await restoreSchedules(queue, schedulesOf(SETTINGS));
   expect(await restoreSchedules(queue, schedulesOf(SETTINGS))).toEqual({ restored: 0, removed: 0 });
   expect(await restoreSchedules(queue, schedulesOf({ ...SETTINGS, syncEveryMs: 60_000 }))).toEqual({
@@ -48,7 +45,7 @@ test("what stands and is right is not touched, what differs is replaced, what is
   });
 });
 
-test("a tick that is overdue when a process starts is still there afterwards", async () => {
+test("a run that is overdue when a process starts is still there afterwards", async () => {
   await restoreSchedules(queue, schedulesOf(SETTINGS));
   const before = (await queue.getJobs(["waiting", "delayed"])).map((job) => job.id).sort();
   expect(before).toHaveLength(schedulesOf(SETTINGS).length);

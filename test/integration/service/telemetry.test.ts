@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { poll } from "../../support/poll.ts";
 import { setupService } from "../../support/service.ts";
 
-/** Spans of the service, as an OTLP receiver gets them over HTTP from the SDK that Node was started with. */
+/** Spans of the service as an OTLP receiver gets them over HTTP. */
 
 const SDK = fileURLToPath(new URL("../../support/telemetry.ts", import.meta.url));
 /** OTLP's numbers. */
@@ -43,7 +43,7 @@ function attributeOf(span: Span | undefined, key: string): string | undefined {
   return span?.attributes.find((attribute) => attribute.key === key)?.value.stringValue;
 }
 
-test("a slice's work is a span, child of the feeding that put it into the queue", {
+test("the fetch of a slice is a span, child of the span that enqueued it", {
   timeout: 60_000,
 }, async () => {
   const bench = await setupService({ days: 2 });
@@ -57,18 +57,18 @@ test("a slice's work is a span, child of the feeding that put it into the queue"
   expect(attributeOf(work, "bullmq.job.name")).toBe("extract-slice");
   expect(attributeOf(work, "bullmq.job.id")).toMatch(/^\d+-\d+$/);
 
-  const feeding = (await poll(() => spans.find((span) => span.spanId === work.parentSpanId), {
+  const enqueueing = (await poll(() => spans.find((span) => span.spanId === work.parentSpanId), {
     deadlineMs: 10_000,
   })) as Span;
-  expect(feeding).toMatchObject({ kind: PRODUCER, traceId: work.traceId });
-  expect(attributeOf(feeding, "bullmq.queue.name")).toBe("fetch-default");
-  // Scheduled jobs have spans as well, and no span holds the key.
+  expect(enqueueing).toMatchObject({ kind: PRODUCER, traceId: work.traceId });
+  expect(attributeOf(enqueueing, "bullmq.queue.name")).toBe("fetch-default");
+  // Scheduled jobs have spans too, and no span holds the key.
   const control = spans.filter((span) => span.kind === CONSUMER && span.name.includes("control-default"));
   expect(control.map((span) => attributeOf(span, "bullmq.job.name"))).toContain("plan-round");
   expect(JSON.stringify(spans)).not.toContain(bench.standin.apiKey);
 });
 
-test("without USAGE_TELEMETRY nothing is traced", { timeout: 60_000 }, async () => {
+test("the service emits no span without USAGE_TELEMETRY", { timeout: 60_000 }, async () => {
   const bench = await setupService({ days: 2 });
   const { spans, url } = await startReceiver();
   const sdk = { NODE_OPTIONS: `--import=${SDK}`, OTEL_EXPORTER_OTLP_ENDPOINT: url };

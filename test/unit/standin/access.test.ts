@@ -3,11 +3,11 @@ import { busyCell, type setup, sum } from "./setup.ts";
 
 const DAY = { start: "2026-06-02", end: "2026-06-03" };
 
-describe("what the key may see", () => {
+describe("access of the key", () => {
   const listed = async ({ get }: Awaited<ReturnType<typeof setup>>, query = "") =>
     (await (await get(`/api/v1/workspaces${query}`)).json()) as { id: string; is_deleted: boolean }[];
 
-  test("a workspace that cannot be read is left out in silence, and comes back when granted", async () => {
+  test("an unreadable workspace is left out without an error, and comes back when access is granted", async () => {
     const bench = await busyCell();
     const { standin, admin, usage } = bench;
     const [hidden] = standin.organisation.unreadable;
@@ -23,7 +23,7 @@ describe("what the key may see", () => {
     expect((await usage({ ...DAY, workspaces: [bench.workspace.id] })).usage).toEqual([]);
   });
 
-  test("a deleted workspace leaves the listing, keeps its past, and gets nothing new", async () => {
+  test("a deleted workspace leaves the listing, keeps its past, and gets no new usage", async () => {
     const bench = await busyCell();
     const { admin, usage, workspace } = bench;
     const workspaces = [workspace.id];
@@ -41,7 +41,7 @@ describe("what the key may see", () => {
     expect(all.find(({ id }) => id === workspace.id)?.is_deleted).toBe(true);
   });
 
-  test("the key is revoked, rotated, and loses organization:read", async () => {
+  test("the key can be revoked and rotated, and can lose organization:read", async () => {
     const { get, target, admin, standin } = await busyCell();
     const status = async (path = target(DAY)) => (await get(path)).status;
     await admin("PATCH", "/access", { organization_read: false });

@@ -4,7 +4,7 @@ import { busyCell, BUSY_HOUR as HOUR, setup, sum } from "./setup.ts";
 const DAY = { start: "2026-06-02", end: "2026-06-03" };
 
 describe("usage that changes afterwards", () => {
-  test("a late arrival shows in every grouping and in the hour it is put in", async () => {
+  test("a late arrival shows in every dimension and in its hour", async () => {
     const { usage, admin, cell } = await busyCell();
     const before = sum(await usage(DAY));
     const change = await admin<{ before: number; after: number }>("POST", "/arrivals", {
@@ -19,7 +19,7 @@ describe("usage that changes afterwards", () => {
     expect(records[0]?.traces).toBeGreaterThanOrEqual(change.after);
   });
 
-  test("a restatement takes away, but never below 0", async () => {
+  test("a restatement lowers a count, but never below 0", async () => {
     const { usage, admin, cell } = await busyCell();
     const before = sum(await usage(DAY));
     const change = await admin<{ before: number; after: number }>("POST", "/restatements", {
@@ -33,7 +33,7 @@ describe("usage that changes afterwards", () => {
     expect(sum(await usage(DAY))).toBe(before);
   });
 
-  test("an arrival in the future waits until the clock gets there", async () => {
+  test("an arrival in the future shows when the clock reaches its hour", async () => {
     const { usage, admin, cell } = await busyCell();
     await admin("POST", "/clock", { now: "2026-06-02T09:30:00Z" });
     const before = sum(await usage(DAY));
@@ -43,7 +43,7 @@ describe("usage that changes afterwards", () => {
     expect(sum(await usage(DAY))).toBeGreaterThanOrEqual(before + 1_000_000);
   });
 
-  test("what makes no sense is refused with its place", async () => {
+  test("an invalid change is refused with the field's name", async () => {
     const { standin, cell } = await busyCell();
     const refused = async (path: string, body: object) => {
       const response = await fetch(`${standin.url}/__standin${path}`, {
@@ -68,7 +68,7 @@ describe("usage that changes afterwards", () => {
     expect(await refused("/clock", { now: "x" })).toEqual([422, expect.anything()]);
   });
 
-  test("a dropped project is gone from every answer, its past too", async () => {
+  test("a dropped project is removed from every answer, its past too", async () => {
     const { usage, admin, project } = await busyCell();
     const answer = await usage({ ...DAY, by: "project" });
     const own = answer.usage.filter((r) => r.dimensions.project_id === project.id);
@@ -97,7 +97,7 @@ describe("usage that changes afterwards", () => {
 });
 
 describe("the server itself", () => {
-  test("settings and faults change while it runs; a reset brings back how it started", async () => {
+  test("settings and faults change while the server runs, and a reset restores its start", async () => {
     const { admin, get, usage, target, cell, standin } = await busyCell();
     const first = await usage(DAY);
     await admin("POST", "/arrivals", { ...cell, traces: 5 });
@@ -125,7 +125,7 @@ describe("the server itself", () => {
     expect(standin.organisation.workspaces.map(({ id }) => id)).not.toContain(cell.workspace_id);
   });
 
-  test("shows what it holds and what was asked", async () => {
+  test("the server shows its state and the requests it got", async () => {
     const { admin, get } = await setup();
     const shown = await admin<{ workspaces: unknown[]; streams: unknown[]; now: string }>(
       "GET",

@@ -35,7 +35,7 @@ describe("queries", () => {
     [`${GOOD}&group_by=user&group_by=user`, ["group_by"]],
     [`${GOOD}&kind=traces`, ["kind"]],
     [`${GOOD}&limit=5`, ["limit"]],
-  ])("%j is refused with its places", async (query, ...places) => {
+  ])("the query %j is refused with each wrong parameter", async (query, ...places) => {
     const { status, body } = await ask(query);
     expect(status).toBe(422);
     expect(body.detail.map(({ loc }) => loc)).toEqual(
@@ -51,14 +51,14 @@ describe("queries", () => {
     "start_time=2026-06-02T00:00:00&end_time=2026-06-03T00:00:00.000Z",
     "start_time=2026-06-02T00:00&end_time=2026-06-03T00:00:00z",
     "start_time=2026-06-02T02:00:00%2B02:00&end_time=2026-06-02T20:00:00-04:00",
-  ])("%s is the same day, in UTC", async (times) => {
+  ])("the range %s is the same day in UTC", async (times) => {
     const { standin, usage, get } = await setup();
     const [workspace] = standin.organisation.workspaces;
     const response = await get(`${GRANULAR_USAGE}?${times}&workspace_ids=${workspace?.id.toUpperCase()}`);
     expect(await response.json()).toEqual(await usage({ ...DAY, workspaces: [workspace?.id ?? ""] }));
   });
 
-  test("an end in the future is refused where the source does that", async () => {
+  test("an end in the future is refused if the setting says so", async () => {
     const end = (instant: number) => new Date(instant).toISOString();
     const query = (to: number) => `start_time=2026-09-16&end_time=${end(to)}&workspace_ids=${ID}`;
     expect((await ask(query(NOW), { refuseFuture: true })).status).toBe(200);
@@ -69,7 +69,7 @@ describe("queries", () => {
 });
 
 describe("refusals", () => {
-  test("a missing, wrong or revoked key; a key without organization:read; another organisation", async () => {
+  test("a missing or wrong key gets 401, and another organisation or workspace 403", async () => {
     const { standin, target, get } = await setup();
     const none = await fetch(standin.url + target(DAY));
     const wrong = await get(target(DAY), { "x-api-key": "no" });
@@ -83,7 +83,7 @@ describe("refusals", () => {
     expect((await get(target(DAY), { "x-tenant-id": ID })).status).toBe(403);
   });
 
-  test("what is not there is named; a URL beyond what a server reads is 431", async () => {
+  test("an unknown route is named in its 404, and a URL that is too long gets 431", async () => {
     const { get, standin } = await setup({ listing: false });
     for (const path of [
       "/api/v1/workspaces",
@@ -105,7 +105,7 @@ describe("refusals", () => {
 });
 
 describe("CSV", () => {
-  test("streams in chunks, with guarded cells and RFC 4180 quotes", async () => {
+  test("the export streams in chunks", async () => {
     const { standin, target } = await setup({ compress: false });
     const path = target({ start: "2026-06-01", end: "2026-07-01", by: "project" }, "/export");
     const { head, body } = await rawGet(standin.url, path, {
@@ -116,7 +116,7 @@ describe("CSV", () => {
     expect(body.toString().match(/^[0-9a-f]+\r$/gm)?.length).toBeGreaterThan(3);
   });
 
-  test("a cell that starts like a formula gets one tab, every other cell none", async () => {
+  test("a cell that starts like a formula gets one tab, and no other cell does", async () => {
     const { standin, csv } = await setup();
     const week = { start: "2026-07-06", end: "2026-07-13" };
     const known = new Map(standin.organisation.projects.map(({ id, name }) => [id, name]));
@@ -132,7 +132,7 @@ describe("CSV", () => {
     expect(keys).toContainEqual(expect.stringMatching(/^\t-sk/));
   });
 
-  test("lines end as chosen", async () => {
+  test("lines end as the setting says", async () => {
     const { standin, get, target } = await setup({ csvNewline: "lf" });
     const text = async () => (await get(target({ ...DAY, by: "workspace" }, "/export"))).text();
     expect(await text()).not.toContain("\r\n");
@@ -141,16 +141,19 @@ describe("CSV", () => {
   });
 });
 
-test.each(["length", "chunked", "close"] as const)("framing %s: the same whole answer", async (framing) => {
-  const { standin, usage, get, target } = await setup({ framing });
-  const plain = await setup();
-  expect(await usage(DAY)).toEqual(await plain.usage(DAY));
-  const raw = await rawGet(standin.url, target(DAY), { "x-api-key": standin.apiKey, connection: "close" });
-  expect(/content-length/.test(raw.head)).toBe(framing === "length");
-  expect(/transfer-encoding/.test(raw.head)).toBe(framing === "chunked");
-  const gzip = await get(target(DAY), { "accept-encoding": "gzip" });
-  expect(gzip.headers.get("content-encoding")).toBe("gzip");
-  const identity = await get(target(DAY), { "accept-encoding": "gzip;q=0" });
-  expect(identity.headers.get("content-encoding")).toBe(null);
-  expect(await identity.json()).toEqual(await gzip.json());
-});
+test.each(["length", "chunked", "close"] as const)(
+  "framing %s sends the same whole answer",
+  async (framing) => {
+    const { standin, usage, get, target } = await setup({ framing });
+    const plain = await setup();
+    expect(await usage(DAY)).toEqual(await plain.usage(DAY));
+    const raw = await rawGet(standin.url, target(DAY), { "x-api-key": standin.apiKey, connection: "close" });
+    expect(/content-length/.test(raw.head)).toBe(framing === "length");
+    expect(/transfer-encoding/.test(raw.head)).toBe(framing === "chunked");
+    const gzip = await get(target(DAY), { "accept-encoding": "gzip" });
+    expect(gzip.headers.get("content-encoding")).toBe("gzip");
+    const identity = await get(target(DAY), { "accept-encoding": "gzip;q=0" });
+    expect(identity.headers.get("content-encoding")).toBe(null);
+    expect(await identity.json()).toEqual(await gzip.json());
+  },
+);

@@ -26,16 +26,19 @@ const TIERS: [number, { days: number; hours: number }][] = [
 ];
 
 describe("stride", () => {
-  test.each(TIERS)("tiered: %d hours give %j", async (hours, stride) => {
+  test.each(TIERS)("the tiered contract answers %d hours in the stride %j", async (hours, stride) => {
     const { usage } = await setup();
     expect((await usage({ start: START, end: START + hours * HOUR })).stride).toEqual(stride);
   });
 
-  test.each(TIERS)("day-granular: %d hours give %j, but never hours", async (hours, stride) => {
-    const { usage } = await setup({ contract: "day-granular" });
-    const expected = stride.hours === 1 ? { days: 1, hours: 0 } : stride;
-    expect((await usage({ start: START, end: START + hours * HOUR })).stride).toEqual(expected);
-  });
+  test.each(TIERS)(
+    "the day-granular contract answers %d hours in the stride %j, but never in hours",
+    async (hours, stride) => {
+      const { usage } = await setup({ contract: "day-granular" });
+      const expected = stride.hours === 1 ? { days: 1, hours: 0 } : stride;
+      expect((await usage({ start: START, end: START + hours * HOUR })).stride).toEqual(expected);
+    },
+  );
 
   test("an answer without records has a stride too", async () => {
     const { usage } = await setup();
@@ -50,21 +53,24 @@ describe("where buckets start", () => {
     return starts(await usage({ start, end }));
   };
 
-  test("weeks: at the window's start, or on the epoch's grid (a Thursday)", async () => {
+  test("weeks begin at the window's start, or on the epoch's grid (a Thursday)", async () => {
     const window = await of({ align: "window" }, "2026-03-01T10:30:00Z", "2026-04-05T00:00:00Z");
     expect(window.slice(0, 2)).toEqual(["2026-03-01T10:30:00Z", "2026-03-08T10:30:00Z"]);
     const epoch = await of({ align: "epoch" }, "2026-03-01T10:30:00Z", "2026-04-05T00:00:00Z");
     expect(epoch.slice(0, 2)).toEqual(["2026-02-26T00:00:00Z", "2026-03-05T00:00:00Z"]);
   });
 
-  test.each(["window", "epoch"] as const)("hours and days: on the UTC grid (align %s)", async (align) => {
-    const hours = await of({ align }, "2026-03-03T10:30:00Z", "2026-03-03T13:30:00Z");
-    expect(hours).toEqual(["2026-03-03T11:00:00Z", "2026-03-03T12:00:00Z", "2026-03-03T13:00:00Z"]);
-    const days = await of({ align }, "2026-03-03T10:30:00Z", "2026-03-05T10:00:00Z");
-    expect(days).toEqual(["2026-03-03T00:00:00Z", "2026-03-04T00:00:00Z", "2026-03-05T00:00:00Z"]);
-  });
+  test.each(["window", "epoch"] as const)(
+    "hours and days begin on the UTC grid (align %s)",
+    async (align) => {
+      const hours = await of({ align }, "2026-03-03T10:30:00Z", "2026-03-03T13:30:00Z");
+      expect(hours).toEqual(["2026-03-03T11:00:00Z", "2026-03-03T12:00:00Z", "2026-03-03T13:00:00Z"]);
+      const days = await of({ align }, "2026-03-03T10:30:00Z", "2026-03-05T10:00:00Z");
+      expect(days).toEqual(["2026-03-03T00:00:00Z", "2026-03-04T00:00:00Z", "2026-03-05T00:00:00Z"]);
+    },
+  );
 
-  test("a bucket that sticks out of the range counts only what lies in it", async () => {
+  test("a bucket that reaches out of the range counts only what lies in the range", async () => {
     const { usage, csv } = await setup({ align: "epoch" });
     const week = await usage({ start: "2026-03-01", end: "2026-04-05" });
     const inside = await usage({ start: "2026-03-01", end: "2026-03-05" });
@@ -82,14 +88,14 @@ describe("day-granular", () => {
   const hour = { start: "2026-03-03T10:00:00Z", end: "2026-03-03T11:00:00Z" };
   const day = { start: "2026-03-03", end: "2026-03-04" };
 
-  test("answers every day that the range touches, whole", async () => {
+  test("every day that the range touches is answered whole", async () => {
     const { usage } = await setup({ contract: "day-granular" });
     expect(await usage(hour)).toEqual(await usage(day));
     const two = await usage({ start: "2026-03-03T23:00:00Z", end: "2026-03-04T01:00:00Z" });
     expect(two).toEqual(await usage({ start: "2026-03-03", end: "2026-03-05" }));
   });
 
-  test("tiers add up, filter, and are refused together with deployments", async () => {
+  test("trace tiers add up to the total, filter it, and are refused together with deployments", async () => {
     const { usage, get, target, csv } = await setup({ contract: "day-granular" });
     const all = sum(await usage(day));
     const tiers = await usage({ ...day, by: "trace_tier" });
@@ -104,7 +110,7 @@ describe("day-granular", () => {
     expect((await get(target({ ...day, by: "trace_tier", more }))).status).toBe(400);
   });
 
-  test("has measures of both kinds in JSON, and those of one kind in the CSV", async () => {
+  test("JSON has measures of both kinds, and the CSV those of one kind", async () => {
     const { usage, csv } = await setup({ contract: "day-granular" });
     const [trace] = (await usage(day)).usage;
     expect(trace).toMatchObject({ nodes_executed: 0, agent_runs: 0, agent_uptime_seconds: 0 });
@@ -123,7 +129,7 @@ describe("day-granular", () => {
   });
 });
 
-test("buckets without usage can be sent as 0, within known time", async () => {
+test("buckets without usage can be sent as 0, but not before the data start or in the future", async () => {
   const { usage, standin } = await setup();
   const day = { start: "2026-03-03T00:00:00Z", end: "2026-03-03T23:00:00Z" };
   const sparse = await usage(day);

@@ -7,7 +7,7 @@ const DAY = 24 * HOUR;
 const FROM = Date.parse("2026-01-01");
 const GROUPINGS = ["workspace", "project", "user", "api_key"];
 
-/** A range of up to two years around the data, on any second: on the grid, off it, before the data, in the future. */
+/** A range of up to two years, on any second: on the grid, off it, before the data, in the future. */
 const range = fc
   .record({
     start: fc.integer({ min: FROM / 1000, max: NOW / 1000 }),
@@ -22,7 +22,7 @@ const range = fc
 const runs = { numRuns: 60, seed: SEED };
 
 describe(`traces are conserved (SEED=${SEED})`, () => {
-  test("every grouping, and the CSV of each, adds up to the same traces", async () => {
+  test("every dimension and its CSV add up to the same traces", async () => {
     const { usage, csv } = await setup({ seed: SEED });
     await fc.assert(
       fc.asyncProperty(range, async (asked) => {
@@ -39,7 +39,7 @@ describe(`traces are conserved (SEED=${SEED})`, () => {
     );
   });
 
-  test("a range adds up to its parts, whatever their strides and however buckets are aligned", async () => {
+  test("a range adds up to its parts, in every stride and alignment", async () => {
     const { standin, usage } = await setup({ seed: SEED });
     const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 4 });
     await fc.assert(
@@ -59,7 +59,7 @@ describe(`traces are conserved (SEED=${SEED})`, () => {
     );
   });
 
-  test("late arrivals and restatements, too", async () => {
+  test("late arrivals and restatements show alike in every answer", async () => {
     const { standin, usage } = await setup({ seed: SEED });
     const { streams, users, keys, projects } = standin.organisation;
     const edit = fc.record({
@@ -91,7 +91,7 @@ describe(`traces are conserved (SEED=${SEED})`, () => {
     );
   });
 
-  test("one seed gives one history, another seed another", async () => {
+  test("each seed gives its own history", async () => {
     const asked = { start: "2026-03-01", end: "2026-03-20", by: "project" };
     const [one, two, other] = [await setup({ seed: 7 }), await setup({ seed: 7 }), await setup({ seed: 8 })];
     expect(await one.usage(asked)).toEqual(await two.usage(asked));

@@ -5,7 +5,7 @@ import { rawGet, setup } from "./setup.ts";
 
 const ASK = { start: "2026-06-01", end: "2026-07-01", by: "project" };
 
-/** The answer as it should be, and what came over a bare socket while the fault was on. */
+/** The right answer, and the bytes on a bare socket while the fault was set. */
 async function onWire(fault: FaultStep["fault"], with_: { csv?: "/export"; gzip?: boolean } = {}) {
   const bench = await setup();
   const path = bench.target(ASK, with_.csv);
@@ -14,7 +14,7 @@ async function onWire(fault: FaultStep["fault"], with_: { csv?: "/export"; gzip?
   const came = await rawGet(bench.standin.url, path, {
     "x-api-key": bench.standin.apiKey,
     ...(with_.gzip ? { "accept-encoding": "gzip" } : {}),
-    // A whole answer is to end as well.
+    // A whole answer must end too.
     ...(fault.kind === "whole" ? { connection: "close" } : {}),
   });
   const { script, fired } = bench.standin.faults.inspect();
@@ -23,41 +23,41 @@ async function onWire(fault: FaultStep["fault"], with_: { csv?: "/export"; gzip?
 }
 
 describe("cut bodies on the wire", () => {
-  test("length: Content-Length promises more than comes", async () => {
+  test("a cut `length` announces more bytes than it sends", async () => {
     const { head, body, bytes, end } = await onWire({ kind: "cut", framing: "length" });
     expect(head).toContain(`content-length: ${bytes.length}`);
     expect(body).toEqual(bytes.subarray(0, Math.floor(bytes.length / 2)));
     expect(end).toBe("closed");
   });
 
-  test("chunked: every byte comes, the last chunk does not", async () => {
+  test("a cut `chunked` sends every byte, but not the last chunk", async () => {
     const { head, body, text } = await onWire({ kind: "cut", framing: "chunked", at: "all" });
     expect(head).toContain("transfer-encoding: chunked");
     expect(body.toString()).toBe(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
   });
 
-  test("close: nothing tells that half of it is missing", async () => {
+  test("a cut `close` gives no sign that half of the body is missing", async () => {
     const { head, body, bytes } = await onWire({ kind: "cut", framing: "close" });
     expect(head).toContain("connection: close");
     expect(head).not.toMatch(/content-length|transfer-encoding/);
     expect(body).toEqual(bytes.subarray(0, Math.floor(bytes.length / 2)));
   });
 
-  test("close at a line: the CSV ends with a whole line", async () => {
+  test("a cut `close` at a line ends the CSV with a whole line", async () => {
     const { body, text } = await onWire({ kind: "cut", framing: "close", at: "line" }, { csv: "/export" });
     expect(body.length).toBeGreaterThan(text.length / 3);
     expect(body.at(-1)).toBe(0x0a);
     expect(text.startsWith(body.toString())).toBe(true);
   });
 
-  test("gzip: whole for HTTP, without gzip's trailer", async () => {
+  test("a cut `gzip` is whole for HTTP, without gzip's trailer", async () => {
     const { head, body, text } = await onWire({ kind: "cut", framing: "gzip" }, { gzip: true });
     expect(head).toContain(`content-length: ${body.length}`);
     expect(() => gunzipSync(body)).toThrow("unexpected end of file");
     expect(gunzipSync(body, { finishFlush: constants.Z_SYNC_FLUSH }).toString()).toBe(text);
   });
 
-  test("gzip waits for a request that accepts gzip", async () => {
+  test("a cut `gzip` hits only a request that accepts gzip", async () => {
     const { standin, get, target } = await setup();
     standin.faults.script({ fault: { kind: "cut", framing: "gzip" } });
     expect((await get(target(ASK), { "accept-encoding": "identity" })).status).toBe(200);
@@ -66,7 +66,7 @@ describe("cut bodies on the wire", () => {
 });
 
 describe("other faults on the wire", () => {
-  test("whole, chunked or until the connection closes", async () => {
+  test("`whole` sends the answer in chunks, or until the connection closes", async () => {
     const chunked = await onWire({ kind: "whole", framing: "chunked" });
     expect(chunked.body.toString()).toMatch(/\r\n0\r\n\r\n$/);
     const closed = await onWire({ kind: "whole", framing: "close" }, { csv: "/export" });
@@ -74,28 +74,31 @@ describe("other faults on the wire", () => {
     expect(closed.body.toString()).toBe(closed.text);
   });
 
-  test("slow: whole, and it takes its time", async () => {
+  test("`slow` sends the whole answer over the given time", async () => {
     const from = performance.now();
     const { body, text } = await onWire({ kind: "slow", ms: 50 });
     expect(performance.now() - from).toBeGreaterThan(45);
     expect(body.toString()).toBe(text);
   });
 
-  test("reset: no answer, an error on the socket", async () => {
+  test("`reset` sends no answer and resets the socket", async () => {
     expect(await onWire({ kind: "reset" })).toMatchObject({ end: "reset", head: "" });
   });
 
-  test.each(["request", "half"] as const)("hang after %s: until the client gives up", async (after) => {
-    const { standin, get, target } = await setup();
-    standin.faults.script({ fault: { kind: "hang", after } });
-    const aborted = AbortSignal.timeout(100);
-    const answer = fetch(standin.url + target(ASK), {
-      headers: { "x-api-key": standin.apiKey },
-      signal: aborted,
-    });
-    await expect(answer.then((response) => response.text())).rejects.toThrow("aborted due to timeout");
-    expect((await get(target(ASK))).status).toBe(200);
-  });
+  test.each(["request", "half"] as const)(
+    "`hang` after %s lasts until the client gives up",
+    async (after) => {
+      const { standin, get, target } = await setup();
+      standin.faults.script({ fault: { kind: "hang", after } });
+      const aborted = AbortSignal.timeout(100);
+      const answer = fetch(standin.url + target(ASK), {
+        headers: { "x-api-key": standin.apiKey },
+        signal: aborted,
+      });
+      await expect(answer.then((response) => response.text())).rejects.toThrow("aborted due to timeout");
+      expect((await get(target(ASK))).status).toBe(200);
+    },
+  );
 
   test("a server with a hanging request can be closed", async () => {
     const { standin, get, target } = await setup();
@@ -106,7 +109,7 @@ describe("other faults on the wire", () => {
     expect(await answer).toBe("dropped");
   });
 
-  test("statuses, with and without Retry-After, and a body that is no JSON", async () => {
+  test("`status` sets Retry-After and a body that is not JSON", async () => {
     const { standin, get, target } = await setup();
     standin.faults.script(
       { fault: { kind: "status", status: 429 } },
@@ -128,7 +131,7 @@ describe("other faults on the wire", () => {
     ]);
   });
 
-  test("wrong stride: right counts in coarser buckets, or the ones that are named", async () => {
+  test("`stride` sends right counts in the next coarser stride, or in the named one", async () => {
     const { standin, usage } = await setup();
     standin.faults.script({ fault: { kind: "stride" } }, { fault: { kind: "stride", stride: "hour" } });
     expect((await usage(ASK)).stride).toEqual({ days: 7, hours: 0 });
@@ -137,7 +140,7 @@ describe("other faults on the wire", () => {
   });
 });
 
-describe("which requests meet a fault", () => {
+describe("requests that meet a fault", () => {
   test("a step skips, matches path and query, and ends after its times", async () => {
     const { standin, get, target } = await setup();
     const [one = "", two = ""] = standin.organisation.workspaces.map(({ id }) => id);
@@ -155,7 +158,7 @@ describe("which requests meet a fault", () => {
     expect((await Promise.all(matching)).sort()).toEqual([200, 200, 500, 500]);
   });
 
-  test("rates are drawn from a seed: the same again, about as often as asked", async () => {
+  test("rates come from a seed: the same requests meet faults, about as often as set", async () => {
     const drawn = async () => {
       const { standin, get } = await setup({ faults: { seed: 5, rates: { "500": 0.2, "429": 0.1 } } });
       for (let i = 0; i < 100; i++) await (await get("/api/v1/info")).text();
@@ -174,7 +177,7 @@ describe("which requests meet a fault", () => {
     expect(() => standin.faults.set({ rates: { "500": 0.6, reset: 0.6 } })).toThrow("more than 1");
   });
 
-  test("the gateway's limit: so many in 10 s, then 429", async () => {
+  test("the gateway answers 429 above its limit of requests in 10 s", async () => {
     const { get } = await setup({ faults: { requests_per_10s: 3 } });
     const answers = await Promise.all([1, 2, 3, 4, 5].map(() => get("/api/v1/info")));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 429, 429]);

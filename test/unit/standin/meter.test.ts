@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { poll } from "../../support/poll.ts";
 import { NOW, setup, sum } from "./setup.ts";
 
-/** What traffic costs: the ledger that billing answers from is the only meter there is. */
+/** What traffic costs: runs are billed in the same ledger that billing answers from. */
 
 const DAY = { start: "2026-09-16", end: "2026-09-17" };
 
@@ -46,7 +46,7 @@ async function metered() {
 const params = { message: { role: "user", messageId: "m", parts: [{ kind: "text", text: "hello" }] } };
 
 describe("the meter", () => {
-  test("counts a run when it begins, and keeps it when a rollback removes the run", async () => {
+  test("a run is billed when it begins, and stays billed when a rollback removes it", async () => {
     const { client, thread_id, start, billed } = await metered();
     const earlier = await start("delay=60000 one");
     await poll(async () => (await client.runs.get(thread_id, earlier.run_id)).status === "running");
@@ -56,7 +56,7 @@ describe("the meter", () => {
     expect(await billed()).toBe(2);
   });
 
-  test("counts nothing that did not begin: a waiting run that is removed, a refused one", async () => {
+  test("a run that never began is not billed", async () => {
     const { client, thread_id, start, billed } = await metered();
     const first = await start("delay=60000 one");
     const waiting = await start("two");
@@ -67,7 +67,7 @@ describe("the meter", () => {
     expect(await billed()).toBe(1);
   });
 
-  test("counts each A2A message, and no card, look, notification or error", async () => {
+  test("each A2A message is billed, but no card, task lookup, notification or error", async () => {
     const { get, rpc, billed } = await metered();
     const sent = JSON.parse(await rpc({ method: "message/send", params }));
     await rpc({ method: "message/stream", params });
@@ -80,7 +80,7 @@ describe("the meter", () => {
     expect(await billed()).toBe(2);
   });
 
-  test("shows in JSON and CSV, in every grouping, in the first workspace that is listed", async () => {
+  test("billed runs show in JSON and CSV, in every dimension, in the first listed workspace", async () => {
     const { client, thread_id, start, usage, csv, first, standin } = await metered();
     const run = await start("hello");
     await client.runs.join(thread_id, run.run_id);
@@ -100,7 +100,7 @@ describe("the meter", () => {
     expect(keys.find((one) => one.dimensions.api_key_short_key === "sk...-key")?.traces).toBe(1);
   });
 
-  test("bills at the clock's hour, and nothing before the data start", async () => {
+  test("runs are billed in the clock's hour, but not before the data start", async () => {
     const { client, thread_id, start, usage, standin } = await metered();
     standin.setClock({ frozenAt: NOW + 3 * 3_600_000 });
     const hour = { start: "2026-09-16T16:00:00Z", end: "2026-09-16T17:00:00Z" };
@@ -111,14 +111,14 @@ describe("the meter", () => {
     await client.runs.join(thread_id, (await start("hello")).run_id);
   });
 
-  test("is forgotten with everything else in a reset, which also ends what is under way", async () => {
+  test("a reset forgets billed runs and ends running ones", async () => {
     const { client, thread_id, start, usage, admin } = await metered();
     const before = sum(await usage(DAY));
     const run = await start("delay=60000 one");
     await poll(async () => (await client.runs.get(thread_id, run.run_id)).status === "running");
     const joining = client.runs.join(thread_id, run.run_id);
     const gone = expect(joining).rejects.toThrow("404");
-    expect(await admin("GET", "/rooms")).toMatchObject({
+    expect(await admin("GET", "/state")).toMatchObject({
       threads: [{ thread_id, runs: [{ status: "running" }] }],
     });
     await admin("POST", "/reset", {});

@@ -4,7 +4,7 @@ import { setup, sum } from "./setup.ts";
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 describe("the seeded organisation", () => {
-  test("holds what has broken readers before", async () => {
+  test("it holds names that break readers of exports", async () => {
     const { standin, usage } = await setup();
     const { workspaces, projects, users, streams, unreadable } = standin.organisation;
     for (const { id } of [...workspaces, ...projects, ...users]) expect(id).toMatch(UUID);
@@ -26,7 +26,7 @@ describe("the seeded organisation", () => {
     expect(new Set(year.usage.map((r) => r.dimensions.workspace_id)).size).toBe(workspaces.length - 2);
   });
 
-  test("sleeps at night, rests at weekends, grows, and starts a project in mid-year", async () => {
+  test("its traffic falls at night and at weekends, grows, and gets a new project in mid-year", async () => {
     const { standin, usage } = await setup();
     const [office] = standin.organisation.workspaces;
     const workspaces = [office?.id ?? ""];
@@ -43,7 +43,7 @@ describe("the seeded organisation", () => {
     );
   });
 
-  test("has no usage before the data start and none in the future; an hour in progress grows", async () => {
+  test("it has no usage before the data start or in the future, and an hour in progress grows", async () => {
     const { standin, usage } = await setup();
     expect(sum(await usage({ start: "2025-01-01", end: "2026-01-05" }))).toBe(0);
     expect(sum(await usage({ start: "2026-01-05", end: "2026-01-06" }))).toBeGreaterThan(0);
@@ -59,7 +59,7 @@ describe("the seeded organisation", () => {
     expect(await at("13:10:00")).toBe(grown[1]);
   });
 
-  test("is as big as the scale says", async () => {
+  test("it is as large as the scale says", async () => {
     const { standin } = await setup({ scale: 3 });
     expect(standin.organisation.projects).toHaveLength(5 * 18);
     expect(standin.organisation.users).toHaveLength(75);

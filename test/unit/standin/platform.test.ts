@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rawGet, setup } from "./setup.ts";
 
-/** What is the stand-in's own about control plane, runs and A2A; what it shares with the live one is test/contract. */
+/** The stand-in's own rules for control plane, runs and A2A; test/contract has those of the live platform. */
 
 const TEN_MB = JSON.stringify({ name: "x".repeat(10_000_000) });
 
@@ -35,7 +35,7 @@ describe("bad input", () => {
     expect((await ask("GET", "/v2/sandboxes/templates/node")).status).toBe(200);
   });
 
-  test("fields and parameters that nobody documented are refused by name", async () => {
+  test("undocumented fields and parameters are refused by name", async () => {
     const { ask } = await bench();
     const patched = await ask("PATCH", "/v2/sandboxes/templates/node", '{"name":"n","image":"x"}');
     expect(patched).toMatchObject({
@@ -76,7 +76,7 @@ describe("bad input", () => {
   });
 });
 
-test("disable_a2a takes away endpoint and cards, and nothing else", async () => {
+test("disable_a2a removes the endpoint and the cards, and nothing else", async () => {
   const { ask, admin } = await bench({ http: { disable_a2a: true } });
   const card = "/.well-known/agent-card.json?assistant_id=agent";
   expect((await ask("POST", "/a2a/agent", "{}")).status).toBe(404);
@@ -89,7 +89,7 @@ test("disable_a2a takes away endpoint and cards, and nothing else", async () => 
   expect((await ask("GET", card)).status).toBe(404);
 });
 
-test("the control plane needs the key; the deployment takes none, and refuses a wrong one", async () => {
+test("the control plane needs the key, and the deployment refuses only a wrong one", async () => {
   const { standin, ask } = await bench();
   const bare = await fetch(`${standin.url}/v2/sandboxes/templates/node`);
   expect([bare.status, await bare.json()]).toEqual([401, { detail: "Invalid token" }]);
@@ -97,7 +97,7 @@ test("the control plane needs the key; the deployment takes none, and refuses a 
   expect((await ask("POST", "/threads", "{}", { "x-api-key": "wrong" })).status).toBe(401);
 });
 
-test("a stream is cut half way on demand, and events are not held back by compression", async () => {
+test("a stream can be cut half way, and compression does not delay events", async () => {
   const { standin, ask } = await bench();
   standin.faults.script({ fault: { kind: "cut", framing: "chunked", at: "half" }, match: { path: "/a2a/" } });
   const message = { role: "user", messageId: "m", parts: [{ kind: "text", text: "hello" }] };
@@ -112,15 +112,15 @@ test("a stream is cut half way on demand, and events are not held back by compre
   const whole = await stream();
   expect(whole.headers.get("content-encoding")).toBeNull();
   expect(await whole.text()).toContain('"final":true');
-  // The run whose stream was cut went on all the same.
-  const { body } = await ask("GET", "/__standin/rooms");
+  // The run whose stream was cut went on.
+  const { body } = await ask("GET", "/__standin/state");
   expect(body.threads.map((thread: { runs: object[] }) => thread.runs)).toEqual([
     [expect.objectContaining({ status: "success" })],
     [expect.objectContaining({ status: "success" })],
   ]);
 });
 
-test("GET on the endpoint is 405 on the wire, before anything is read", async () => {
+test("GET on the endpoint gets 405", async () => {
   const { standin } = await bench();
   const { head } = await rawGet(standin.url, "/a2a/agent", { connection: "close" });
   expect(head).toContain("405 method not allowed");

@@ -8,13 +8,13 @@ export const GRANULAR_USAGE = "/api/v1/orgs/current/billing/granular-usage";
 export const NOW = Date.parse("2026-09-16T13:25:00Z");
 /** A Tuesday morning with traffic. */
 export const BUSY_HOUR = "2026-06-02T10:00:00Z";
-/** Printed in the titles of the property tests; SEED=n runs one again. */
+/** Printed in the titles of the property tests; SEED=n repeats a run. */
 export const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 
 interface Ask {
   start: string | number;
   end: string | number;
-  /** Ids; default every workspace that there is, readable or not. */
+  /** Ids; default: every workspace, readable or not. */
   workspaces?: readonly string[];
   by?: string;
   more?: Record<string, string>;
@@ -97,7 +97,7 @@ export async function busyCell() {
 
 export const sum = (answer: UsageAnswer): number => answer.usage.reduce((all, { traces }) => all + traces, 0);
 
-/** One GET on a bare socket: every byte as it came, and how the connection ended. */
+/** One GET on a bare socket: every byte, and how the connection ended. */
 export function rawGet(url: string, path: string, headers: Record<string, string>) {
   const { hostname, port } = new URL(url);
   return new Promise<{ head: string; body: Buffer; end: "closed" | "reset" }>((resolve) => {

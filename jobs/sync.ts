@@ -3,8 +3,9 @@ import { enqueueSlices } from "../src/pipeline/sync/enqueue.ts";
 import { planSync } from "../src/pipeline/sync/sync.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** A round of a source: enters what is required, not settled and not in flight, and feeds the queue. */
-export const planSyncJob = defineJob({
+/** Syncs a source: plans slices for whatever is missing or not final, and enqueues them. */
+export const syncJob = defineJob({
+  // The older name stays: schedules in Redis, releases beside this one and dashboards know it.
   name: "plan-round",
   queue: "control",
   payload: z.strictObject({}),
@@ -13,10 +14,8 @@ export const planSyncJob = defineJob({
     const source = await context.source.openForSync();
     if (source === undefined) return { skipped: "the platform refuses the key" };
     const { planned, entered, askedAgain } = await planSync(source);
-    const { fed } = await enqueueSlices(source.store, {
-      sourceId: source.sourceId,
-      queue: context.fetchQueue,
-    });
+    const { store, sourceId } = source;
+    const { fed } = await enqueueSlices(store, { sourceId, queue: context.fetchQueue });
     return { planned, entered, askedAgain, fed };
   },
 });

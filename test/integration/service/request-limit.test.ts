@@ -1,24 +1,20 @@
 import { Redis } from "ioredis";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { createBudget } from "../../../jobs/budget.ts";
 import { PREFIX, queueName } from "../../../jobs/queues.ts";
+import { createRequestLimit } from "../../../jobs/request-limit.ts";
 import { type Clock, systemClock } from "../../../src/clock.ts";
 import { sharesOf } from "../../../src/pipeline/source/rate-shares.ts";
-import { resolveRedis } from "../../../src/services/resolve.ts";
 import { poll } from "../../support/poll.ts";
-import { setupService } from "../../support/service.ts";
+import { setupService, startRedis } from "../../support/service.ts";
 
-/** The share of control jobs in a source's budget, on a real Redis, over several hosts. */
+/** The request rate limit of a source's control jobs, on a real Redis, over several hosts. */
 
 let url: string;
 beforeEach(async () => {
-  const { PATH = "" } = process.env;
-  const service = await resolveRedis({ env: { PATH }, say: () => {} });
-  url = service.url;
-  onTestFinished(() => service.close());
+  url = await startRedis();
 });
 
-/** One host: a connection of its own, and a clock that tells what it waited for. */
+/** One host: a connection of its own, and a clock that records its waits. */
 function host(
   share: { max: number; duration: number },
   { slug = "one", signal = new AbortController().signal } = {},
@@ -33,10 +29,10 @@ function host(
       return systemClock.wait(ms, given);
     },
   };
-  return { budget: createBudget(connection, { slug, share, clock, signal }), waits, connection };
+  return { limit: createRequestLimit(connection, { slug, share, clock, signal }), waits, connection };
 }
 
-test("the shares of a budget add up to it, and neither is nothing", () => {
+test("the shares of fetches and control jobs add up to the rate limit, and neither is zero", () => {
   for (let limit = 2; limit <= 1_000; limit++) {
     const { fetch, control } = sharesOf(limit);
     expect(fetch.max + control.max).toBe(limit);
@@ -50,59 +46,59 @@ test("the shares of a budget add up to it, and neither is nothing", () => {
   expect(fetch.max / fetch.duration + control.max / control.duration).toBe(1 / 10_000);
 });
 
-test("two hosts together send no more than the share, however short its windows", async () => {
+test("two hosts together send no more than the share, even if its windows are short", async () => {
   for (const [share, requests] of [
     [{ max: 3, duration: 400 }, 7],
     [{ max: 2, duration: 3 }, 400],
   ] as const) {
     const [a, b] = [host(share, { slug: `s${requests}` }), host(share, { slug: `s${requests}` })];
     const startedAt = performance.now();
-    await Promise.all(Array.from({ length: requests }, (_, i) => (i % 2 ? a : b).budget.admit()));
+    await Promise.all(Array.from({ length: requests }, (_, i) => (i % 2 ? a : b).limit.admit()));
     // A stall of the machine makes this longer, never shorter. Redis counts in whole milliseconds.
     const windows = Math.ceil(requests / share.max) - 1;
     expect(performance.now() - startedAt).toBeGreaterThan(windows * share.duration * 0.99 - 2);
   }
 });
 
-test("another source has a budget of its own", async () => {
+test("each source has a limit of its own", async () => {
   const [one, other] = [
     host({ max: 1, duration: 60_000 }),
     host({ max: 1, duration: 60_000 }, { slug: "two" }),
   ];
-  await one.budget.admit();
-  await other.budget.admit();
+  await one.limit.admit();
+  await other.limit.admit();
   expect([...one.waits, ...other.waits]).toEqual([]);
 });
 
-test("a host that is held back holds back the others, for the longest pause", async () => {
+test("a hold on one host stops the others, for the longest pause", async () => {
   const share = { max: 100, duration: 10_000 };
   const [a, b] = [host(share), host(share)];
-  await a.budget.holdBack(600);
-  await b.budget.holdBack(50);
-  await b.budget.admit();
+  await a.limit.holdBack(600);
+  await b.limit.holdBack(50);
+  await b.limit.admit();
   expect(b.waits.length).toBeGreaterThan(0);
   expect(b.waits[0]).toBeGreaterThan(500);
 });
 
-test("a process that ends does not wait for its turn", async () => {
+test("a process that ends does not wait for the limit", async () => {
   const abort = new AbortController();
   const one = host({ max: 1, duration: 60_000 }, { signal: abort.signal });
-  await one.budget.admit();
-  const waiting = one.budget.admit();
+  await one.limit.admit();
+  const waiting = one.limit.admit();
   waiting.catch(() => {});
   await poll(() => one.waits.length > 0, { deadlineMs: 5_000 });
   abort.abort(new Error("draining"));
   await expect(waiting).rejects.toThrow("draining");
 });
 
-test("a counter that lost its end gets a new one", async () => {
+test("a counter without an expiry gets a new one", async () => {
   const one = host({ max: 1, duration: 300 });
   await one.connection.set(`${PREFIX}:budget-one`, "7");
-  await one.budget.admit();
+  await one.limit.admit();
   expect(one.waits.length).toBeGreaterThan(0);
 });
 
-test("a 429 that a control job meets holds back the fetch queue as well", { timeout: 120_000 }, async () => {
+test("a 429 of a control job stops the fetch queue as well", { timeout: 120_000 }, async () => {
   const bench = await setupService({ days: 2 });
   bench.standin.faults.script({
     fault: { kind: "status", status: 429, retry_after: "5" },

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { fetchQueueOf, openQueue, producerConnection } from "../../../jobs/queues.ts";
+import { fetchQueueOf } from "../../../jobs/queues.ts";
 import { poll } from "../../support/poll.ts";
-import { end, logOf, type ServiceBench, setupService } from "../../support/service.ts";
+import { ask, end, lateUsageArrives, logOf, metricsOf, setupService } from "../../support/service.ts";
 
-/** The service as processes of its own, on a real Redis and a real Postgres. */
+/** The service as separate processes, on a real Redis and a real Postgres. */
 
 const SUMS = `SELECT string_agg(x::text, ' ' ORDER BY x) FROM (
     SELECT c.group_by, c.stride, w.external_id, sum(r.traces) FROM usage.scope c
@@ -18,32 +18,17 @@ const SUMS = `SELECT string_agg(x::text, ' ' ORDER BY x) FROM (
 /** Several processes share two cores with the other test files. */
 const LONG = 240_000;
 
-test("a round completes by itself, late usage shows up, SIGTERM ends it cleanly", {
+test("the service syncs by itself, shows late usage and health, and ends cleanly on SIGTERM", {
   timeout: LONG,
 }, async () => {
   const bench = await setupService();
   const service = await bench.serve();
   await bench.loaded();
 
-  const stream = bench.standin.organisation.streams[0];
-  if (stream === undefined) throw new Error("the stand-in has no streams");
-  const yesterday = Math.floor(Date.now() / 86_400_000 - 1) * 86_400_000;
-  const total = () =>
-    bench.value<number>(
-      `SELECT coalesce(sum(traces), 0)::bigint FROM reporting.fct_usage_workspace_daily
-       WHERE workspace_id = '${stream.project.workspace.id}' AND usage_date = (now() AT TIME ZONE 'UTC')::date - 1`,
-    );
-  const before = await total();
-  bench.standin.ledger.change(
-    { project: stream.project, user: stream.user, key: stream.key, at: yesterday },
-    17,
-  );
-  await poll(async () => (await total()) === before + 17, { deadlineMs: 30_000, everyMs: 200 });
-
-  const [, url = ""] = /health and metrics on (\S+);/.exec(service.said.stderr) ?? [];
-  expect((await fetch(`${url}/livez`)).status).toBe(200);
-  expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({ ok: true });
-  const metrics = await (await fetch(`${url}/metrics`)).text();
+  await lateUsageArrives(bench);
+  expect((await ask(service, "/livez")).status).toBe(200);
+  expect(await (await ask(service, "/readyz")).json()).toMatchObject({ ok: true });
+  const metrics = await metricsOf(service);
   expect(metrics).toContain('usage_etl_queue_jobs{queue="fetch-default",state="waiting"} ');
   expect(metrics).toMatch(/usage_etl_rows_total\{source="default",outcome="inserted"\} [1-9]/);
   expect(metrics).toContain(
@@ -56,7 +41,7 @@ test("a round completes by itself, late usage shows up, SIGTERM ends it cleanly"
   expect(ms).toBeLessThan(25_000);
 });
 
-test("Redis emptied in the middle of the first load: equal totals, and no hand on it", {
+test("a Redis that is emptied during the first load changes no total, and nobody has to act", {
   timeout: LONG,
 }, async () => {
   const undisturbed = await setupService({ days: 20 });
@@ -66,7 +51,7 @@ test("Redis emptied in the middle of the first load: equal totals, and no hand o
     await bench.serve({ environment: slow });
   }
   await undisturbed.loaded();
-  await poll(async () => (await disturbed.value<number>("SELECT count(*) FROM usage.coverage")) > 20, {
+  await poll(async () => (await disturbed.count("SELECT count(*) FROM usage.coverage")) > 20, {
     deadlineMs: 30_000,
   });
   await disturbed.redis.flushall();
@@ -74,20 +59,20 @@ test("Redis emptied in the middle of the first load: equal totals, and no hand o
   expect(await disturbed.value(SUMS)).toBe(await undisturbed.value(SUMS));
 });
 
-test("a worker killed with SIGKILL: another one does its slices", { timeout: LONG }, async () => {
+test("another worker fetches the slices of one that was killed with SIGKILL", { timeout: LONG }, async () => {
   const bench = await setupService({
     days: 20,
     environment: { USAGE_RATE_LIMIT: "300", USAGE_SYNC_EVERY: "PT15S" },
   });
   const [first] = await Promise.all([bench.serve(), bench.serve()]);
-  await poll(async () => (await bench.value<number>("SELECT count(*) FROM usage.coverage")) > 20, {
+  await poll(async () => (await bench.count("SELECT count(*) FROM usage.coverage")) > 20, {
     deadlineMs: 30_000,
   });
-  await end(first as Awaited<ReturnType<ServiceBench["serve"]>>, "SIGKILL");
+  if (first !== undefined) await end(first, "SIGKILL");
   await bench.loaded();
 });
 
-test("a key that is refused stops the source, shows why, and another key clears it", {
+test("a refused key stops the source and is recorded, and another key clears it", {
   timeout: LONG,
 }, async () => {
   const bench = await setupService();
@@ -96,10 +81,10 @@ test("a key that is refused stops the source, shows why, and another key clears 
   await poll(() => bench.value("SELECT refused_code FROM usage.source"), { deadlineMs: 20_000 });
   const asked = bench.standin.requests.count;
   await poll(() => logOf(service).some((line) => "skipped" in line), { deadlineMs: 20_000 });
-  // Rounds go by, and the platform is left alone.
-  const rounds = () => logOf(service).filter((line) => "skipped" in line).length;
-  const before = rounds();
-  await poll(() => rounds() > before + 2, { deadlineMs: 30_000 });
+  // Syncs are skipped, and nothing is sent to the platform.
+  const skipped = () => logOf(service).filter((line) => "skipped" in line).length;
+  const before = skipped();
+  await poll(() => skipped() > before + 2, { deadlineMs: 30_000 });
   expect(bench.standin.requests.count - asked).toBeLessThanOrEqual(1);
   await end(service, "SIGTERM");
   bench.standin.access.revoked = false;
@@ -108,7 +93,7 @@ test("a key that is refused stops the source, shows why, and another key clears 
   expect(await bench.value("SELECT refused_code FROM usage.source")).toBeNull();
 });
 
-test("429 holds the source back for what it says and costs no slice", { timeout: LONG }, async () => {
+test("a 429 stops the source for the time it names and fails no slice", { timeout: LONG }, async () => {
   const bench = await setupService({ days: 3 });
   bench.standin.faults.script({
     fault: { kind: "status", status: 429, retry_after: "1" },
@@ -121,10 +106,9 @@ test("429 holds the source back for what it says and costs no slice", { timeout:
   expect(await bench.value("SELECT count(*) FROM usage.fetch WHERE status = 429")).toBe(5);
 });
 
-test("job data that does not parse fails that job with its reason and harms nothing", async () => {
+test("a job whose data does not parse fails with its reason, and the others go on", async () => {
   const bench = await setupService({ days: 2 });
-  const connection = producerConnection(bench.redisUrl);
-  const queue = openQueue("fetch", "default", connection);
+  const queue = await bench.openQueue("fetch");
   await queue.add("extract-slice", { slice: "an older release's" }, { jobId: "old" });
   await queue.add("no-such-job", {}, { jobId: "unknown" });
   await fetchQueueOf(queue).add([{ sliceId: 999_999, generation: 1, routine: true }]);
@@ -138,6 +122,4 @@ test("job data that does not parse fails that job with its reason and harms noth
     .map((line) => String(line.reason));
   expect(reasons.some((reason) => reason.startsWith("job_data_invalid: extract-slice"))).toBe(true);
   expect(reasons.some((reason) => reason.startsWith("job_unknown"))).toBe(true);
-  await queue.close();
-  connection.disconnect();
 });

@@ -2,8 +2,9 @@ import { z } from "zod";
 import { enqueueSlices } from "../src/pipeline/sync/enqueue.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** Keeps the source's queue filled from the slices that wait in Postgres. */
+/** Fills the source's fetch queue from the slices that wait in Postgres. */
 export const enqueueJob = defineJob({
+  // The older name stays: schedules in Redis, releases beside this one and dashboards know it.
   name: "feed",
   queue: "control",
   payload: z.strictObject({}),

@@ -3,7 +3,7 @@ import type { Clock } from "../src/clock.ts";
 import type { Share } from "../src/pipeline/source/rate-shares.ts";
 import { PREFIX } from "./queues.ts";
 
-/** Milliseconds until there is room for one more, 0 where there was. `KEYS` counter, hold; `ARGV` most, duration. */
+/** Returns 0 if a request may be sent, else the milliseconds to wait. `KEYS`: counter, hold. `ARGV`: max, duration. */
 const ADMIT = `
   local held = redis.call('PTTL', KEYS[2])
   if held > 0 then return held end
@@ -14,29 +14,32 @@ const ADMIT = `
     left = tonumber(ARGV[2])
   end
   if taken <= tonumber(ARGV[1]) then return 0 end
-  -- In the last millisecond of its life a key has 0 left, which is not room.
+  -- A key in its last millisecond reports 0, which would mean "send".
   return math.max(left, 1)`;
 
-/** Never sooner than it already is. */
+/** Extends the hold; a shorter one never replaces a longer one. */
 const HOLD = `
   if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], '1', 'PX', ARGV[1]) end`;
 
-/** While Redis does not answer, nobody knows what the other hosts ask. */
+/** Without Redis nobody knows what the other hosts send, so no request is sent. */
 const REDIS_AWAY_MS = 1_000;
 
-export interface Budget {
-  /** Resolves when there is room for one request; rejects with the signal's reason. */
+/** The request rate limit of control jobs, shared by all hosts through Redis. */
+export interface RequestLimit {
+  /** Resolves when one request may be sent; rejects with the signal's reason. */
   admit(): Promise<void>;
-  /** Lets nobody through for so many milliseconds, on any host. */
+  /** Stops requests of all hosts for that many milliseconds. */
   holdBack(ms: number): Promise<void>;
 }
 
-export function createBudget(
+export function createRequestLimit(
   connection: Redis,
-  given: { slug: string; share: Share; clock: Clock; signal: AbortSignal },
-): Budget {
-  const { slug, share, clock, signal } = given;
-  const [counter, hold] = [`${PREFIX}:budget-${slug}`, `${PREFIX}:budget-${slug}:hold`];
+  input: { slug: string; share: Share; clock: Clock; signal: AbortSignal },
+): RequestLimit {
+  const { slug, share, clock, signal } = input;
+  // The older name stays in the keys: in a rolling deploy both releases count in the same place.
+  const counter = `${PREFIX}:budget-${slug}`;
+  const hold = `${counter}:hold`;
   return {
     admit: async () => {
       for (;;) {

@@ -1,0 +1,78 @@
+import { Gauge, type Registry } from "prom-client";
+import { metricFacts, type Reader } from "../../store/report/overview.ts";
+
+/** Registers the gauges that Postgres knows. Returns what reads them anew: every process shows the same values. */
+export function registerStored(registry: Registry, reader: Reader): () => Promise<void> {
+  const registers = [registry];
+  const gauge = (name: string, help: string, ...labels: string[]) =>
+    new Gauge({ name: `usage_etl_${name}`, help, labelNames: ["source", ...labels], registers });
+  const scope = ["group_by", "stride"];
+  const gauges = {
+    due: gauge("due_slices", "Slices that wait or are queued.", "state"),
+    oldest: gauge("oldest_due_seconds", "Age of the oldest slice that waits or is queued."),
+    loaded: gauge("last_success_timestamp_seconds", "Time of the last load.", ...scope),
+    final: gauge("settled_until_timestamp_seconds", "End of final time.", ...scope),
+    failures: gauge("failed_parts", "Ranges kept as failed or unverified.", "state"),
+    open: gauge("reconciliation_open_differences", "Open differences from the export."),
+    unresolved: gauge(
+      "reconciliation_differences",
+      "Differences that are left: open ones, and those where the platform contradicts itself.",
+      ...["kind", "state"],
+    ),
+    reconciled: gauge(
+      "last_reconciled_timestamp_seconds",
+      "Time of the last range that was reconciled with the export without a difference left.",
+    ),
+    checked: gauge(
+      "last_totals_check_timestamp_seconds",
+      "Time of the last check of final days against totals that had no failure.",
+    ),
+    changes: gauge("settled_changes_last_day", "Final counts that changed in the last day."),
+    refused: gauge("source_refused", "1 while the platform refuses the key."),
+    fetches: gauge("fetches_last_hour", "Requests of the last hour, by outcome.", "outcome"),
+    probeDifference: gauge(
+      "probe_difference_traces",
+      "Traces billed too many (negative: too few) in the last compared meter probe.",
+      "group_by",
+    ),
+    probeDelay: gauge("probe_delay_seconds", "Delay of billing in the last compared meter probe."),
+    probeAt: gauge("probe_last_timestamp_seconds", "End of the last compared meter probe."),
+  };
+  const up = new Gauge({
+    name: "usage_etl_database_up",
+    help: "1 if Postgres answered this scrape.",
+    registers,
+  });
+  return async () => {
+    for (const one of Object.values(gauges)) one.reset();
+    try {
+      const stored = await metricFacts(reader);
+      for (const { slices, ...labels } of stored.due) gauges.due.set(labels, slices);
+      for (const { source, oldestDueSeconds, openDifferences, refused } of stored.sources) {
+        gauges.oldest.set({ source }, oldestDueSeconds);
+        gauges.open.set({ source }, openDifferences);
+        gauges.refused.set({ source }, refused ? 1 : 0);
+      }
+      for (const { source, groupBy, stride, fetchedAt, settledUntil } of stored.freshness) {
+        const labels = { source, group_by: groupBy, stride };
+        gauges.loaded.set(labels, fetchedAt);
+        if (settledUntil !== null) gauges.final.set(labels, settledUntil);
+      }
+      for (const { parts, ...labels } of stored.failures) gauges.failures.set(labels, parts);
+      for (const { differences, ...labels } of stored.differences) gauges.unresolved.set(labels, differences);
+      for (const { source, at } of stored.reconciled) gauges.reconciled.set({ source }, at);
+      for (const { source, at } of stored.checked) gauges.checked.set({ source }, at);
+      for (const { source, changes } of stored.settledChanges) gauges.changes.set({ source }, changes);
+      for (const { fetches, ...labels } of stored.fetches) gauges.fetches.set(labels, fetches);
+      for (const { source, groupBy, difference, delay, endedAt } of stored.probes) {
+        gauges.probeDifference.set({ source, group_by: groupBy }, difference);
+        if (delay !== null) gauges.probeDelay.set({ source }, delay);
+        gauges.probeAt.set({ source }, endedAt);
+      }
+      up.set(1);
+    } catch {
+      // The scrape goes on without these: an alert on this gauge says why they are missing.
+      up.set(0);
+    }
+  };
+}

@@ -1,0 +1,71 @@
+import type { Queue, Telemetry } from "bullmq";
+import type { Redis } from "ioredis";
+import { openQueue, producerConnection, type QueueKind, workerConnection } from "../../jobs/queues.ts";
+import type { WarnSparingly } from "../log.ts";
+import type { QueueCount } from "./http/metrics.ts";
+
+type SourceQueues = Readonly<Record<QueueKind, Queue>>;
+
+/** What this process uses of Redis. */
+export type ServiceQueues = Awaited<ReturnType<typeof openQueues>>;
+
+interface QueuesInput {
+  readonly slugs: readonly string[];
+  readonly redisUrl: string;
+  /** Whether queues and workers emit OpenTelemetry spans. */
+  readonly isTraced: boolean;
+  readonly warn: WarnSparingly;
+}
+
+/** Opens both queues of each source. They need no Redis yet: they connect when it answers. */
+export async function openQueues({ slugs, redisUrl, isTraced, warn }: QueuesInput) {
+  const telemetry = isTraced ? { telemetry: await openTelemetry() } : {};
+  /** Without a listener, Node would end the process on a connection error. */
+  const watched = <T extends Redis | Queue>(emitter: T, at: string): T => {
+    emitter.on("error", (error: Error) => warn({ code: "redis_unreachable", at, reason: error.message }));
+    return emitter;
+  };
+  const producer = watched(producerConnection(redisUrl), "producer");
+  const open = (kind: QueueKind, slug: string) => {
+    const queue = openQueue(kind, slug, producer, telemetry);
+    return watched(queue, queue.name);
+  };
+  const bySlug = new Map<string, SourceQueues>(
+    slugs.map((slug) => [slug, { control: open("control", slug), fetch: open("fetch", slug) }]),
+  );
+  const all = [...bySlug.values()].flatMap(({ control, fetch }) => [control, fetch]);
+  return {
+    /** Adds jobs, and counts the requests of all hosts. */
+    producer,
+    all,
+    telemetry,
+    of: (slug: string) => bySlug.get(slug) as SourceQueues,
+    /** Opens a connection for one worker, which closes it. */
+    connectWorker: (name: string) => watched(workerConnection(redisUrl), name),
+    /** Jobs of each queue and state, by BullMQ's own count. */
+    count: async (): Promise<QueueCount[]> => {
+      const counted = all.map(async (queue) =>
+        Object.entries(await queue.getJobCounts()).map(([state, jobs]) => ({
+          queue: queue.name,
+          state,
+          jobs,
+        })),
+      );
+      return (await Promise.all(counted)).flat();
+    },
+    /** Redis's clock, epoch milliseconds. */
+    time: async () => {
+      const [seconds, microseconds] = await producer.time();
+      return Number(seconds) * 1000 + Number(microseconds) / 1000;
+    },
+    close: async () => {
+      await Promise.all(all.map((queue) => queue.close())).finally(() => producer.disconnect());
+    },
+  };
+}
+
+/** Spans for the OpenTelemetry SDK that the process was started with. */
+async function openTelemetry(): Promise<Telemetry> {
+  const { BullMQOtel } = await import("bullmq-otel");
+  return new BullMQOtel({ tracerName: "usage-etl" });
+}

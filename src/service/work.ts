@@ -1,0 +1,62 @@
+import type { JobContext } from "../../jobs/job.ts";
+import { fetchQueueOf } from "../../jobs/queues.ts";
+import { startWorkers } from "../../jobs/workers.ts";
+import { systemClock } from "../clock.ts";
+import type { Config, SourceConfig } from "../config/config.ts";
+import { withinQueue } from "../pipeline/source/source-handle.ts";
+import { deploymentClientsOf } from "../platform/clients.ts";
+import type { LimitedSource, Shared } from "./source.ts";
+
+/** The webhook gets an alert after so many syncs without a load, but not before an hour. */
+const STALE_AFTER_SYNCS = 4;
+const STALE_AFTER_MS = 3_600_000;
+
+/** Takes the jobs of a source. Returns the closer, which waits until running jobs have ended. */
+export function startWork(
+  source: SourceConfig,
+  { handle, fetchShare, holdBack }: LimitedSource,
+  { config, queues, metrics, state, log, warn, signal }: Shared,
+): () => Promise<void> {
+  const { slug } = source;
+  const probe = openProbe(config, source);
+  const context: JobContext = {
+    source: handle,
+    fetchQueue: fetchQueueOf(queues.of(slug).fetch),
+    userEmail: config.userEmail,
+    alerts: {
+      slug,
+      webhookUrl: config.alertWebhookUrl?.reveal(),
+      staleAfterMs: Math.max(STALE_AFTER_SYNCS * config.syncEveryMs, STALE_AFTER_MS),
+    },
+    probe: probe?.request,
+    holdBack,
+    log,
+    clock: systemClock,
+    signal,
+  };
+  const closeWorkers = startWorkers({
+    slug,
+    contexts: { control: context, fetch: { ...context, source: withinQueue(handle) } },
+    limiter: fetchShare,
+    connect: queues.connectWorker,
+    telemetry: queues.telemetry,
+    warn,
+    watcher: {
+      onTaken: () => {
+        state.lastJobAt = systemClock.now();
+      },
+      onDone: (done) => metrics.jobDone({ ...done, source: slug }),
+      onFailed: (failed) => metrics.jobFailed({ ...failed, source: slug }),
+    },
+  });
+  return () => closeWorkers().finally(() => probe?.close());
+}
+
+/** The deployment that the source's meter probe talks to; undefined if none is configured. */
+function openProbe(config: Config, source: SourceConfig) {
+  const { deploymentUrl, probeProject: project } = source;
+  if (deploymentUrl === undefined || project === undefined) return undefined;
+  const deployment = deploymentClientsOf(source);
+  const { probeAssistant: assistantId, probeWithinMs: withinMs } = config;
+  return { request: { deployment, project, assistantId, withinMs }, close: () => deployment.close() };
+}

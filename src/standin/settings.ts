@@ -1,0 +1,37 @@
+import { z } from "zod";
+
+/** How the server answers; each setting can be changed while it runs. */
+export const settingsSchema = z.strictObject({
+  /** Which of the two contracts in the field is spoken (docs/platform.md, Contracts). */
+  contract: z.enum(["tiered", "day-granular"]),
+  /** Where 7-, 30- and 365-day buckets start. */
+  align: z.enum(["window", "epoch"]),
+  /** False: /workspaces, /orgs/current and /info answer 404. */
+  listing: z.boolean(),
+  /** True: an end_time in the future is answered with 422. */
+  refuseFuture: z.boolean(),
+  /** True: buckets without usage are left out; false: they are sent as 0. */
+  omitZero: z.boolean(),
+  /** True: answers are compressed with gzip if the client accepts it. */
+  compress: z.boolean(),
+  /** How the end of a body is marked. The CSV export streams, so `length` sends it in chunks. */
+  framing: z.enum(["length", "chunked", "close"]),
+  csvNewline: z.enum(["crlf", "lf"]),
+  /** Of the deployment's configuration file: true removes `/a2a` and the agent cards. */
+  http: z.strictObject({ disable_a2a: z.boolean() }),
+});
+
+export type Settings = z.output<typeof settingsSchema>;
+export type Framing = Settings["framing"];
+
+export const DEFAULT_SETTINGS: Settings = {
+  contract: "tiered",
+  align: "window",
+  listing: true,
+  refuseFuture: false,
+  omitZero: true,
+  compress: true,
+  framing: "length",
+  csvNewline: "crlf",
+  http: { disable_a2a: false },
+};
