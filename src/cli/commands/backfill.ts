@@ -17,6 +17,7 @@ import {
 import { slicesInFlight } from "../../store/work/slices.ts";
 import { instant, table } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
+import { loadInline } from "../session/load-inline.ts";
 import {
   groupingsOf,
   type RangeOptions,
@@ -28,7 +29,6 @@ import {
 } from "../session/options.ts";
 import { openControl, requireRedis } from "../session/queue.ts";
 import { inSession, requireSchema, type Session } from "../session/session.ts";
-import { runAll, showDryRun } from "./load.ts";
 
 interface BackfillOptions extends RangeOptions, SelectionOptions {
   readonly reprocess: "missing" | "all";
@@ -86,7 +86,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     };
   };
   if (options.dryRun === true) return showDryRun(session, request);
-  if (options.inline === true) return runAll(session, request);
+  if (options.inline === true) return loadInline(session, request);
 
   const redis = requireRedis(session);
   const started: Backfill[] = [];
@@ -119,6 +119,29 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   const exits = [];
   for (const { backfillId } of started) exits.push(await waitFor(session, backfillId));
   return exits.find((code) => code !== EXIT.done) ?? EXIT.done;
+}
+
+/** How many requests a demand takes, and how long at the budget. */
+async function showDryRun(
+  session: Session,
+  request: (source: OpenSource, now: number) => Promise<PlanRequest>,
+): Promise<number> {
+  const planned: Record<string, { requests: number; seconds: number }> = {};
+  const exit = await session.eachSource(async (source) => {
+    const slices = await planSource(source, await request(source, await storeNow(source.store.db)));
+    const seconds = Math.ceil((slices.length / source.config.rateLimit) * 10);
+    planned[source.config.slug] = { requests: slices.length, seconds };
+    return EXIT.done;
+  });
+  session.output.data(planned, () =>
+    Object.entries(planned)
+      .map(
+        ([slug, { requests, seconds }]) =>
+          `${slug}: ${requests} requests, at the budget in ${seconds} s or more`,
+      )
+      .join("\n"),
+  );
+  return exit;
 }
 
 /** What another unfinished backfill fetches already is left to it; the person should know. */

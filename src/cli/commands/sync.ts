@@ -1,0 +1,41 @@
+import type { Command } from "commander";
+import { planSyncJob } from "../../../jobs/plan-round.ts";
+import { requireSources } from "../../config/config.ts";
+import { routineDemand } from "../../pipeline/sync/plan.ts";
+import { askAgainAfterOutage } from "../../store/load/outage.ts";
+import { EXIT } from "../session/exit.ts";
+import { loadInline } from "../session/load-inline.ts";
+import { openControl, requireRedis } from "../session/queue.ts";
+import { inSession, type Session } from "../session/session.ts";
+
+export function addSyncCommand(program: Command): void {
+  program
+    .command("sync")
+    .description("one round: whatever is required and not settled")
+    .option("--inline", "in this process, without the queue")
+    .action(inSession(run));
+}
+
+async function run(session: Session, options: { inline?: boolean }): Promise<number> {
+  if (options.inline !== true) return askForSync(session);
+  return loadInline(session, async (source, now) => {
+    await askAgainAfterOutage(source.store.db, source.sourceId);
+    return { wanted: routineDemand(source, now), reprocess: "missing" };
+  });
+}
+
+/** Asks the service for a round now, instead of at its next tick. */
+async function askForSync(session: Session): Promise<number> {
+  const redis = requireRedis(session);
+  const asked: string[] = [];
+  for (const { slug } of requireSources(session.config)) {
+    const queue = openControl(session, redis, slug);
+    await queue.add(planSyncJob.name, {}, { ...planSyncJob.options, jobId: `asked-${Date.now()}` });
+    asked.push(slug);
+  }
+  session.output.data(
+    { asked },
+    () => `The service was asked for a round of ${asked.join(", ")}; \`status\` shows it.`,
+  );
+  return EXIT.done;
+}
