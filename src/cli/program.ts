@@ -9,7 +9,7 @@ import { addDoctorCommand } from "./commands/doctor.ts";
 import { addExportCommand } from "./commands/export.ts";
 import { addMigrateCommand } from "./commands/migrate.ts";
 import { addPlanCommand } from "./commands/plan.ts";
-import { addPlatformCommands } from "./commands/platform.ts";
+import { addPlatformCommands } from "./commands/platform/platform.ts";
 import { addPricesCommands } from "./commands/prices.ts";
 import { addProbeCommand } from "./commands/probe.ts";
 import { addPruneCommand } from "./commands/prune.ts";
