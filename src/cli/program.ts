@@ -21,13 +21,13 @@ import { addSyncCommand } from "./commands/sync.ts";
 import { addTotalsCommand } from "./commands/totals.ts";
 import { describeError, exitCodeOf } from "./session/exit.ts";
 
-/** Reads the command line, does what it says and sets the exit code. */
+/** Runs the command line and sets the exit code. */
 export async function main(): Promise<void> {
   const program = new Command("usage-etl")
     .description(
-      "Billable usage of an agent platform, in Postgres, proved against the platform's own export.",
+      "Load billable trace counts of an agent platform into Postgres and reconcile them with its CSV export.",
     )
-    .option("--json", "data as JSON on stdout")
+    .option("--json", "print data as JSON on stdout")
     .exitOverride()
     .showHelpAfterError("(see --help)");
 
@@ -52,13 +52,13 @@ export async function main(): Promise<void> {
   addProbeCommand(program);
   addPlatformCommands(program);
   for (const command of allUnder(program)) {
-    command.option("--json", "data as JSON on stdout");
+    command.option("--json", "print data as JSON on stdout");
   }
   try {
     await program.parseAsync();
   } catch (error) {
     process.exitCode = exitCodeOf(error);
-    // Commander has said its own errors already.
+    // Commander has printed its own errors already.
     if (!(error instanceof Error && error.name === "CommanderError"))
       process.stderr.write(`${describeError(error)}\n`);
   }

@@ -5,7 +5,7 @@ import { UsageError } from "../errors.ts";
 import { SETTINGS, sourceSchema } from "./settings.ts";
 import { nearest } from "./spelling.ts";
 
-/** A value that no log, error or page shows. */
+/** A value that is never shown in a log, an error or a page. */
 export class Secret {
   readonly #value: string;
   constructor(value: string) {
@@ -45,7 +45,7 @@ export interface SourceConfig {
   readonly probeProject?: string | undefined;
 }
 
-/** What the platform's other calls need of a source; a variable of the environment that is not set is undefined. */
+/** Hosts and key for the platform's other calls. */
 export type PlatformAccess = Pick<SourceConfig, "organizationId" | "controlPlaneUrl" | "deploymentUrl"> & {
   readonly apiKey: Secret | undefined;
 };
@@ -54,7 +54,7 @@ export interface Config {
   readonly databaseUrl: Secret | undefined;
   readonly redisUrl: Secret | undefined;
   readonly sources: readonly SourceConfig[];
-  /** Of the environment, for a command that needs no billing host. */
+  /** From the environment, for commands that need no billing host. */
   readonly platform: PlatformAccess;
   readonly probeAssistant: string;
   /** Undefined: the service does not probe. */
@@ -62,7 +62,7 @@ export interface Config {
   readonly probeWithinMs: number;
   readonly settleAfterMs: number;
   readonly hourlyForMs: number;
-  /** Undefined: hours are kept for good. */
+  /** Undefined: hours are kept forever. */
   readonly hourlyKeepMs: number | undefined;
   readonly reconcileForMs: number;
   readonly syncEveryMs: number;
@@ -70,9 +70,8 @@ export interface Config {
   readonly alertWebhookUrl: Secret | undefined;
   readonly httpHost: string;
   readonly httpPort: number;
-  /** Behind it stands bull-board; undefined: no such page. */
+  /** Undefined: no bull-board page. */
   readonly bullBoardToken: Secret | undefined;
-  /** Whether queues and workers make OpenTelemetry spans. */
   readonly telemetry: boolean;
   readonly userEmail: EmailPolicy;
   readonly logLevel: string;
@@ -83,9 +82,8 @@ type SettingName = keyof typeof SETTINGS;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads all configuration once. Every error is reported together, in one `UsageError` (`configuration_invalid`).
- *
- * Each secret may come from a file instead (`NAME_FILE`); an unknown `USAGE_` variable is refused.
+ * Reads all settings once and reports all problems in one `UsageError` (`configuration_invalid`). An unknown `USAGE_`
+ * variable is a problem too.
  */
 export function readConfig(environment: Environment): Config {
   const problems: string[] = [];
@@ -101,15 +99,13 @@ export function readConfig(environment: Environment): Config {
   const sources = readSources(read, problems);
   const canProbe = sources.some((one) => one.deploymentUrl !== undefined && one.probeProject !== undefined);
   if (read<number | undefined>("USAGE_PROBE_EVERY") !== undefined && !canProbe) {
-    problems.push(
-      "USAGE_PROBE_EVERY is set: a source needs USAGE_DEPLOYMENT_URL and USAGE_PROBE_PROJECT for that",
-    );
+    problems.push("USAGE_PROBE_EVERY needs a source with USAGE_DEPLOYMENT_URL and USAGE_PROBE_PROJECT");
   }
   if (problems.length > 0) {
     throw new UsageError({
       code: "configuration_invalid",
       message: `The configuration has ${problems.length} problem${problems.length > 1 ? "s" : ""}:\n  ${problems.join("\n  ")}`,
-      next: "Set them right; `usage-etl config` shows what is read.",
+      next: "Correct them. `usage-etl config` shows the settings in use.",
     });
   }
   const secret = (value: string | undefined) => (value === undefined ? undefined : new Secret(value));
@@ -153,7 +149,7 @@ function refuseUnknown(environment: Environment, problems: string[]): void {
   }
 }
 
-/** Hours that are dropped and still kept up to date would be fetched again each night. */
+/** Hours that are deleted while they are still loaded would be fetched again each night. */
 function refuseShortKeep(
   read: <T>(name: SettingName) => T,
   environment: Environment,
@@ -196,7 +192,7 @@ function readSources(read: <T>(name: SettingName) => T, problems: string[]): Sou
   const apiKey = read<string | undefined>("USAGE_API_KEY");
   if (file !== undefined) {
     if (baseUrl !== undefined || apiKey !== undefined) {
-      problems.push("USAGE_SOURCES_FILE stands in place of USAGE_BASE_URL and USAGE_API_KEY; keep one way");
+      problems.push("USAGE_SOURCES_FILE replaces USAGE_BASE_URL and USAGE_API_KEY; keep one of them");
     }
     return readSourcesFile(file, problems);
   }
@@ -234,7 +230,7 @@ function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
   }
   const slugs = parsed.data.map((source) => source.slug);
   for (const slug of new Set(slugs.filter((slug, i) => slugs.indexOf(slug) !== i))) {
-    problems.push(`${file}: slug ${slug} stands twice`);
+    problems.push(`${file}: slug ${slug} is used twice`);
   }
   return parsed.data.flatMap(({ apiKey, apiKeyFile, ...source }) => {
     if ((apiKey === undefined) === (apiKeyFile === undefined)) {
@@ -249,18 +245,18 @@ function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
   });
 }
 
-/** The sources, for a command that needs the database as well: a `UsageError` names all that is missing at once. */
+/** The sources of a command that needs the database too: the error names everything that is missing. */
 export function requireSources(config: Config): readonly SourceConfig[] {
   if (config.sources.length > 0) return config.sources;
   const database = config.databaseUrl === undefined ? [DATABASE_MISSING] : [];
   throw new UsageError({
     code: "source_missing",
     message: [
-      "No source is configured: USAGE_BASE_URL and USAGE_API_KEY are both needed.",
+      "No source is configured: set both USAGE_BASE_URL and USAGE_API_KEY.",
       ...database.map(({ message }) => message),
     ].join(" "),
     next: [
-      "Set both (the key needs organization:read), or USAGE_SOURCES_FILE; `usage-etl demo` needs neither.",
+      "The key needs organization:read. For several sources set USAGE_SOURCES_FILE. `usage-etl demo` needs neither.",
       ...database.map(({ next }) => next),
     ].join("\n  "),
   });
@@ -269,7 +265,7 @@ export function requireSources(config: Config): readonly SourceConfig[] {
 const DATABASE_MISSING = {
   code: "database_missing",
   message: "DATABASE_URL is not set.",
-  next: "Set DATABASE_URL to a Postgres 15 or later, such as postgres://user:password@host:5432/usage; `usage-etl demo` needs none.",
+  next: "Set it to a Postgres 15 or later, such as postgres://user:password@host:5432/usage. `usage-etl demo` needs none.",
 };
 
 export function requireDatabaseUrl(config: Config): string {
@@ -277,7 +273,7 @@ export function requireDatabaseUrl(config: Config): string {
   throw new UsageError(DATABASE_MISSING);
 }
 
-/** Digest of what, once changed, makes kept failures worth asking again. The key goes in, and cannot be read out. */
+/** When it changes, stored failures are retried at once. It depends on the key but does not reveal it. */
 export function configurationDigest(source: SourceConfig): string {
   const { baseUrl, organizationId, workspaceIds, dataStart } = source;
   return createHash("sha256")

@@ -16,9 +16,9 @@ const day = z
   .refine((text) => DateTime.fromFormat(text, "yyyy-MM-dd").isValid, "is not a day such as 2026-01-05");
 const httpUrl = z
   .url({ protocol: /^https?$/, error: "is not an http or https URL" })
-  // `config` and messages show it.
+  // The command `config` and error messages show it.
   .refine((text) => !URL.canParse(text) || new URL(text).password === "", "holds a password");
-/** Not repeated where it is wrong: it may hold a password. */
+/** The message does not repeat the value, which may hold a password. */
 const serverUrl = (form: string, protocols: readonly string[]) =>
   z
     .string()
@@ -28,7 +28,7 @@ const serverUrl = (form: string, protocols: readonly string[]) =>
     );
 const postgresUrl = serverUrl("postgresql://user:password@host:5432/database", ["postgresql:", "postgres:"]);
 const redisUrl = serverUrl("redis://host:6379", ["redis:", "rediss:"]);
-// Any digits in the form of a UUID: Postgres and Python take such ids, whatever RFC 9562 says of their variant.
+// Any hexadecimal digits in UUID form: Postgres and Python accept such ids, whatever variant RFC 9562 requires.
 const workspaceId = z
   .guid({ error: (issue) => `has ${JSON.stringify(issue.input)}, which is not a UUID` })
   .transform((id) => id.toLowerCase());
@@ -37,16 +37,16 @@ const rateLimit = z.coerce
   .int("is not a whole number")
   .min(1, "must be at least 1");
 
-/** Every environment variable that is read: its schema with default, and one sentence with its unit. */
+/** Every environment variable: its schema with default, and its meaning with the unit. */
 export const SETTINGS = {
   DATABASE_URL: {
     schema: postgresUrl.optional(),
-    about: "Postgres that the records are kept in.",
+    about: "Postgres 15 or later that stores the usage.",
     secret: true,
   },
   REDIS_URL: {
     schema: redisUrl.optional(),
-    about: "Redis of the queue; --inline does without.",
+    about: "Redis for the queue. Commands with --inline do not need it.",
     secret: true,
   },
   USAGE_BASE_URL: {
@@ -61,32 +61,36 @@ export const SETTINGS = {
   },
   USAGE_DEPLOYMENT_URL: {
     schema: httpUrl.optional(),
-    about: "One deployment, for `platform run`, `platform a2a` and the probe.",
+    about: "URL of one deployment, for `platform run`, `platform a2a` and `probe`.",
     secret: false,
   },
   USAGE_PROBE_PROJECT: {
     schema: z.string().optional(),
-    about: "Name or id of the project that the deployment traces into, and that nobody else uses.",
+    about: "Name or id of the project that the deployment traces into. Nobody else may use it.",
     secret: false,
   },
   USAGE_PROBE_ASSISTANT: {
     schema: z.string().default("agent"),
-    about: "Assistant of the deployment that the probe talks to.",
+    about: "Assistant of the deployment that the probe sends messages to.",
     secret: false,
   },
   USAGE_PROBE_EVERY: {
     schema: duration.optional().refine((ms) => ms === undefined || ms >= 60_000, "must be a minute or more"),
-    about: "How often the service probes the meter, which costs traces; unset: never.",
+    about: "How often the service runs a probe, which costs traces. Unset: never.",
     secret: false,
   },
   USAGE_PROBE_WITHIN: {
     schema: duration
       .prefault("PT1H")
       .refine((ms) => ms >= 1000 && ms <= 20 * 86_400_000, "must be a second to 20 days"),
-    about: "How long the probe waits for its traffic to be billed.",
+    about: "How long the probe waits until its traces are billed.",
     secret: false,
   },
-  USAGE_API_KEY: { schema: z.string().min(1).optional(), about: "Key with organization:read.", secret: true },
+  USAGE_API_KEY: {
+    schema: z.string().min(1).optional(),
+    about: "API key of the platform with organization:read.",
+    secret: true,
+  },
   USAGE_WORKSPACE_IDS: {
     schema: z
       .string()
@@ -98,59 +102,63 @@ export const SETTINGS = {
           .filter((id) => id !== ""),
       )
       .pipe(z.array(workspaceId)),
-    about: "Workspaces to read, comma-separated; empty: listed from the platform.",
+    about: "Ids of the workspaces to load, comma-separated. Empty: all that the platform lists.",
     secret: false,
   },
   USAGE_ORGANIZATION_ID: {
     schema: z.string().optional(),
-    about: "Sent as X-Organization-Id where set.",
+    about: "Organization id, sent as X-Organization-Id. Unset: the header is not sent.",
     secret: false,
   },
   USAGE_DATA_START: {
     schema: day.default("2026-01-05"),
-    about: "First UTC day with usage; nothing before is asked for.",
+    about: "First UTC day with usage. Earlier days are never fetched.",
     secret: false,
   },
   USAGE_SETTLE_AFTER: {
     schema: duration.prefault("P3D"),
-    about: "Age of a bucket's end at which a fetch settles it.",
+    about: "A bucket is final if it is fetched at least this long after its end.",
     secret: false,
   },
   USAGE_HOURLY_FOR: {
     schema: duration.prefault("P31D"),
-    about: "How far back hours are kept up to date.",
+    about: "How far back hourly counts are loaded.",
     secret: false,
   },
   USAGE_HOURLY_KEEP: {
     schema: duration.optional(),
-    about: "How long hours are kept once their days are loaded; empty: for good.",
+    about: "How long hourly counts are kept once their days are loaded. Unset: forever.",
     secret: false,
   },
   USAGE_RECONCILE_FOR: {
     schema: duration.prefault("P45D"),
-    about: "How far back reconcile looks where no --from is given.",
+    about: "How far back `reconcile` goes without --from.",
     secret: false,
   },
-  USAGE_RATE_LIMIT: { schema: rateLimit.default(200), about: "Requests per 10 s and source.", secret: false },
+  USAGE_RATE_LIMIT: {
+    schema: rateLimit.default(200),
+    about: "Requests per 10 s to one source.",
+    secret: false,
+  },
   USAGE_SYNC_EVERY: {
     schema: duration.prefault("PT15M").refine((ms) => ms >= 1000, "must be a second or more"),
-    about: "How often the service plans a round.",
+    about: "How often the service syncs.",
     secret: false,
   },
   USAGE_KEEP_HISTORY: {
     schema: duration.prefault("P400D"),
-    about: "How long ledgers of requests and backfills are kept.",
+    about: "How long requests, finished fetch tasks and restatements are kept.",
     secret: false,
   },
   USAGE_ALERT_WEBHOOK_URL: {
     schema: serverUrl("https://host/path", ["https:", "http:"]).optional(),
     about:
-      "Told of differences, failed totals, changes of settled counts and staleness; without it nobody is.",
+      "Webhook for alerts: differences, failed totals, changed final counts, stale data. Unset: no alerts.",
     secret: true,
   },
   HTTP_HOST: {
     schema: z.string().default("127.0.0.1"),
-    about: "Address that the service's health and metrics listen on.",
+    about: "Address where the service serves health and metrics.",
     secret: false,
   },
   HTTP_PORT: {
@@ -160,32 +168,32 @@ export const SETTINGS = {
       .min(0)
       .max(65_535)
       .default(9464),
-    about: "Port of the service's health and metrics.",
+    about: "Port where the service serves health and metrics.",
     secret: false,
   },
   USAGE_BULL_BOARD_TOKEN: {
     schema: z.string().min(16, "must have 16 characters or more").optional(),
-    about: "Password of the page /queues (bull-board); without it there is no such page.",
+    about: "Password of the page /queues (bull-board). Unset: the page is not served.",
     secret: true,
   },
   USAGE_TELEMETRY: {
     schema: z.enum(["on", "off"], { error: "must be on or off" }).default("off"),
-    about: "OpenTelemetry spans of queues and workers, for the SDK that Node was started with.",
+    about: "Whether queues and workers emit OpenTelemetry spans. Node must be started with an SDK.",
     secret: false,
   },
   USAGE_USER_EMAIL: {
     schema: z.enum(["keep", "hash", "drop"], { error: "must be keep, hash or drop" }).default("keep"),
-    about: "What is stored of user e-mail addresses.",
+    about: "What is stored of user e-mail addresses: all, a hash, or nothing.",
     secret: false,
   },
   USAGE_SOURCES_FILE: {
     schema: z.string().optional(),
-    about: "JSON file with several sources, in place of USAGE_BASE_URL and its like.",
+    about: "JSON file with several sources, instead of USAGE_BASE_URL and USAGE_API_KEY.",
     secret: false,
   },
   USAGE_LOG_LEVEL: {
     schema: z.enum(["silent", "error", "warn", "info", "debug"]).default("warn"),
-    about: "Level of the log on stderr.",
+    about: "Log level.",
     secret: false,
   },
 } as const;
@@ -194,7 +202,7 @@ export const SETTINGS = {
 export const sourceSchema = z.strictObject({
   slug: z
     .string()
-    .regex(/^[a-z][a-z0-9_-]{0,62}$/, "must be lower-case letters, digits, - and _, beginning with a letter"),
+    .regex(/^[a-z][a-z0-9_-]{0,62}$/, "must be lower-case letters, digits, - and _, starting with a letter"),
   baseUrl: httpUrl,
   apiKey: z.string().min(1).optional(),
   apiKeyFile: z.string().min(1).optional(),
@@ -207,7 +215,6 @@ export const sourceSchema = z.strictObject({
   probeProject: z.string().min(1).optional(),
 });
 
-/** Name, unit and meaning of every setting, for `usage-etl config`. */
 export function describeSettings(): { name: string; about: string; secret: boolean }[] {
   return Object.entries(SETTINGS).map(([name, { about, secret }]) => ({ name, about, secret }));
 }

@@ -38,7 +38,7 @@ test("close says what is open, then closes, then stays as it is", { timeout: 120
   const open = await close(name);
   expect(open).toMatchObject({ code: 4 });
   // Days x workspaces and workspaces: six days of one, in each grouping.
-  expect(open.stdout).toMatch(/project +not held against the export: usage-etl reconcile +6 +1 /);
+  expect(open.stdout).toMatch(/project +not reconciled with the export: run usage-etl reconcile +6 +1 /);
   expect(await usageEtl(["reconcile", "--from", env.USAGE_DATA_START], env)).toMatchObject({ code: 0 });
   const closed = await close(name, "--json");
   expect(closed).toMatchObject({ code: 0 });

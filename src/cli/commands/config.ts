@@ -6,19 +6,14 @@ import { inSession, type Session } from "../session/session.ts";
 export function addConfigCommand(program: Command): void {
   program
     .command("config")
-    .description("the configuration that is read, secrets hidden")
+    .description("show the settings in use; secrets are hidden")
     .action(inSession(run));
 }
 
 async function run({ config, output }: Session): Promise<undefined> {
-  output.data(config, () =>
-    [
-      table(
-        ["setting", "meaning"],
-        describeSettings().map(({ name, about }) => [name, about]),
-      ),
-      "",
-      JSON.stringify(config, null, 2),
-    ].join("\n"),
+  const settings = describeSettings().map(({ name, about }) => [name, about]);
+  output.data(
+    config,
+    () => `${table(["setting", "meaning"], settings)}\n\n${JSON.stringify(config, null, 2)}`,
   );
 }

@@ -3,24 +3,23 @@ import { type CoverageLine, coverageLines } from "../../store/report/overview.ts
 import { table } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
 import { type RangeOptions, rangeOf, withRange } from "../session/options.ts";
-import { inSession, requireSchema, type Session } from "../session/session.ts";
+import { inSession, type Session } from "../session/session.ts";
 
-/** Days that somebody should look at: required, and without a figure that can be trusted. */
+/** Days that lack a figure which can be trusted. */
 const GAPS = ["failed", "missing", "unverified"];
 
 export function addCoverageCommand(program: Command): void {
   withRange(program.command("coverage"))
-    .description("which days are loaded and settled, by grouping and stride")
-    .option("--fail-on-gaps", "exit with 4 where a day that is over is failed, missing or unverified")
+    .description("show which days are loaded and final, by dimension and stride")
+    .option("--fail-on-gaps", "exit with 4 if a past day is failed, missing or unverified")
     .action(inSession(run));
 }
 
 async function run(session: Session, options: RangeOptions & { failOnGaps?: boolean }): Promise<number> {
-  const store = await session.store();
-  await requireSchema(store);
+  const { db } = await session.migratedStore();
   const isWhole = options.from === undefined && options.to === undefined;
   const lines = await coverageLines(
-    store.db,
+    db,
     isWhole ? undefined : rangeOf(options, { start: 0, end: Date.now() }),
   );
   session.output.data(lines, describeCoverage);
@@ -29,10 +28,11 @@ async function run(session: Session, options: RangeOptions & { failOnGaps?: bool
 }
 
 function describeCoverage(lines: readonly CoverageLine[]): string {
-  if (lines.length === 0)
-    return "Nothing is expected in that range, or nothing is known yet: `usage-etl status` shows what is loaded.";
+  if (lines.length === 0) {
+    return "No usage is expected in that range, or no source is loaded yet. `usage-etl status` shows what is loaded.";
+  }
   return table(
-    ["source", "group_by", "stride", "status", "days x workspaces", "first", "last"],
+    ["source", "dimension", "stride", "status", "days x workspaces", "first", "last"],
     lines.map((l) => [l.source, l.groupBy, l.stride, l.status, l.days, l.firstDay, l.lastDay]),
   );
 }

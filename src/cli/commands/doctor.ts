@@ -20,7 +20,7 @@ interface Finding {
 export function addDoctorCommand(program: Command): void {
   program
     .command("doctor")
-    .description("check the database, the platform and the key, and show what was learned of the server")
+    .description("check the database, the platform and the key; show the server capabilities")
     .action(inSession(doctor));
 }
 
@@ -32,15 +32,15 @@ async function doctor(session: Session): Promise<number> {
   findings.push({
     ok: server.number >= OLDEST_POSTGRES,
     subject: "postgres",
-    finding: `version ${server.version}${server.number >= OLDEST_POSTGRES ? "" : ": 15 or later is needed"}`,
+    finding: `version ${server.version}${server.number >= OLDEST_POSTGRES ? "" : " is too old: use 15 or later"}`,
   });
   await requireSchema(store);
   findings.push({
     ok: server.hasReaders,
     subject: "postgres",
     finding: server.hasReaders
-      ? "schema up to date, roles usage_reader and usage_reader_masked are there"
-      : "a role for readers is missing: `usage-etl migrate` prints what to run",
+      ? "the schema is up to date; roles usage_reader and usage_reader_masked exist"
+      : "a reader role is missing: `usage-etl migrate` prints the SQL to run",
   });
   let exit: number = EXIT.done;
   try {
@@ -59,7 +59,7 @@ async function doctor(session: Session): Promise<number> {
         subject: slug,
         finding:
           problem === undefined
-            ? `a round needs ${needed} requests, and the rate budget lets ${allowed} through until the next`
+            ? `a sync needs ${needed} requests; the rate limit allows ${allowed} before the next sync`
             : `${problem.message} ${problem.next} [${problem.code}]`,
       });
       for (const capability of await capabilitiesOf(source.store.db, source.sourceId)) {
@@ -87,14 +87,14 @@ function describeFindings(findings: readonly Finding[]): string {
     .join("\n");
 }
 
-const FACTS: Readonly<Record<string, string>> = {
-  no_listing: "does not list its workspaces",
-  no_future_end: "refuses an end in the future: today's figure comes from its hours",
+const MEANINGS: Readonly<Record<string, string>> = {
+  no_listing: "the server does not list workspaces",
+  no_future_end: "the server refuses an end in the future; today's count is the sum of its hours",
 };
 
 function describeCapability({ capability, evidence, learnedAt }: LearnedCapability): string {
   const meaning =
-    FACTS[capability] ??
-    `never answers in ${capability.slice("no_".length)} buckets: that stride is not available`;
+    MEANINGS[fact] ??
+    `the server never answers in ${fact.slice("no_".length)} buckets; that stride is not available`;
   return `learned on ${learnedAt.toISOString().slice(0, 10)}: ${meaning} (${evidence})`;
 }

@@ -14,7 +14,7 @@ import { inSession, type Session } from "../session/session.ts";
 
 export function addPlanCommand(program: Command): void {
   withSelection(withRange(program.command("plan")))
-    .description("windows and requests of a range, without sending any")
+    .description("show the windows and requests of a range without sending any")
     .action(inSession(run));
 }
 
@@ -32,15 +32,12 @@ async function run(session: Session, options: RangeOptions & SelectionOptions): 
       (groupBy === "workspace" ? Math.ceil(workspaces / WORKSPACES_PER_REQUEST) : workspaces),
   }));
   const shown = windows.map(({ stride, start, end }) => ({ stride, from: instant(start), to: instant(end) }));
-  output.data({ windows: shown, workspaces, requests }, () =>
-    [
-      table(
-        ["stride", "from", "to"],
-        shown.map(({ stride, from, to }) => [stride, from, to]),
-      ),
-      `${windows.length} windows; requests for ${workspaces} workspace${workspaces > 1 ? "s" : ""}: ${requests
-        .map((one) => `${one.groupBy} ${one.requests}`)
-        .join(", ")}`,
-    ].join("\n"),
-  );
+  output.data({ windows: shown, workspaces, requests }, () => {
+    const rows = shown.map(({ stride, from, to }) => [stride, from, to]);
+    const byDimension = requests.map((one) => `${one.groupBy} ${one.requests}`).join(", ");
+    return [
+      table(["stride", "from", "to"], rows),
+      `${windows.length} windows; requests for ${workspaces} workspace${workspaces > 1 ? "s" : ""}: ${byDimension}`,
+    ].join("\n");
+  });
 }

@@ -11,21 +11,21 @@ import { inSession, type Session } from "../session/session.ts";
 export function addSyncCommand(program: Command): void {
   program
     .command("sync")
-    .description("one round: whatever is required and not settled")
-    .option("--inline", "in this process, without the queue")
+    .description("fetch whatever is missing or not final")
+    .option("--inline", "run in this process, without Redis")
     .action(inSession(run));
 }
 
 async function run(session: Session, options: { inline?: boolean }): Promise<number> {
-  if (options.inline !== true) return askForSync(session);
+  if (options.inline !== true) return askService(session);
   return loadInline(session, async (source, now) => {
     await askAgainAfterOutage(source.store.db, source.sourceId);
     return { wanted: routineDemand(source, now), reprocess: "missing" };
   });
 }
 
-/** Asks the service for a round now, instead of at its next tick. */
-async function askForSync(session: Session): Promise<number> {
+/** Asks the service to sync now instead of at its next scheduled time. */
+async function askService(session: Session): Promise<number> {
   const redis = requireRedis(session);
   const asked: string[] = [];
   for (const { slug } of requireSources(session.config)) {
@@ -35,7 +35,7 @@ async function askForSync(session: Session): Promise<number> {
   }
   session.output.data(
     { asked },
-    () => `The service was asked for a round of ${asked.join(", ")}; \`status\` shows it.`,
+    () => `The service was asked to sync ${asked.join(", ")}. \`usage-etl status\` shows the progress.`,
   );
   return EXIT.done;
 }

@@ -4,13 +4,13 @@ import { type Format, isoInstant } from "./format.ts";
 
 /**
  * RFC 4180 with `\n`. Null is an empty cell, an empty text is `""`. A text that a spreadsheet would run as a formula
- * gets a `'` before it (CSV injection); negative numbers do not.
+ * is prefixed with `'` (CSV injection). Negative numbers are not.
  */
 export const csvFormat: Format = (columns, target) => {
   const names = columns.map(({ name }) => name);
   const options = {
     escape_formulas: true,
-    // Tells an empty text from null.
+    // Distinguishes an empty text from null.
     quoted_match: /^$/,
     cast: { string: (value: string, { index }: CastingContext) => fromText(value, columns[index]) },
   };

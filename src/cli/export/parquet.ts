@@ -5,11 +5,11 @@ import type { TextRow } from "../../store/report/view-rows.ts";
 import type { ViewColumn } from "../../store/report/views.ts";
 import type { Format } from "./format.ts";
 
-/** Cells of a row group: what is held in memory, however many columns a view has. */
+/** Cells per row group. They are held in memory. */
 const CELLS_OF_GROUP = 500_000;
 const LEAST_ROWS_OF_GROUP = 5_000;
 
-/** Parquet, Snappy, a row group at a time. Every number keeps its digits and every instant its microseconds. */
+/** Parquet with Snappy, one row group at a time. Numbers keep all digits, instants their microseconds. */
 export const parquetFormat: Format = (columns, target) => {
   const bytes = new ByteWriter();
   const flush = async () => {
@@ -74,17 +74,17 @@ function schemaOf({ name, type, precision, scale }: ViewColumn): SchemaElement {
   }
 }
 
-/** Most digits that readers of Parquet take in a decimal. */
+/** Parquet readers accept at most this many digits in a decimal. */
 const MOST_DIGITS = 38;
 
-/** Digits of a numeric that Parquet has a decimal for; others, those of a customer's own view, stay texts, exact too. */
+/** Precision and scale of a numeric that fits a Parquet decimal. Others (a customer's own view) are exported as text. */
 function decimalOf(column: Pick<ViewColumn, "type" | "precision" | "scale">) {
   const { type, precision, scale } = column;
   if (type !== "numeric" || precision === null || scale === null) return undefined;
   return precision <= MOST_DIGITS && scale <= precision ? { precision, scale } : undefined;
 }
 
-/** Bytes that a signed number of so many decimal digits takes. */
+/** Bytes of a signed number with this many decimal digits. */
 function bytesOf(precision: number): number {
   let bytes = 1;
   while (2n ** BigInt(8 * bytes - 1) <= 10n ** BigInt(precision)) bytes++;
@@ -111,7 +111,7 @@ function readerOf(column: ViewColumn): (text: string) => unknown {
   }
 }
 
-/** Microseconds since 1970 of `2026-03-01 05:00:00.123456+00`; a Date would keep three digits of them. */
+/** Microseconds since 1970 of `2026-03-01 05:00:00.123456+00`. A Date would keep only milliseconds. */
 function microsOf(text: string): bigint {
   const [, seconds = "", fraction = ""] = /^([^.+]*)(?:\.(\d+))?\+00$/.exec(text) ?? [];
   return BigInt(Date.parse(`${seconds.replace(" ", "T")}Z`)) * 1000n + BigInt(fraction.padEnd(6, "0"));

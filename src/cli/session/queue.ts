@@ -8,7 +8,7 @@ export function requireRedis({ config }: Session): string {
   throw new UsageError({
     code: "redis_missing",
     message: "REDIS_URL is not set.",
-    next: "Set it to the Redis of the service, or add --inline: the same work in this process.",
+    next: "Set it to the Redis of the service, or add --inline to work in this process.",
   });
 }
 

@@ -68,7 +68,7 @@ test("a rate budget that the rounds outgrow is told by metrics, status and docto
   expect(enough.allowed).toBe(4_500);
   expect(enough.status?.stdout).not.toContain("rate_budget_short");
   expect(enough.doctor).toMatchObject({ code: 0 });
-  expect(enough.doctor?.stdout).toContain(`a round needs ${enough.needed} requests`);
+  expect(enough.doctor?.stdout).toContain(`a sync needs ${enough.needed} requests`);
 
   const short = await rounds("10");
   expect(short).toMatchObject({ needed: enough.needed, allowed: 9 });

@@ -72,7 +72,7 @@ describe("a selection", () => {
     const { workspace } = parse("--workspace", "AB", "cd", "--workspace", "EF");
     expect(workspace).toEqual(["ab", "cd", "ef"]);
     expect(() => workspacesOf(["x"], ["a", "b"])).toThrow(
-      expect.objectContaining({ next: "Known are: a, b." }),
+      expect.objectContaining({ next: "Choose one of: a, b." }),
     );
   });
 });

@@ -219,7 +219,7 @@ describe("several sources", () => {
   test.each([
     ["not JSON", "{", "is not JSON"],
     ["an empty list", [], "holds no source"],
-    ["a slug twice", [eu, eu], "slug eu stands twice"],
+    ["a slug twice", [eu, eu], "slug eu is used twice"],
     ["a slug with capitals", [{ ...eu, slug: "EU" }], "must be lower-case"],
     ["an unknown field", [{ ...eu, apikey: "x" }], "apikey"],
     ["no key", [{ slug: "eu", baseUrl: eu.baseUrl }], "needs apiKey or apiKeyFile"],
@@ -232,6 +232,6 @@ describe("several sources", () => {
   });
 
   test("beside USAGE_BASE_URL are refused", () => {
-    expect(problemsOf(read([eu], SOURCE)).join("\n")).toContain("keep one way");
+    expect(problemsOf(read([eu], SOURCE)).join("\n")).toContain("keep one of them");
   });
 });
