@@ -125,11 +125,11 @@ describe("what is refused, with nothing stored", () => {
     [",1,USD,2026-02-01,,,", 'column "sku": "" is not a SKU'],
     [
       "traces,1,USD,2026-02-01,,defualt,",
-      'column "source": "defualt" is no known source; did you mean default?',
+      'column "source": "defualt" is not a known source; did you mean default?',
     ],
     [
       `traces,1,USD,2026-02-01,,,${WORKSPACE.slice(0, -1)}3`,
-      `column "workspace": "${WORKSPACE.slice(0, -1)}3" is no known workspace; did you mean ${WORKSPACE}?`,
+      `column "workspace": "${WORKSPACE.slice(0, -1)}3" is not a known workspace; did you mean ${WORKSPACE}?`,
     ],
     [
       "traces,1,USD,2026-01-31,,,",
@@ -152,7 +152,7 @@ describe("what is refused, with nothing stored", () => {
       await problemsOf(read(store, `${HEADER}other,1,USD,2026-01-01,,,\ntraces,0.0006,USD,2026-07-01,,,\n`)),
     ).toEqual([
       expect.stringMatching(
-        /^line 3, .* overlaps a stored price \(traces of every source, 2026-01-01 to further notice: 0.0005 USD\)\. Let one end where the other begins, or give --replace/,
+        /^line 3, .* overlaps a stored price \(traces of every source, 2026-01-01 to further notice: 0.0005 USD\)\. End one where the other starts, or use --replace/,
       ),
     ]);
     expect(await lines(store)).toHaveLength(1);
