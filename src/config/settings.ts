@@ -1,5 +1,6 @@
 import { DateTime, Duration } from "luxon";
 import { z } from "zod";
+import { Secret } from "./secret.ts";
 
 const duration = z.string().transform((text, context) => {
   const value = Duration.fromISO(text);
@@ -37,57 +38,60 @@ const rateLimit = z.coerce
   .int("is not a whole number")
   .min(1, "must be at least 1");
 
+const secret = (schema: z.ZodType<string>) => schema.transform((text) => new Secret(text)).optional();
+
+export interface Setting {
+  readonly schema: z.ZodType;
+  /** One or two sentences, with the unit. */
+  readonly about: string;
+  /** May also be given as `NAME_FILE`. */
+  readonly secret?: boolean;
+}
+
 /** Every environment variable: its schema with default, and its meaning with the unit. */
 export const SETTINGS = {
   DATABASE_URL: {
-    schema: postgresUrl.optional(),
+    schema: secret(postgresUrl),
     about: "Postgres 15 or later that stores the usage.",
     secret: true,
   },
   REDIS_URL: {
-    schema: redisUrl.optional(),
+    schema: secret(redisUrl),
     about: "Redis for the queue. Commands with --inline do not need it.",
     secret: true,
   },
   USAGE_BASE_URL: {
     schema: httpUrl.optional(),
     about: "Billing host of the platform, with its path prefix.",
-    secret: false,
   },
   USAGE_CONTROL_PLANE_URL: {
     schema: httpUrl.optional(),
     about: "Control plane of the platform, for `platform template` and `platform deployment`.",
-    secret: false,
   },
   USAGE_DEPLOYMENT_URL: {
     schema: httpUrl.optional(),
     about: "URL of one deployment, for `platform run`, `platform a2a` and `probe`.",
-    secret: false,
   },
   USAGE_PROBE_PROJECT: {
     schema: z.string().optional(),
     about: "Name or id of the project that the deployment traces into. Nobody else may use it.",
-    secret: false,
   },
   USAGE_PROBE_ASSISTANT: {
     schema: z.string().default("agent"),
     about: "Assistant of the deployment that the probe sends messages to.",
-    secret: false,
   },
   USAGE_PROBE_EVERY: {
     schema: duration.optional().refine((ms) => ms === undefined || ms >= 60_000, "must be a minute or more"),
     about: "How often the service runs a probe, which costs traces. Unset: never.",
-    secret: false,
   },
   USAGE_PROBE_WITHIN: {
     schema: duration
       .prefault("PT1H")
       .refine((ms) => ms >= 1000 && ms <= 20 * 86_400_000, "must be a second to 20 days"),
     about: "How long the probe waits until its traces are billed.",
-    secret: false,
   },
   USAGE_API_KEY: {
-    schema: z.string().min(1).optional(),
+    schema: secret(z.string()),
     about: "API key of the platform with organization:read.",
     secret: true,
   },
@@ -95,63 +99,42 @@ export const SETTINGS = {
     schema: z
       .string()
       .default("")
-      .transform((text) =>
-        text
-          .split(",")
-          .map((id) => id.trim())
-          .filter((id) => id !== ""),
-      )
+      .transform((text) => text.split(",").flatMap((id) => id.trim() || []))
       .pipe(z.array(workspaceId)),
     about: "Ids of the workspaces to load, comma-separated. Empty: all that the platform lists.",
-    secret: false,
   },
   USAGE_ORGANIZATION_ID: {
     schema: z.string().optional(),
     about: "Organization id, sent as X-Organization-Id. Unset: the header is not sent.",
-    secret: false,
   },
   USAGE_DATA_START: {
     schema: day.default("2026-01-05"),
     about: "First UTC day with usage. Earlier days are never fetched.",
-    secret: false,
   },
   USAGE_SETTLE_AFTER: {
     schema: duration.prefault("P3D"),
     about: "A bucket is final if it is fetched at least this long after its end.",
-    secret: false,
   },
-  USAGE_HOURLY_FOR: {
-    schema: duration.prefault("P31D"),
-    about: "How far back hourly counts are loaded.",
-    secret: false,
-  },
+  USAGE_HOURLY_FOR: { schema: duration.prefault("P31D"), about: "How far back hourly counts are loaded." },
   USAGE_HOURLY_KEEP: {
     schema: duration.optional(),
     about: "How long hourly counts are kept once their days are loaded. Unset: forever.",
-    secret: false,
   },
   USAGE_RECONCILE_FOR: {
     schema: duration.prefault("P45D"),
     about: "How far back `reconcile` goes without --from.",
-    secret: false,
   },
-  USAGE_RATE_LIMIT: {
-    schema: rateLimit.default(200),
-    about: "Requests per 10 s to one source.",
-    secret: false,
-  },
+  USAGE_RATE_LIMIT: { schema: rateLimit.default(200), about: "Requests per 10 s to one source." },
   USAGE_SYNC_EVERY: {
     schema: duration.prefault("PT15M").refine((ms) => ms >= 1000, "must be a second or more"),
     about: "How often the service syncs.",
-    secret: false,
   },
   USAGE_KEEP_HISTORY: {
     schema: duration.prefault("P400D"),
     about: "How long requests, finished fetch tasks and restatements are kept.",
-    secret: false,
   },
   USAGE_ALERT_WEBHOOK_URL: {
-    schema: serverUrl("https://host/path", ["https:", "http:"]).optional(),
+    schema: secret(serverUrl("https://host/path", ["https:", "http:"])),
     about:
       "Webhook for alerts: differences, failed totals, changed final counts, stale data. Unset: no alerts.",
     secret: true,
@@ -159,7 +142,6 @@ export const SETTINGS = {
   HTTP_HOST: {
     schema: z.string().default("127.0.0.1"),
     about: "Address where the service serves health and metrics.",
-    secret: false,
   },
   HTTP_PORT: {
     schema: z.coerce
@@ -169,34 +151,29 @@ export const SETTINGS = {
       .max(65_535)
       .default(9464),
     about: "Port where the service serves health and metrics.",
-    secret: false,
   },
   USAGE_BULL_BOARD_TOKEN: {
-    schema: z.string().min(16, "must have 16 characters or more").optional(),
+    schema: secret(z.string().min(16, "must have 16 characters or more")),
     about: "Password of the page /queues (bull-board). Unset: the page is not served.",
     secret: true,
   },
   USAGE_TELEMETRY: {
     schema: z.enum(["on", "off"], { error: "must be on or off" }).default("off"),
     about: "Whether queues and workers emit OpenTelemetry spans. Node must be started with an SDK.",
-    secret: false,
   },
   USAGE_USER_EMAIL: {
     schema: z.enum(["keep", "hash", "drop"], { error: "must be keep, hash or drop" }).default("keep"),
     about: "What is stored of user e-mail addresses: all, a hash, or nothing.",
-    secret: false,
   },
   USAGE_SOURCES_FILE: {
     schema: z.string().optional(),
     about: "JSON file with several sources, instead of USAGE_BASE_URL and USAGE_API_KEY.",
-    secret: false,
   },
   USAGE_LOG_LEVEL: {
     schema: z.enum(["silent", "error", "warn", "info", "debug"]).default("warn"),
     about: "Log level.",
-    secret: false,
   },
-} as const;
+} as const satisfies Record<string, Setting>;
 
 /** One source of `USAGE_SOURCES_FILE`. */
 export const sourceSchema = z.strictObject({
@@ -216,5 +193,7 @@ export const sourceSchema = z.strictObject({
 });
 
 export function describeSettings(): { name: string; about: string; secret: boolean }[] {
-  return Object.entries(SETTINGS).map(([name, { about, secret }]) => ({ name, about, secret }));
+  return Object.entries(SETTINGS).map(([name, { about, secret = false }]: [string, Setting]) => {
+    return { name, about, secret };
+  });
 }
