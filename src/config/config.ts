@@ -6,40 +6,13 @@ import { type Environment, readVariables, refuse, unknownVariables, type Values 
 export { Secret } from "./secret.ts";
 export { configurationDigest, type SourceConfig } from "./sources.ts";
 
-/** `keep` stores user e-mail addresses, `hash` a digest of them, `drop` none. */
-export type EmailPolicy = "keep" | "hash" | "drop";
-
+export type Config = Readonly<ReturnType<typeof fromValues>>;
 /** Hosts and key for the platform's other calls. */
 export type PlatformAccess = Pick<SourceConfig, "organizationId" | "controlPlaneUrl" | "deploymentUrl"> & {
   readonly apiKey: Secret | undefined;
 };
-
-export interface Config {
-  readonly databaseUrl: Secret | undefined;
-  readonly redisUrl: Secret | undefined;
-  readonly sources: readonly SourceConfig[];
-  /** From the environment, for commands that need no billing host. */
-  readonly platform: PlatformAccess;
-  readonly probeAssistant: string;
-  /** Undefined: the service does not probe. */
-  readonly probeEveryMs: number | undefined;
-  readonly probeWithinMs: number;
-  readonly settleAfterMs: number;
-  readonly hourlyForMs: number;
-  /** Undefined: hours are kept forever. */
-  readonly hourlyKeepMs: number | undefined;
-  readonly reconcileForMs: number;
-  readonly syncEveryMs: number;
-  readonly keepHistoryMs: number;
-  readonly alertWebhookUrl: Secret | undefined;
-  readonly httpHost: string;
-  readonly httpPort: number;
-  /** Undefined: no bull-board page. */
-  readonly bullBoardToken: Secret | undefined;
-  readonly telemetry: boolean;
-  readonly userEmail: EmailPolicy;
-  readonly logLevel: string;
-}
+/** `keep` stores user e-mail addresses, `hash` a digest of them, `drop` none. */
+export type EmailPolicy = Config["userEmail"];
 
 /**
  * Reads all settings once and reports all problems in one `UsageError` (`configuration_invalid`). An unknown `USAGE_`
@@ -51,10 +24,16 @@ export function readConfig(environment: Environment): Config {
   const sources = readSources(values, problems);
   problems.push(...contradictions(values, environment, sources));
   refuse(problems);
-  return Object.freeze({
+  return Object.freeze(fromValues(values, sources));
+}
+
+/** Times are in milliseconds. */
+function fromValues(values: Values, sources: readonly SourceConfig[]) {
+  return {
     databaseUrl: values.DATABASE_URL,
     redisUrl: values.REDIS_URL,
     sources,
+    /** From the environment, for commands that need no billing host. */
     platform: {
       apiKey: values.USAGE_API_KEY,
       organizationId: values.USAGE_ORGANIZATION_ID,
@@ -62,10 +41,12 @@ export function readConfig(environment: Environment): Config {
       deploymentUrl: values.USAGE_DEPLOYMENT_URL,
     },
     probeAssistant: values.USAGE_PROBE_ASSISTANT,
+    /** Undefined: the service does not probe. */
     probeEveryMs: values.USAGE_PROBE_EVERY,
     probeWithinMs: values.USAGE_PROBE_WITHIN,
     settleAfterMs: values.USAGE_SETTLE_AFTER,
     hourlyForMs: values.USAGE_HOURLY_FOR,
+    /** Undefined: hours are kept forever. */
     hourlyKeepMs: values.USAGE_HOURLY_KEEP,
     reconcileForMs: values.USAGE_RECONCILE_FOR,
     syncEveryMs: values.USAGE_SYNC_EVERY,
@@ -73,11 +54,12 @@ export function readConfig(environment: Environment): Config {
     alertWebhookUrl: values.USAGE_ALERT_WEBHOOK_URL,
     httpHost: values.HTTP_HOST,
     httpPort: values.HTTP_PORT,
+    /** Undefined: no bull-board page. */
     bullBoardToken: values.USAGE_BULL_BOARD_TOKEN,
     telemetry: values.USAGE_TELEMETRY === "on",
     userEmail: values.USAGE_USER_EMAIL,
     logLevel: values.USAGE_LOG_LEVEL,
-  });
+  };
 }
 
 function contradictions(

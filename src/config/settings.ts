@@ -184,11 +184,14 @@ export const sourceSchema = z.strictObject({
   apiKey: z.string().min(1).optional(),
   apiKeyFile: z.string().min(1).optional(),
   organizationId: z.string().optional(),
+  /** Lower-case; empty: all that the platform lists. */
   workspaceIds: z.array(workspaceId).default([]),
   dataStart: day.default("2026-01-05"),
+  /** Requests per 10 s. */
   rateLimit: rateLimit.default(200),
   controlPlaneUrl: httpUrl.optional(),
   deploymentUrl: httpUrl.optional(),
+  /** Name or id of the project that the deployment traces into. */
   probeProject: z.string().min(1).optional(),
 });
 

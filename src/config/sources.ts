@@ -4,21 +4,10 @@ import { Secret } from "./secret.ts";
 import { sourceSchema } from "./settings.ts";
 import { readSecretFile, type Values } from "./variables.ts";
 
-export interface SourceConfig {
-  readonly slug: string;
-  readonly baseUrl: string;
+type SourceFields = Omit<z.output<typeof sourceSchema>, "apiKey" | "apiKeyFile">;
+
+export interface SourceConfig extends Readonly<SourceFields> {
   readonly apiKey: Secret;
-  readonly organizationId: string | undefined;
-  /** Lower-case; empty: listed from the platform. */
-  readonly workspaceIds: readonly string[];
-  /** UTC day, `YYYY-MM-DD`. */
-  readonly dataStart: string;
-  /** Requests per 10 s. */
-  readonly rateLimit: number;
-  readonly controlPlaneUrl?: string | undefined;
-  readonly deploymentUrl?: string | undefined;
-  /** Name or id of the project that the deployment traces into. */
-  readonly probeProject?: string | undefined;
 }
 
 /** The source of the environment, named `default`, or those of `USAGE_SOURCES_FILE`. */
@@ -74,8 +63,7 @@ function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
     }
     const key =
       apiKey ?? readSecretFile(apiKeyFile as string, `${file}: apiKeyFile of ${source.slug}`, problems);
-    if (key === undefined) return [];
-    return [{ ...source, organizationId: source.organizationId, apiKey: new Secret(key) }];
+    return key === undefined ? [] : [{ ...source, apiKey: new Secret(key) }];
   });
 }
 

@@ -8,7 +8,7 @@ import { csvFormat } from "../export/csv.ts";
 import type { Format } from "../export/format.ts";
 import { jsonFormat } from "../export/json.ts";
 import { parquetFormat } from "../export/parquet.ts";
-import { openFileTarget, openStdoutTarget, type Target } from "../export/target.ts";
+import { openFileTarget, openStdoutTarget } from "../export/target.ts";
 import type { Update } from "../report/output.ts";
 import { type RangeOptions, rangeOf, withRange } from "../session/options.ts";
 import { inSession, type Session } from "../session/session.ts";
@@ -55,8 +55,12 @@ async function run(session: Session, options: ExportOptions): Promise<undefined>
   const startedAt = performance.now();
   const target =
     options.out === undefined ? openStdoutTarget(process.stdout) : await openFileTarget(options.out);
-  const counted = counting(target);
-  const writer = FORMATS[options.format](columns, counted);
+  let bytes = 0;
+  const count = async (chunk: Uint8Array) => {
+    await target.write(chunk);
+    bytes += chunk.length;
+  };
+  const writer = FORMATS[options.format](columns, { ...target, write: count });
   const names = columns.map(({ name }) => name);
   const url = requireDatabaseUrl(session.config);
   let rows = 0;
@@ -81,19 +85,7 @@ async function run(session: Session, options: ExportOptions): Promise<undefined>
     );
   }
   if (options.out === undefined || !output.json) return;
-  output.data({ view: view.name, rows, bytes: counted.bytes(), seconds, file: options.out }, () => "");
-}
-
-function counting(target: Target): Target & { bytes(): number } {
-  let bytes = 0;
-  return {
-    ...target,
-    write: async (chunk) => {
-      await target.write(chunk);
-      bytes += chunk.length;
-    },
-    bytes: () => bytes,
-  };
+  output.data({ view: view.name, rows, bytes, seconds, file: options.out }, () => "");
 }
 
 function viewOf(views: readonly View[], asked: string): View {

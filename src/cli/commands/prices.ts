@@ -3,7 +3,7 @@ import { overlaps, type Price } from "../../domain/price.ts";
 import { importPrices } from "../../pipeline/import-prices.ts";
 import { listPrices } from "../../store/report/prices.ts";
 import { readPriceFile } from "../prices/price-file.ts";
-import { table } from "../report/output.ts";
+import { rowsOf, table } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 export function addPricesCommands(program: Command): void {
@@ -58,22 +58,18 @@ function isForSame(one: Price, other: Price): boolean {
 
 async function list({ output, ...session }: Session): Promise<undefined> {
   const { db } = await session.migratedStore();
-  output.data(
-    (await listPrices(db)).map(({ priceId: _, ...price }) => price),
-    (prices) =>
-      prices.length === 0
-        ? "No prices are stored, so no costs are estimated. Import some with `usage-etl prices import FILE`."
-        : table(
-            ["sku", "unit price", "currency", "valid from", "valid to", "source", "workspace"],
-            prices.map((one) => [
-              one.sku,
-              one.unitPrice,
-              one.currency,
-              one.validFrom,
-              one.validTo,
-              one.source ?? "(all)",
-              one.workspace ?? "(all)",
-            ]),
-          ),
-  );
+  const prices = (await listPrices(db)).map(({ priceId: _, ...price }) => price);
+  output.data(prices, describePrices);
+}
+
+function describePrices(prices: readonly Price[]): string {
+  if (prices.length === 0) {
+    return "No prices are stored, so no costs are estimated. Import some with `usage-etl prices import FILE`.";
+  }
+  const shown = prices.map(({ source, workspace, ...price }) => {
+    return { ...price, source: source ?? "(all)", workspace: workspace ?? "(all)" };
+  });
+  const columns = ["sku", "unitPrice", "currency", "validFrom", "validTo", "source", "workspace"] as const;
+  const head = ["sku", "unit price", "currency", "valid from", "valid to", "source", "workspace"];
+  return table(head, rowsOf(shown, columns));
 }

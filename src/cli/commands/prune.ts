@@ -1,11 +1,16 @@
 import type { Command } from "commander";
+import { DAY_MS, HOUR_MS } from "../../domain/time/stride.ts";
 import { pruneLedgers } from "../../pipeline/prune.ts";
 import { listSources } from "../../store/report/overview.ts";
-import { table } from "../report/output.ts";
+import { rowsOf, table } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
+const COLUMNS = ["source", "fetches", "slices", "restatements", "fragments", "userNames", "hours"] as const;
+const HEAD = ["source", "requests removed", "fetch tasks removed", "restatements removed"].concat([
+  "loaded intervals merged",
+  "user names removed",
+  "hours removed",
+]);
 
 type Pruned = { readonly source: string } & Awaited<ReturnType<typeof pruneLedgers>>;
 
@@ -29,26 +34,5 @@ async function run({ config, output, ...session }: Session): Promise<undefined> 
       ...(await pruneLedgers(store, { sourceId, keepDays, keepHours, userEmail: config.userEmail })),
     });
   }
-  output.data(pruned, () =>
-    table(
-      [
-        "source",
-        "requests removed",
-        "fetch tasks removed",
-        "restatements removed",
-        "loaded intervals merged",
-        "user names removed",
-        "hours removed",
-      ],
-      pruned.map((one) => [
-        one.source,
-        one.fetches,
-        one.slices,
-        one.restatements,
-        one.fragments,
-        one.userNames,
-        one.hours,
-      ]),
-    ),
-  );
+  output.data(pruned, () => table(HEAD, rowsOf(pruned, COLUMNS)));
 }

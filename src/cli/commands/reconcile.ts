@@ -75,8 +75,15 @@ export function describeReconcile(result: ReconcileResult): string {
   const shown = result.differences.slice(0, SHOWN);
   if (shown.length > 0) {
     const rows = shown.map((d) => [
-      ...[d.kind, d.state, d.groupBy, instant(d.bucketStart), d.workspaceId, d.externalId || "(none)"],
-      ...[d.storedTraces, d.exportTraces, d.exportSays],
+      d.kind,
+      d.state,
+      d.groupBy,
+      instant(d.bucketStart),
+      d.workspaceId,
+      d.externalId || "(none)",
+      d.storedTraces,
+      d.exportTraces,
+      d.exportSays,
     ]);
     lines.push(table(HEAD, rows));
   }

@@ -3,18 +3,11 @@ import { type FaultOptions, faultNames } from "../../standin/faults.ts";
 import { type Standin, type StandinOptions, startStandin } from "../../standin/server.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-interface StandinFlags {
-  readonly port: number;
-  readonly host: string;
+type StandinFlags = Omit<StandinOptions, "omitZero" | "faults"> & {
   readonly seed: number;
-  readonly scale: number;
-  readonly contract: "tiered" | "day-granular";
-  readonly align: "window" | "epoch";
-  readonly listing: boolean;
-  readonly refuseFuture?: boolean;
   readonly sendZero?: boolean;
   readonly fault?: Record<string, number>;
-}
+};
 
 export function addStandinCommand(program: Command): void {
   program

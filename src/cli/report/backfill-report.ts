@@ -2,7 +2,7 @@ import { systemClock } from "../../clock.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
 import { type Backfill, backfillOf, type FailedSlice, listBackfills } from "../../store/work/backfills.ts";
 import type { Session } from "../session/session.ts";
-import { instant, table } from "./output.ts";
+import { instant, rowsOf, table } from "./output.ts";
 
 const LOOK_EVERY_MS = 500;
 
@@ -47,12 +47,11 @@ export async function followBackfill(session: Session, backfillId: number): Prom
 
 export function describeBackfills(backfills: readonly Backfill[]): string {
   if (backfills.length === 0) return "There is no backfill.";
+  const shown = backfills.map((b) => ({ ...b, from: instant(b.from), to: instant(b.to) }));
+  const columns = ["source", "state", "stride", "from", "to", "total", "done", "failed", "waiting"] as const;
   return table(
-    ["id", "source", "state", "stride", "from", "to", "fetch tasks", "done", "failed", "waiting"],
-    backfills.map((b) => [
-      ...[b.backfillId, b.source, b.state, b.stride, instant(b.from), instant(b.to)],
-      ...[b.total, b.done, b.failed, b.waiting],
-    ]),
+    ["id", ...columns.map((name) => (name === "total" ? "fetch tasks" : name))],
+    rowsOf(shown, ["backfillId", ...columns]),
   );
 }
 

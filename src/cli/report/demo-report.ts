@@ -3,7 +3,9 @@ import type { ReconcileResult } from "../../pipeline/reconcile/reconcile.ts";
 import type { FetchTotals, WorkspaceTotal } from "../../store/report/load-totals.ts";
 import { describeProbe } from "../commands/probe.ts";
 import { describeReconcile } from "../commands/reconcile.ts";
-import { table } from "./output.ts";
+import { rowsOf, table } from "./output.ts";
+
+const EXTRACTED = ["groupBy", "stride", "windows", "requests", "fewest", "records", "traces"] as const;
 
 export function describeDemo(shown: {
   extracted: readonly (FetchTotals & { windows: number; fewest: number })[];
@@ -14,14 +16,11 @@ export function describeDemo(shown: {
 }): string {
   const extracted = table(
     ["dimension", "stride", "windows", "requests", "fewest possible", "records stored", "traces"],
-    shown.extracted.map((one) => [
-      ...[one.groupBy, one.stride, one.windows, one.requests, one.fewest],
-      ...[one.records, one.traces],
-    ]),
+    rowsOf(shown.extracted, EXTRACTED),
   );
   const totals = table(
     ["workspace", "days loaded", "traces", "last 7 days"],
-    shown.totals.map((t) => [t.workspace, t.days, t.traces, t.lastWeek]),
+    rowsOf(shown.totals, ["workspace", "days", "traces", "lastWeek"]),
   );
   return [
     ...[extracted, describeReconcile(shown.proof), totals, describeProbe(shown.probe)],

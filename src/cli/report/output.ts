@@ -52,29 +52,38 @@ async function withBar<T>(label: string, work: (update: Update) => Promise<T>): 
   return work(update).finally(() => bar?.stop());
 }
 
+const LINES = ["top", "top-mid", "top-left", "top-right", "bottom", "bottom-mid", "bottom-left"].concat([
+  "bottom-right",
+  "left",
+  "left-mid",
+  "mid",
+  "mid-mid",
+  "right",
+  "right-mid",
+]);
+
+type Cell = string | number | null;
+
+/** Rows of a table: these properties of every item. */
+export function rowsOf<K extends string>(
+  items: readonly Readonly<Record<K, Cell>>[],
+  keys: readonly K[],
+): Cell[][] {
+  return items.map((item) => keys.map((key) => item[key]));
+}
+
 /** A table without lines, as wide as its content; numbers to the right. */
-export function table(
-  head: readonly string[],
-  rows: readonly (readonly (string | number | null)[])[],
-): string {
-  const empty = Object.fromEntries(
-    ["top", "top-mid", "top-left", "top-right", "bottom", "bottom-mid", "bottom-left", "bottom-right"]
-      .concat(["left", "left-mid", "mid", "mid-mid", "right", "right-mid", "middle"])
-      .map((part) => [part, part === "middle" ? "  " : ""]),
-  );
+export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const empty = Object.fromEntries(LINES.map((part) => [part, ""]));
   const isNumber = head.map((_, column) => rows.some((row) => typeof row[column] === "number"));
   const drawn = new Table({
     head: [...head],
-    chars: empty,
+    chars: { ...empty, middle: "  " },
     style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
     colAligns: isNumber.map((number) => (number ? "right" : "left")),
   });
-  for (const row of rows) drawn.push(row.map((cell) => (cell === null ? "-" : groupDigits(cell))));
+  for (const row of rows) drawn.push(row.map((cell) => cell?.toLocaleString("en-US") ?? "-"));
   return drawn.toString();
-}
-
-function groupDigits(cell: string | number): string {
-  return typeof cell === "number" ? cell.toLocaleString("en-US") : cell;
 }
 
 /** A UTC instant in its shortest form: `2026-03-01` or `2026-03-01T05:00Z`. */

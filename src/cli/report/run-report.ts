@@ -5,15 +5,17 @@ import { instant, table } from "./output.ts";
 const HEAD = ["dimension", "stride", "windows", "requests", "records", "traces"]
   .concat(["inserted", "updated", "retired", "unchanged"])
   .concat(["failed", "not available"]);
+const ROWS = ["records", "traces", "inserted", "updated", "retired", "unchanged"] as const;
 
 /** A run as a table by dimension and stride, with its failures. */
 export function describeRun(run: RunResult): string {
   if (run.counts.length === 0) return "Nothing was required: everything is final.";
-  const rows = run.counts.map(({ groupBy, stride, planned, requests, failed, notAvailable, rows: sums }) => [
-    ...[groupBy, stride, planned, requests, sums.records, sums.traces],
-    ...[sums.inserted, sums.updated, sums.retired, sums.unchanged],
-    ...[failed + sums.unverified, notAvailable],
-  ]);
+  const rows = run.counts.map(
+    ({ groupBy, stride, planned, requests, failed, notAvailable, rows: counts }) => {
+      const numbers = ROWS.map((name) => counts[name]);
+      return [groupBy, stride, planned, requests, ...numbers, failed + counts.unverified, notAvailable];
+    },
+  );
   const failures = run.failures.map(({ slice, code, message }) => {
     const { groupBy, window, workspaceIds } = slice;
     const what = `${groupBy} ${window.stride} ${instant(window.start)} to ${instant(window.end)}`;
