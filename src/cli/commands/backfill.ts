@@ -32,7 +32,7 @@ import {
   workspacesOf,
 } from "../session/options.ts";
 import { reportPerSource } from "../session/per-source.ts";
-import { openControl, requireRedis } from "../session/queue.ts";
+import { openSessionQueue, requireRedis } from "../session/queue.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 interface BackfillOptions extends RangeOptions, SelectionOptions {
@@ -92,7 +92,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   if (options.dryRun === true) return dryRun(session, requestOf);
   if (options.inline === true) return loadInline(session, requestOf);
 
-  const redis = requireRedis(session);
+  const redisUrl = requireRedis(session);
   const started: Backfill[] = [];
   const exit = await session.eachSource(async (source) => {
     const { sourceId, store } = source;
@@ -110,7 +110,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
       reprocess,
       slices,
     });
-    const queue = openControl(session, redis, source.config.slug);
+    const queue = openSessionQueue(session, "control", { redisUrl, slug: source.config.slug });
     // Saves some seconds: the schedule would enqueue its tasks anyway.
     await queue.add(enqueueJob.name, {}, { ...enqueueJob.options, jobId: `feed-for-backfill-${id}` });
     started.push(await backfillOf(store.db, id));

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import { DateTime } from "luxon";
-import type { Config } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
@@ -26,20 +25,15 @@ export function addCloseCommand(program: Command): void {
 }
 
 async function run(session: Session, options: CloseOptions, text: string): Promise<number> {
+  const { acceptDisagreements = false } = options;
   const store = await session.migratedStore();
   const month = parseMonth(text, await storeNow(store.db));
   const results: Record<string, CloseResult> = {};
-  for (const { source, range } of sourcesWithin(month, await sourcesOf(session, store.db), text)) {
-    results[source.source] = await closeMonth(
-      store,
-      {
-        sourceId: source.sourceId,
-        range,
-        monthStart: month.toISODate(),
-        workspaceIds: workspacesOf(session.config, source.source),
-      },
-      { acceptDisagreements: options.acceptDisagreements ?? false },
-    );
+  for (const { sourceId, slug, range } of withinMonth(month, await sourcesOf(session, store.db), text)) {
+    // Empty: all listed workspaces.
+    const { workspaceIds = [] } = session.config.sources.find((source) => source.slug === slug) ?? {};
+    const given = { sourceId, range, monthStart: month.toISODate(), workspaceIds };
+    results[slug] = await closeMonth(store, given, { acceptDisagreements });
   }
   session.output.data(results, () =>
     Object.entries(results)
@@ -64,8 +58,8 @@ async function sourcesOf({ config }: Session, db: Database): Promise<ListedSourc
 }
 
 function parseMonth(text: string, now: number): DateTime<true> {
-  const month = DateTime.fromISO(text, { zone: "utc" });
-  if (!/^\d{4}-\d{2}$/.test(text) || !month.isValid) {
+  const month = DateTime.fromFormat(text, "yyyy-MM", { zone: "utc" });
+  if (!month.isValid) {
     throw new UsageError({
       code: "month_invalid",
       message: `${JSON.stringify(text)} is not a month.`,
@@ -83,24 +77,18 @@ function parseMonth(text: string, now: number): DateTime<true> {
 }
 
 /** The days of a month that each source has data for. Error: `month_before_data` if that is none. */
-function sourcesWithin(month: DateTime<true>, sources: readonly ListedSource[], text: string) {
+function withinMonth(month: DateTime<true>, sources: readonly ListedSource[], text: string) {
   const end = month.plus({ months: 1 }).toMillis();
-  const within = sources.flatMap((source) => {
-    const start = Math.max(month.toMillis(), Date.parse(`${source.dataStart}T00:00:00Z`));
-    return start < end ? [{ source, range: { start, end } }] : [];
+  const within = sources.flatMap(({ sourceId, source: slug, dataStart }) => {
+    const start = Math.max(month.toMillis(), Date.parse(`${dataStart}T00:00:00Z`));
+    return start < end ? [{ sourceId, slug, range: { start, end } }] : [];
   });
-  const [first] = sources as readonly [ListedSource, ...ListedSource[]];
   if (within.length > 0) return within;
   throw new UsageError({
     code: "month_before_data",
-    message: `${text} ends before the data of source ${first.source} starts (${first.dataStart}).`,
+    message: `${text} ends before the data of source ${sources[0]?.source} starts (${sources[0]?.dataStart}).`,
     next: "Choose a later month.",
   });
-}
-
-/** Empty: all listed workspaces. */
-function workspacesOf(config: Config, slug: string): readonly string[] {
-  return config.sources.find((source) => source.slug === slug)?.workspaceIds ?? [];
 }
 
 const NEXT: Readonly<Record<OpenDay["reason"], string>> = {
@@ -126,23 +114,12 @@ function describeClose(what: string, result: CloseResult): string {
   }
   const groups = Map.groupBy(result.open, (one) => `${one.reason} ${one.groupBy}`);
   const rows = [...groups.values()]
-    .sort((a, b) => OPEN_REASONS.indexOf(reasonOf(a)) - OPEN_REASONS.indexOf(reasonOf(b)))
-    .map((group) => {
-      const [first, last] = [group[0], group.at(-1)] as [OpenDay, OpenDay];
+    .map((group) => ({ group, ...(group[0] as OpenDay), last: group.at(-1) as OpenDay }))
+    .sort((a, b) => OPEN_REASONS.indexOf(a.reason) - OPEN_REASONS.indexOf(b.reason))
+    .map(({ group, groupBy, reason, day, last }) => {
       const workspaces = new Set(group.map((one) => one.workspaceId)).size;
-      return [
-        first.groupBy,
-        NEXT[first.reason],
-        group.length,
-        workspaces,
-        instant(first.day),
-        instant(last.day),
-      ];
+      return [groupBy, NEXT[reason], group.length, workspaces, instant(day), instant(last.day)];
     });
   const head = ["dimension", "what is open", "days x workspaces", "workspaces", "first", "last"];
   return `${what}: open\n${table(head, rows)}`;
-}
-
-function reasonOf(group: readonly OpenDay[]): OpenDay["reason"] {
-  return (group[0] as OpenDay).reason;
 }

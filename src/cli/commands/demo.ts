@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { fetchQueueOf, openQueue, producerConnection } from "../../../jobs/queues.ts";
+import { fetchQueueOf } from "../../../jobs/queues.ts";
 import { type Config, Secret, type SourceConfig } from "../../config/config.ts";
 import { fewestRequests, type UsageRequest } from "../../domain/planning/request.ts";
 import { UnreachableError } from "../../errors.ts";
@@ -21,8 +21,9 @@ import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { dailyTotals, fetchTotals, newestFetch } from "../../store/report/load-totals.ts";
 import { dueSlices } from "../../store/work/slices.ts";
 import { describeDemo } from "../report/demo-report.ts";
-import type { Output, Update } from "../report/output.ts";
+import type { Output } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
+import { openSessionQueue } from "../session/queue.ts";
 import { createSession, inSession, type Session } from "../session/session.ts";
 import { exitOfProbe } from "./probe.ts";
 
@@ -128,32 +129,24 @@ function demoConfig(config: Config, databaseUrl: string, standin: { url: string;
 
 /** Enqueues a sync as the scheduler does, and waits until the workers have done it. */
 async function throughQueue(source: OpenSource, redisUrl: string, session: Session): Promise<void> {
-  const { output, signal } = session;
   const { store, sourceId, config, clock } = source;
-  const connection = producerConnection(redisUrl);
-  const queue = openQueue("fetch", config.slug, connection);
-  const work = async (update: Update) => {
-    const fetchQueue = fetchQueueOf(queue);
+  const { slug } = config;
+  const queue = fetchQueueOf(openSessionQueue(session, "fetch", { redisUrl, slug }));
+  await session.output.progress("extract", async (update) => {
     // A killed run may have left tasks marked as queued in a Redis that is gone.
-    await requeueLost(store, { sourceId, queue: fetchQueue });
+    await requeueLost(store, { sourceId, queue });
     await planSync(source);
-    await enqueueSlices(store, { sourceId, queue: fetchQueue });
+    await enqueueSlices(store, { sourceId, queue });
     let total = 0;
     for (;;) {
-      const due = (await dueSlices(store.db)).find((one) => one.source === config.slug);
+      const due = (await dueSlices(store.db)).find((one) => one.source === slug);
       const left = (due?.waiting ?? 0) + (due?.queued ?? 0);
       total = Math.max(total, left);
       update({ done: total - left, total });
       if (left === 0) return;
-      await clock.wait(LOOK_EVERY_MS, signal);
+      await clock.wait(LOOK_EVERY_MS, session.signal);
     }
-  };
-  try {
-    await output.progress("extract", work);
-  } finally {
-    await queue.close();
-    connection.disconnect();
-  }
+  });
 }
 
 /** One sync, then a reconciliation of everything that is final, then one probe. */

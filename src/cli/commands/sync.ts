@@ -5,7 +5,7 @@ import { routineDemand } from "../../pipeline/sync/plan.ts";
 import { askAgainAfterOutage } from "../../store/load/outage.ts";
 import { EXIT } from "../session/exit.ts";
 import { loadInline } from "../session/load-inline.ts";
-import { openControl, requireRedis } from "../session/queue.ts";
+import { openSessionQueue, requireRedis } from "../session/queue.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 export function addSyncCommand(program: Command): void {
@@ -26,10 +26,10 @@ async function run(session: Session, options: { inline?: boolean }): Promise<num
 
 /** Asks the service to sync now instead of at its next scheduled time. */
 async function askService(session: Session): Promise<number> {
-  const redis = requireRedis(session);
+  const redisUrl = requireRedis(session);
   const asked: string[] = [];
   for (const { slug } of requireSources(session.config)) {
-    const queue = openControl(session, redis, slug);
+    const queue = openSessionQueue(session, "control", { redisUrl, slug });
     await queue.add(planSyncJob.name, {}, { ...planSyncJob.options, jobId: `asked-${Date.now()}` });
     asked.push(slug);
   }

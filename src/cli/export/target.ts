@@ -35,12 +35,7 @@ export async function openFileTarget(path: string): Promise<Target> {
       throw unwritable(path, cause);
     });
   return {
-    async write(chunk) {
-      for (let at = 0; at < chunk.length; ) {
-        const { bytesWritten } = await orUnwritable(file.write(chunk, at, chunk.length - at));
-        at += bytesWritten;
-      }
-    },
+    write: (chunk) => orUnwritable(file.writeFile(chunk)),
     async commit() {
       // A full disk may show only here.
       if (isPlain) await orUnwritable(file.sync());

@@ -12,11 +12,15 @@ export function requireRedis({ config }: Session): string {
   });
 }
 
-/** The control queue of a source, closed with the session. */
-export function openControl(session: Session, redisUrl: string, slug: string): Queue {
-  const connection = producerConnection(redisUrl);
+/** A queue of a source, closed with the session. */
+export function openSessionQueue(
+  session: Session,
+  name: "control" | "fetch",
+  given: { redisUrl: string; slug: string },
+): Queue {
+  const connection = producerConnection(given.redisUrl);
   session.onClose(async () => connection.disconnect());
-  const queue = openQueue("control", slug, connection);
+  const queue = openQueue(name, given.slug, connection);
   session.onClose(() => queue.close());
   return queue;
 }
