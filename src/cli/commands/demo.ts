@@ -68,7 +68,7 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
   const store = await session.store();
   await migrate(store);
   return session.eachSource(async (source) => {
-    let work = async (slices: readonly Slice[]) => {
+    let work = async (slices: readonly UsageRequest[]) => {
       await output.progress("extract", (update) => runInline(source, slices, update));
     };
     if (redisUrl !== undefined) {

@@ -88,7 +88,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
 
 function describeCapability({ capability, evidence, learnedAt }: LearnedCapability): string {
   const meaning =
-    MEANINGS[fact] ??
-    `the server never answers in ${fact.slice("no_".length)} buckets; that stride is not available`;
+    MEANINGS[capability] ??
+    `the server never answers in ${capability.slice("no_".length)} buckets; that stride is not available`;
   return `learned on ${learnedAt.toISOString().slice(0, 10)}: ${meaning} (${evidence})`;
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { WORKSPACES_PER_REQUEST } from "../../domain/planning/slice.ts";
+import { WORKSPACES_PER_REQUEST } from "../../domain/planning/request.ts";
 import { alignRange, planWindows } from "../../domain/planning/windows.ts";
 import { instant, table } from "../report/output.ts";
 import {

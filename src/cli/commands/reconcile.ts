@@ -35,9 +35,10 @@ async function run(session: Session, options: ReconcileOptions): Promise<number>
       const now = await storeNow(source.store.db);
       const range = rangeOf(options, { start: floorToGrid(now - config.reconcileForMs, DAY_MS), end: now });
       const groupings = groupingsOf(options);
-      return output.progress("export", (update) =>
+      const result = await output.progress("export", (update) =>
         reconcile(source, { range, stride, groupings, repair }, update),
       );
+      return { ...result, differences: withExternalId(result.differences) };
     },
     exitOf: exitOfReconcile,
     describe: (results) => Object.values(results).map(describeReconcile).join("\n"),
@@ -80,7 +81,7 @@ export function describeReconcile(result: ReconcileResult): string {
       d.groupBy,
       instant(d.bucketStart),
       d.workspaceId,
-      d.externalId || "(none)",
+      d.dimensionId || "(none)",
       d.storedTraces,
       d.exportTraces,
       d.exportSays,

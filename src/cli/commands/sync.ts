@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { planSyncJob } from "../../../jobs/plan-round.ts";
 import { requireSources } from "../../config/config.ts";
 import { routineDemand } from "../../pipeline/sync/plan.ts";
-import { askAgainAfterOutage } from "../../store/load/outage.ts";
+import { retryAfterOutage } from "../../store/load/outage.ts";
 import { EXIT } from "../session/exit.ts";
 import { loadInline } from "../session/load-inline.ts";
 import { openSessionQueue, requireRedis } from "../session/queue.ts";
@@ -19,7 +19,7 @@ export function addSyncCommand(program: Command): void {
 async function run(session: Session, options: { inline?: boolean }): Promise<number> {
   if (options.inline !== true) return askService(session);
   return loadInline(session, async (source, now) => {
-    await askAgainAfterOutage(source.store.db, source.sourceId);
+    await retryAfterOutage(source.store.db, source.sourceId);
     return { wanted: routineDemand(source, now), reprocess: "missing" };
   });
 }

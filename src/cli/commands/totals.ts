@@ -24,7 +24,10 @@ export function addTotalsCommand(program: Command): void {
 
 async function run(session: Session, { reach }: { reach: Reach }): Promise<number> {
   return reportPerSource(session, {
-    work: (source) => session.output.progress("totals", (update) => checkTotals(source, reach, update)),
+    work: async (source) => {
+      const result = await session.output.progress("totals", (update) => checkTotals(source, reach, update));
+      return { ...result, findings: withExternalId(result.findings) };
+    },
     exitOf: ({ failures, differences }) => {
       if (failures > 0) return EXIT.partlyFailed;
       return differences > 0 ? EXIT.mismatch : EXIT.done;
@@ -49,7 +52,7 @@ function describeTotals(result: TotalsResult): string {
         instant(f.start),
         instant(f.end),
         f.workspaceId,
-        f.kind === "grouping_total" ? "(all)" : f.externalId || "(none)",
+        f.kind === "grouping_total" ? "(all)" : f.dimensionId || "(none)",
         f.storedTraces,
         f.controlTraces,
       ]);

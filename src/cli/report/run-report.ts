@@ -17,10 +17,10 @@ export function describeRun(run: RunResult): string {
     },
   );
   const failures = run.failures.map(({ slice, code, message }) => {
-    const { groupBy, window, workspaceIds } = slice;
+    const { groupBy, window, members } = slice;
     const what = `${groupBy} ${window.stride} ${instant(window.start)} to ${instant(window.end)}`;
     const where =
-      workspaceIds.length === 1 ? `workspace ${workspaceIds[0]}` : `${workspaceIds.length} workspaces`;
+      members.length === 1 ? `workspace ${members[0]?.workspaceId}` : `${members.length} workspaces`;
     return `failed: ${what}, ${where}: ${message} [${code}]`;
   });
   return [table(HEAD, rows), ...failures].join("\n");
