@@ -163,7 +163,7 @@ export const SETTINGS = {
   },
   USAGE_USER_EMAIL: {
     schema: z.enum(["keep", "hash", "drop"], { error: "must be keep, hash or drop" }).default("keep"),
-    about: "What is stored of user e-mail addresses: all, a hash, or nothing.",
+    about: "What is stored of user e-mail addresses: the address, a hash of it, or nothing.",
   },
   USAGE_SOURCES_FILE: {
     schema: z.string().optional(),

@@ -44,7 +44,7 @@ async function run(session: Session, options: ExportOptions): Promise<undefined>
   const store = await session.migratedStore();
   const view = viewOf(await listViews(store.db), options.view);
   const columns = columnsOf(view, options.columns);
-  const range = checkedRange(view, options);
+  checkRange(view, options);
   if (options.format === "parquet" && options.out === undefined && process.stdout.isTTY) {
     throw new UsageError({
       code: "export_to_terminal",
@@ -65,7 +65,7 @@ async function run(session: Session, options: ExportOptions): Promise<undefined>
   const url = requireDatabaseUrl(session.config);
   let rows = 0;
   const write = async (update: Update) => {
-    for await (const batch of readView({ store, url, view, columns: names, range, signal })) {
+    for await (const batch of readView({ store, url, view, columns: names, range: options, signal })) {
       await writer.write(batch);
       rows += batch.length;
       update({ done: rows });
@@ -123,8 +123,8 @@ function unknown(given: { code: string; what: string; name: string; known: reado
   });
 }
 
-function checkedRange(view: View, { from, to }: ExportOptions): RangeOptions {
-  if (from === undefined && to === undefined) return {};
+function checkRange(view: View, { from, to }: RangeOptions): void {
+  if (from === undefined && to === undefined) return;
   if (timeColumnOf(view) === undefined) {
     throw new UsageError({
       code: "view_without_time",
@@ -133,5 +133,4 @@ function checkedRange(view: View, { from, to }: ExportOptions): RangeOptions {
     });
   }
   if (from !== undefined && to !== undefined) rangeOf({ from, to });
-  return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
 }

@@ -13,7 +13,7 @@ export function addPricesCommands(program: Command): void {
   prices
     .command("import <file>")
     .description(
-      "import all prices of a CSV file (sku,unit_price,currency,valid_from,valid_to,source,workspace) or JSON array; if one is wrong, none",
+      "import all prices of a CSV file (sku,unit_price,currency,valid_from,valid_to,source,workspace) or JSON array, all or none",
     )
     .option("--replace", "remove stored prices that the file does not hold", false)
     .action(inSession(importFile));

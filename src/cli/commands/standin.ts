@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type FaultOptions, faultNames } from "../../standin/faults.ts";
-import { type Standin, type StandinOptions, startStandin } from "../../standin/server.ts";
+import { type StandinOptions, startStandin } from "../../standin/server.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 type StandinFlags = Omit<StandinOptions, "omitZero" | "faults"> & {
@@ -35,25 +35,19 @@ export function addStandinCommand(program: Command): void {
 }
 
 async function run({ output, signal, onClose }: Session, flags: StandinFlags): Promise<undefined> {
-  const standin = await startStandin(toOptions(flags));
-  onClose(() => standin.close());
-  output.data({ url: standin.url, apiKey: standin.apiKey }, describeStandin(standin));
-  await new Promise<void>((stop) => signal.addEventListener("abort", () => stop(), { once: true }));
-}
-
-function toOptions({ fault, sendZero, ...flags }: StandinFlags): StandinOptions {
-  const faults: FaultOptions | undefined =
-    fault === undefined ? undefined : { seed: flags.seed, rates: fault };
-  return { ...flags, omitZero: sendZero !== true, ...(faults === undefined ? {} : { faults }) };
-}
-
-function describeStandin(standin: Standin): () => string {
-  return () =>
+  const { fault, sendZero, ...options } = flags;
+  const faults: FaultOptions | undefined = fault && { seed: flags.seed, rates: fault };
+  const omitZero = sendZero !== true;
+  const { url, apiKey, close } = await startStandin({ ...options, omitZero, ...(faults && { faults }) });
+  onClose(close);
+  output.data({ url, apiKey }, () =>
     [
-      `The stand-in listens on ${standin.url}. Ctrl-C stops it. To load from it, set:`,
-      `  export USAGE_BASE_URL=${standin.url} USAGE_API_KEY=${standin.apiKey}`,
-      `  export USAGE_CONTROL_PLANE_URL=${standin.url} USAGE_DEPLOYMENT_URL=${standin.url} USAGE_PROBE_PROJECT=agent-server`,
-    ].join("\n");
+      `The stand-in listens on ${url}. Ctrl-C stops it. To load from it, set:`,
+      `  export USAGE_BASE_URL=${url} USAGE_API_KEY=${apiKey}`,
+      `  export USAGE_CONTROL_PLANE_URL=${url} USAGE_DEPLOYMENT_URL=${url} USAGE_PROBE_PROJECT=agent-server`,
+    ].join("\n"),
+  );
+  await new Promise<void>((stop) => signal.addEventListener("abort", () => stop(), { once: true }));
 }
 
 function wholeNumber(text: string): number {

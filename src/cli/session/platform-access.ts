@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { Duration } from "luxon";
 import type { PlatformAccess } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
@@ -34,7 +34,10 @@ export function withAssistant(command: Command): Command {
 }
 
 export function withWithin(command: Command, defaultMs: number): Command {
-  return command.option("--within <duration>", "how long to wait", parseDuration, defaultMs);
+  const shown = Duration.fromMillis(defaultMs).rescale().toISO();
+  return command.addOption(
+    new Option("--within <duration>", "how long to wait").argParser(parseDuration).default(defaultMs, shown),
+  );
 }
 
 /** The client is closed with the session. */
