@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 
-/** Timers that a test replaces. What is due or settled is decided by Postgres's clock, never by this one. */
+/** Timers that a test replaces. Only Postgres's clock decides what is due or final. */
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
@@ -14,7 +14,7 @@ export const systemClock: Clock = {
     try {
       await setTimeout(ms, undefined, signal === undefined ? {} : { signal });
     } catch (error) {
-      // Node rejects with an AbortError of its own.
+      // Node rejects with its own AbortError.
       signal?.throwIfAborted();
       throw error;
     }

@@ -1,14 +1,10 @@
-/**
- * The project's own errors. Each carries a stable `code` (docs/operate.md has an entry per code), the offending
- * value in its message, the next step in `next`, and whether to try again as data.
- */
-
+/** The project's own errors. */
 interface ErrorFacts {
-  /** Stable, snake_case; what a script, an alert or a runbook keys on. */
+  /** Stable, snake_case: scripts, alerts and docs/operate.md refer to it. */
   readonly code: string;
-  /** What is wrong, naming the thing (method and URL, file and line, flag and value). Never holds a secret. */
+  /** What happened, to which thing (method and URL, file and line, flag and value). Never holds a secret. */
   readonly message: string;
-  /** What the reader should do now: a command to run, a variable to set. */
+  /** What to do now: a command to run, a variable to set. */
   readonly next: string;
   readonly retryable?: boolean;
   readonly cause?: unknown;
@@ -28,16 +24,15 @@ export class EtlError extends Error {
   }
 }
 
-/** Wrong flag, variable or file: the person at the keyboard can mend it. Exit code 2. */
+/** A wrong flag, variable or file. Exit code 2. */
 export class UsageError extends EtlError {}
 
-/** A server (Postgres, Redis, the platform) does not answer at all. Exit code 6. */
+/** A server (Postgres, Redis, the platform) does not answer. Exit code 6. */
 export class UnreachableError extends EtlError {}
 
-/** Something did not come about in the time it was given. Exit code 3. */
+/** Something did not happen in time. Exit code 3. */
 export class DeadlineError extends EtlError {}
 
-/** Facts of an answer of the platform that could not be used. */
 interface PlatformErrorFacts extends ErrorFacts {
   readonly method: string;
   /** Without credentials. */
@@ -49,12 +44,12 @@ interface PlatformErrorFacts extends ErrorFacts {
 }
 
 /**
- * The platform answered with an error, or with something that cannot be proved whole or valid.
+ * The platform answered with an error, or its answer is not complete or not valid.
  *
  * Codes: `unauthorized` (401), `forbidden` (403), `rate_limited` (429), `request_refused` (other 4xx),
- * `server_error` (5xx), `network` (no answer), `timeout`, `answer_cut` (body ended early), `answer_invalid` (a record
- * or row failed its schema, which `locations` then names; without locations the whole body is no answer of this
- * endpoint, and no part of the range would be), `redirect_refused`, `rpc_error` (an error in a JSON-RPC response).
+ * `server_error` (5xx), `network` (no answer), `timeout`, `answer_cut` (the body ended early), `answer_invalid` (with
+ * `locations`: these records or rows failed the schema; without: the body is not an answer of this endpoint, so a smaller
+ * range would not help), `redirect_refused`, `rpc_error` (an error in a JSON-RPC response).
  */
 export class PlatformError extends EtlError {
   readonly method: string;

@@ -3,13 +3,10 @@ import { systemClock } from "./clock.ts";
 
 export type { Logger };
 
-/** Paths that never reach a line, whoever passes them. */
+/** Fields that are never logged. */
 const REDACTED = ["apiKey", "*.apiKey", "headers", "*.headers", "password", "*.password", "url", "*.url"];
 
-/**
- * JSON lines: of a command on stderr, since its stdout is for data; of the service on stdout. `level` as pino's,
- * `silent` for none.
- */
+/** JSON lines. A command logs to stderr, because its stdout is for data; the service logs to stdout. */
 export function createLogger(level: string, to: "stderr" | "stdout" = "stderr"): Logger {
   return pino(
     { level, base: null, redact: REDACTED, timestamp: pino.stdTimeFunctions.isoTime },
@@ -17,17 +14,17 @@ export function createLogger(level: string, to: "stderr" | "stdout" = "stderr"):
   );
 }
 
-const SAY_AGAIN_AFTER_MS = 30_000;
+const REPEAT_AFTER_MS = 30_000;
 
 export type WarnSparingly = (about: { code: string; at: string; reason: string }) => void;
 
-/** Says the same thing once in 30 s: a Redis that is away or demoted raises thousands of errors a second. */
+/** Logs a code once in 30 s: a Redis that is down or demoted raises thousands of errors a second. */
 export function sparingly(log: Logger): WarnSparingly {
-  const saidAt = new Map<string, number>();
+  const loggedAt = new Map<string, number>();
   return (about) => {
     const now = systemClock.now();
-    if (now - (saidAt.get(about.code) ?? 0) < SAY_AGAIN_AFTER_MS) return;
-    saidAt.set(about.code, now);
+    if (now - (loggedAt.get(about.code) ?? 0) < REPEAT_AFTER_MS) return;
+    loggedAt.set(about.code, now);
     log.warn(about, "connection");
   };
 }

@@ -1,4 +1,4 @@
-/** A server's address as it may be shown: without its password, wherever it stands. */
+/** A URL for messages, without the password in its authority or its query. */
 export function withoutPassword(url: string): string {
   if (!URL.canParse(url)) return "(an address that is not a URL)";
   const parsed = new URL(url);

@@ -1,42 +1,48 @@
 import { Command } from "commander";
 import { addBackfillCommands } from "./commands/backfill.ts";
 import { addCloseCommand } from "./commands/close.ts";
+import { addConfigCommand } from "./commands/config.ts";
+import { addCoverageCommand } from "./commands/coverage.ts";
 import { addDbtCommand } from "./commands/dbt.ts";
 import { addDemoCommand } from "./commands/demo.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addExportCommand } from "./commands/export.ts";
-import { addLoadCommands } from "./commands/load.ts";
-import { addLookCommands } from "./commands/look.ts";
 import { addMigrateCommand } from "./commands/migrate.ts";
-import { addPlatformCommands } from "./commands/platform.ts";
+import { addPlanCommand } from "./commands/plan.ts";
+import { addPlatformCommands } from "./commands/platform/platform.ts";
 import { addPricesCommands } from "./commands/prices.ts";
 import { addProbeCommand } from "./commands/probe.ts";
 import { addPruneCommand } from "./commands/prune.ts";
 import { addReconcileCommand } from "./commands/reconcile.ts";
 import { addServeCommand } from "./commands/serve.ts";
 import { addStandinCommand } from "./commands/standin.ts";
+import { addStatusCommand } from "./commands/status.ts";
+import { addSyncCommand } from "./commands/sync.ts";
 import { addTotalsCommand } from "./commands/totals.ts";
 import { describeError, exitCodeOf } from "./session/exit.ts";
 
-/** Reads the command line, does what it says and sets the exit code. */
+/** Runs the command line and sets the exit code. */
 export async function main(): Promise<void> {
   const program = new Command("usage-etl")
     .description(
-      "Billable usage of an agent platform, in Postgres, proved against the platform's own export.",
+      "Load billable trace counts of an agent platform into Postgres and reconcile them with its CSV export.",
     )
-    .option("--json", "data as JSON on stdout")
+    .option("--json", "print data as JSON on stdout")
     .exitOverride()
     .showHelpAfterError("(see --help)");
 
   addDemoCommand(program);
   addStandinCommand(program);
   addMigrateCommand(program);
-  addLoadCommands(program);
+  addPlanCommand(program);
+  addSyncCommand(program);
   addBackfillCommands(program);
   addReconcileCommand(program);
   addTotalsCommand(program);
   addCloseCommand(program);
-  addLookCommands(program);
+  addCoverageCommand(program);
+  addStatusCommand(program);
+  addConfigCommand(program);
   addDoctorCommand(program);
   addServeCommand(program);
   addExportCommand(program);
@@ -46,13 +52,13 @@ export async function main(): Promise<void> {
   addProbeCommand(program);
   addPlatformCommands(program);
   for (const command of allUnder(program)) {
-    command.option("--json", "data as JSON on stdout");
+    command.option("--json", "print data as JSON on stdout");
   }
   try {
     await program.parseAsync();
   } catch (error) {
     process.exitCode = exitCodeOf(error);
-    // Commander has said its own errors already.
+    // Commander has printed its own errors already.
     if (!(error instanceof Error && error.name === "CommanderError"))
       process.stderr.write(`${describeError(error)}\n`);
   }

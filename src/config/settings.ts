@@ -1,5 +1,6 @@
 import { DateTime, Duration } from "luxon";
 import { z } from "zod";
+import { Secret } from "./secret.ts";
 
 const duration = z.string().transform((text, context) => {
   const value = Duration.fromISO(text);
@@ -16,9 +17,9 @@ const day = z
   .refine((text) => DateTime.fromFormat(text, "yyyy-MM-dd").isValid, "is not a day such as 2026-01-05");
 const httpUrl = z
   .url({ protocol: /^https?$/, error: "is not an http or https URL" })
-  // `config` and messages show it.
+  // The command `config` and error messages show it.
   .refine((text) => !URL.canParse(text) || new URL(text).password === "", "holds a password");
-/** Not repeated where it is wrong: it may hold a password. */
+/** The message does not repeat the value, which may hold a password. */
 const serverUrl = (form: string, protocols: readonly string[]) =>
   z
     .string()
@@ -28,7 +29,7 @@ const serverUrl = (form: string, protocols: readonly string[]) =>
     );
 const postgresUrl = serverUrl("postgresql://user:password@host:5432/database", ["postgresql:", "postgres:"]);
 const redisUrl = serverUrl("redis://host:6379", ["redis:", "rediss:"]);
-// Any digits in the form of a UUID: Postgres and Python take such ids, whatever RFC 9562 says of their variant.
+// Any hexadecimal digits in UUID form: Postgres and Python accept such ids, whatever variant RFC 9562 requires.
 const workspaceId = z
   .guid({ error: (issue) => `has ${JSON.stringify(issue.input)}, which is not a UUID` })
   .transform((id) => id.toLowerCase());
@@ -37,121 +38,110 @@ const rateLimit = z.coerce
   .int("is not a whole number")
   .min(1, "must be at least 1");
 
-/** Every environment variable that is read: its schema with default, and one sentence with its unit. */
+const secret = (schema: z.ZodType<string>) => schema.transform((text) => new Secret(text)).optional();
+
+export interface Setting {
+  readonly schema: z.ZodType;
+  /** One or two sentences, with the unit. */
+  readonly about: string;
+  /** May also be given as `NAME_FILE`. */
+  readonly secret?: boolean;
+}
+
+/** Every environment variable: its schema with default, and its meaning with the unit. */
 export const SETTINGS = {
   DATABASE_URL: {
-    schema: postgresUrl.optional(),
-    about: "Postgres that the records are kept in.",
+    schema: secret(postgresUrl),
+    about: "Postgres 15 or later that stores the usage.",
     secret: true,
   },
   REDIS_URL: {
-    schema: redisUrl.optional(),
-    about: "Redis of the queue; --inline does without.",
+    schema: secret(redisUrl),
+    about: "Redis for the queue. Commands with --inline do not need it.",
     secret: true,
   },
   USAGE_BASE_URL: {
     schema: httpUrl.optional(),
     about: "Billing host of the platform, with its path prefix.",
-    secret: false,
   },
   USAGE_CONTROL_PLANE_URL: {
     schema: httpUrl.optional(),
     about: "Control plane of the platform, for `platform template` and `platform deployment`.",
-    secret: false,
   },
   USAGE_DEPLOYMENT_URL: {
     schema: httpUrl.optional(),
-    about: "One deployment, for `platform run`, `platform a2a` and the probe.",
-    secret: false,
+    about: "URL of one deployment, for `platform run`, `platform a2a` and `probe`.",
   },
   USAGE_PROBE_PROJECT: {
     schema: z.string().optional(),
-    about: "Name or id of the project that the deployment traces into, and that nobody else uses.",
-    secret: false,
+    about: "Name or id of the project that the deployment traces into. Nobody else may use it.",
   },
   USAGE_PROBE_ASSISTANT: {
     schema: z.string().default("agent"),
-    about: "Assistant of the deployment that the probe talks to.",
-    secret: false,
+    about: "Assistant of the deployment that the probe sends messages to.",
   },
   USAGE_PROBE_EVERY: {
     schema: duration.optional().refine((ms) => ms === undefined || ms >= 60_000, "must be a minute or more"),
-    about: "How often the service probes the meter, which costs traces; unset: never.",
-    secret: false,
+    about: "How often the service runs a probe, which costs traces. Unset: never.",
   },
   USAGE_PROBE_WITHIN: {
     schema: duration
       .prefault("PT1H")
       .refine((ms) => ms >= 1000 && ms <= 20 * 86_400_000, "must be a second to 20 days"),
-    about: "How long the probe waits for its traffic to be billed.",
-    secret: false,
+    about: "How long the probe waits until its traces are billed.",
   },
-  USAGE_API_KEY: { schema: z.string().min(1).optional(), about: "Key with organization:read.", secret: true },
+  USAGE_API_KEY: {
+    schema: secret(z.string()),
+    about: "API key of the platform with organization:read.",
+    secret: true,
+  },
   USAGE_WORKSPACE_IDS: {
     schema: z
       .string()
       .default("")
-      .transform((text) =>
-        text
-          .split(",")
-          .map((id) => id.trim())
-          .filter((id) => id !== ""),
-      )
+      .transform((text) => text.split(",").flatMap((id) => id.trim() || []))
       .pipe(z.array(workspaceId)),
-    about: "Workspaces to read, comma-separated; empty: listed from the platform.",
-    secret: false,
+    about: "Ids of the workspaces to load, comma-separated. Empty: all that the platform lists.",
   },
   USAGE_ORGANIZATION_ID: {
     schema: z.string().optional(),
-    about: "Sent as X-Organization-Id where set.",
-    secret: false,
+    about: "Organization id, sent as X-Organization-Id. Unset: the header is not sent.",
   },
   USAGE_DATA_START: {
     schema: day.default("2026-01-05"),
-    about: "First UTC day with usage; nothing before is asked for.",
-    secret: false,
+    about: "First UTC day with usage. Earlier days are never fetched.",
   },
   USAGE_SETTLE_AFTER: {
     schema: duration.prefault("P3D"),
-    about: "Age of a bucket's end at which a fetch settles it.",
-    secret: false,
+    about: "A bucket is final if it is fetched at least this long after its end.",
   },
-  USAGE_HOURLY_FOR: {
-    schema: duration.prefault("P31D"),
-    about: "How far back hours are kept up to date.",
-    secret: false,
-  },
+  USAGE_HOURLY_FOR: { schema: duration.prefault("P31D"), about: "How far back hourly counts are loaded." },
   USAGE_HOURLY_KEEP: {
     schema: duration.optional(),
-    about: "How long hours are kept once their days are loaded; empty: for good.",
-    secret: false,
+    about: "How long hourly counts are kept once their days are loaded. Unset: forever.",
   },
   USAGE_RECONCILE_FOR: {
     schema: duration.prefault("P45D"),
-    about: "How far back reconcile looks where no --from is given.",
-    secret: false,
+    about: "How far back `reconcile` goes without --from.",
   },
-  USAGE_RATE_LIMIT: { schema: rateLimit.default(200), about: "Requests per 10 s and source.", secret: false },
+  USAGE_RATE_LIMIT: { schema: rateLimit.default(200), about: "Requests per 10 s to one source." },
   USAGE_SYNC_EVERY: {
     schema: duration.prefault("PT15M").refine((ms) => ms >= 1000, "must be a second or more"),
-    about: "How often the service plans a round.",
-    secret: false,
+    about: "How often the service syncs.",
   },
   USAGE_KEEP_HISTORY: {
     schema: duration.prefault("P400D"),
-    about: "How long ledgers of requests and backfills are kept.",
-    secret: false,
+    about: "How long requests, finished fetch tasks and restatements are kept.",
   },
   USAGE_ALERT_WEBHOOK_URL: {
-    schema: serverUrl("https://host/path", ["https:", "http:"]).optional(),
+    schema: secret(serverUrl("https://host/path", ["https:", "http:"])),
     about:
-      "Told of differences, failed totals, changes of settled counts and staleness; without it nobody is.",
+      "Webhook for alerts: differences, failed totals, changed final counts, stale data. Unset: no alerts.",
     secret: true,
   },
   HTTP_HOST: {
     schema: z.string().default("127.0.0.1"),
-    about: "Address that the service's health and metrics listen on.",
-    secret: false,
+    about: "Address where the service serves health and metrics.",
   },
   HTTP_PORT: {
     schema: z.coerce
@@ -160,54 +150,53 @@ export const SETTINGS = {
       .min(0)
       .max(65_535)
       .default(9464),
-    about: "Port of the service's health and metrics.",
-    secret: false,
+    about: "Port where the service serves health and metrics.",
   },
   USAGE_BULL_BOARD_TOKEN: {
-    schema: z.string().min(16, "must have 16 characters or more").optional(),
-    about: "Password of the page /queues (bull-board); without it there is no such page.",
+    schema: secret(z.string().min(16, "must have 16 characters or more")),
+    about: "Password of the page /queues (bull-board). Unset: the page is not served.",
     secret: true,
   },
   USAGE_TELEMETRY: {
     schema: z.enum(["on", "off"], { error: "must be on or off" }).default("off"),
-    about: "OpenTelemetry spans of queues and workers, for the SDK that Node was started with.",
-    secret: false,
+    about: "Whether queues and workers emit OpenTelemetry spans. Node must be started with an SDK.",
   },
   USAGE_USER_EMAIL: {
     schema: z.enum(["keep", "hash", "drop"], { error: "must be keep, hash or drop" }).default("keep"),
-    about: "What is stored of user e-mail addresses.",
-    secret: false,
+    about: "What is stored of user e-mail addresses: the address, a hash of it, or nothing.",
   },
   USAGE_SOURCES_FILE: {
     schema: z.string().optional(),
-    about: "JSON file with several sources, in place of USAGE_BASE_URL and its like.",
-    secret: false,
+    about: "JSON file with several sources, instead of USAGE_BASE_URL and USAGE_API_KEY.",
   },
   USAGE_LOG_LEVEL: {
     schema: z.enum(["silent", "error", "warn", "info", "debug"]).default("warn"),
-    about: "Level of the log on stderr.",
-    secret: false,
+    about: "Log level.",
   },
-} as const;
+} as const satisfies Record<string, Setting>;
 
 /** One source of `USAGE_SOURCES_FILE`. */
 export const sourceSchema = z.strictObject({
   slug: z
     .string()
-    .regex(/^[a-z][a-z0-9_-]{0,62}$/, "must be lower-case letters, digits, - and _, beginning with a letter"),
+    .regex(/^[a-z][a-z0-9_-]{0,62}$/, "must be lower-case letters, digits, - and _, starting with a letter"),
   baseUrl: httpUrl,
   apiKey: z.string().min(1).optional(),
   apiKeyFile: z.string().min(1).optional(),
   organizationId: z.string().optional(),
+  /** Lower-case; empty: all that the platform lists. */
   workspaceIds: z.array(workspaceId).default([]),
   dataStart: day.default("2026-01-05"),
+  /** Requests per 10 s. */
   rateLimit: rateLimit.default(200),
   controlPlaneUrl: httpUrl.optional(),
   deploymentUrl: httpUrl.optional(),
+  /** Name or id of the project that the deployment traces into. */
   probeProject: z.string().min(1).optional(),
 });
 
-/** Name, unit and meaning of every setting, for `usage-etl config`. */
 export function describeSettings(): { name: string; about: string; secret: boolean }[] {
-  return Object.entries(SETTINGS).map(([name, { about, secret }]) => ({ name, about, secret }));
+  return Object.entries(SETTINGS).map(([name, { about, secret = false }]: [string, Setting]) => {
+    return { name, about, secret };
+  });
 }

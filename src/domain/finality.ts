@@ -1,32 +1,32 @@
 import { DAY_MS, HOUR_MS } from "./time/stride.ts";
 
-/** Late changes of one class of ages: what changed although the answer before came after the bucket's end. */
+/** Late changes of one age class. Late: an earlier answer was already fetched after the bucket's end. */
 export interface LatenessClass {
-  /** Upper end of the class, in hours since the end of the bucket. */
+  /** Upper bound of the class, in hours after the end of the bucket. */
   readonly ageHours: number;
   readonly wasSettled: boolean;
   readonly changes: number;
-  /** Sum of the differences without their signs. */
+  /** Sum of the absolute differences. */
   readonly tracesMoved: number;
 }
 
 export interface Finality {
   readonly changes: number;
   readonly tracesMoved: number;
-  /** Of these, changes of counts that were settled. */
+  /** Those that changed a final count. */
   readonly settledChanges: number;
-  /** By then 99.9 % of the late traces had come; null where too few came to say. */
+  /** 99.9 % of the late traces arrived within this time. Null: too few changes. */
   readonly nearlyAllWithinHours: number | null;
-  /** What `USAGE_SETTLE_AFTER` should be, in days; null where too few changes were seen. */
+  /** Recommended `USAGE_SETTLE_AFTER` in days. Null: too few changes. */
   readonly adviseDays: number | null;
   readonly verdict: "unknown" | "enough" | "raise" | "lower";
 }
 
 const NEARLY_ALL = 0.999;
-/** Fewer changes than this are an anecdote. */
+/** Fewer changes allow no recommendation. */
 const ENOUGH_CHANGES = 20;
 
-/** What the ages of late changes say about when counts are final. */
+/** Derives from the ages of late changes when counts are final. */
 export function judgeFinality(classes: readonly LatenessClass[], settleAfterMs: number): Finality {
   const sum = (of: (one: LatenessClass) => number) => classes.reduce((total, one) => total + of(one), 0);
   const seen = {
@@ -46,7 +46,7 @@ export function judgeFinality(classes: readonly LatenessClass[], settleAfterMs: 
   }
   const adviseDays = Math.max(1, Math.ceil((within * HOUR_MS) / DAY_MS));
   const settleDays = settleAfterMs / DAY_MS;
-  // Waiting twice as long as it takes is cheap; more than that keeps final figures from people who wait for them.
+  // Twice the time needed is cheap. More delays final figures without need.
   const verdict = settleDays < adviseDays ? "raise" : settleDays > 2 * adviseDays + 1 ? "lower" : "enough";
   return { ...seen, nearlyAllWithinHours: within, adviseDays, verdict };
 }

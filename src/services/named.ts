@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
 import { Redis } from "ioredis";
 import pg from "pg";
+import { readSetting } from "../config/variables.ts";
 import { UnreachableError, UsageError } from "../errors.ts";
 import { withoutPassword } from "../url.ts";
 import type { Service } from "./service.ts";
@@ -11,7 +11,7 @@ const CONNECT_MS = 5_000;
 
 /** The Postgres of `DATABASE_URL`, after it has answered a query. Undefined if the variable is not set. */
 export async function namedPostgres(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
-  const url = namedUrl(env, "DATABASE_URL", ["postgresql:", "postgres:"]);
+  const url = readSetting(env, "DATABASE_URL")?.reveal();
   if (url === undefined) return undefined;
   try {
     await pingPostgres(url);
@@ -26,7 +26,7 @@ export async function namedPostgres(env: NodeJS.ProcessEnv): Promise<Service | u
 
 /** The Redis of `REDIS_URL`, after it has answered a PING. Undefined if the variable is not set. */
 export async function namedRedis(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
-  const url = namedUrl(env, "REDIS_URL", ["redis:", "rediss:"]);
+  const url = readSetting(env, "REDIS_URL")?.reveal();
   if (url === undefined) return undefined;
   try {
     await pingRedis(url);
@@ -78,43 +78,6 @@ export async function pingRedis(url: string): Promise<void> {
     throw reason ?? error;
   } finally {
     client.disconnect();
-  }
-}
-
-/** The URL in `NAME` or in the file that `NAME_FILE` names; undefined where neither is set or both are empty. */
-function namedUrl(env: NodeJS.ProcessEnv, name: string, schemes: readonly string[]): string | undefined {
-  const direct = env[name]?.trim() || undefined;
-  const file = env[`${name}_FILE`]?.trim() || undefined;
-  if (direct !== undefined && file !== undefined) {
-    throw new UsageError({
-      code: "configuration_invalid",
-      message: `Both ${name} and ${name}_FILE are set.`,
-      next: `Unset one of them.`,
-    });
-  }
-  const url = file === undefined ? direct : fromFile(`${name}_FILE`, file);
-  if (url === undefined) return undefined;
-  // The value may hold a password, so no message repeats it.
-  if (!URL.canParse(url) || !schemes.includes(new URL(url).protocol)) {
-    throw new UsageError({
-      code: "configuration_invalid",
-      message: `${name} is not a ${schemes[0]}// URL.`,
-      next: `Set ${name}=${schemes[0]}//user:password@host:port/database, with special characters of the password percent-encoded.`,
-    });
-  }
-  return url;
-}
-
-function fromFile(name: string, path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8").trim() || undefined;
-  } catch (cause) {
-    throw new UsageError({
-      code: "configuration_invalid",
-      message: `${name}=${path} cannot be read: ${messageOf(cause)}`,
-      next: `Make the file readable, or set ${name.replace(/_FILE$/, "")} itself.`,
-      cause,
-    });
   }
 }
 

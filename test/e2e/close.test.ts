@@ -4,9 +4,9 @@ import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { usageEtl } from "../support/cli.ts";
 import { setup } from "../support/source.ts";
 
-/** A month on the command line: open, closed, and asked for wrongly. */
-
-test("close says what is open, then closes, then stays as it is", { timeout: 120_000 }, async () => {
+test("close shows what is open, closes a reconciled month once, and refuses months it cannot close", {
+  timeout: 120_000,
+}, async () => {
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
   const month = DateTime.fromMillis(today - 4 * DAY_MS, { zone: "utc" })
     .startOf("month")
@@ -30,15 +30,15 @@ test("close says what is open, then closes, then stays as it is", { timeout: 120
   const close = (...args: string[]) => usageEtl(["close", ...args], env);
   expect(await close(name)).toMatchObject({ code: 2, stderr: expect.stringContaining("[source_unloaded]") });
   await bench.sync();
-  // Only tried, and of another organisation, it stands in nobody's way.
+  // A source that was only tried does not block the close.
   await bench.sql(
     "INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest) VALUES ('tried', 'http://localhost', '2026-01-05', 1, '')",
   );
 
   const open = await close(name);
   expect(open).toMatchObject({ code: 4 });
-  // Days x workspaces and workspaces: six days of one, in each grouping.
-  expect(open.stdout).toMatch(/project +not held against the export: usage-etl reconcile +6 +1 /);
+  // Six days of one workspace, in each dimension.
+  expect(open.stdout).toMatch(/project +not reconciled with the export: run usage-etl reconcile +6 +1 /);
   expect(await usageEtl(["reconcile", "--from", env.USAGE_DATA_START], env)).toMatchObject({ code: 0 });
   const closed = await close(name, "--json");
   expect(closed).toMatchObject({ code: 0 });

@@ -11,9 +11,7 @@ import { poll } from "../support/poll.ts";
 import { farFromTheNextHour } from "../support/source.ts";
 import { dump } from "../support/tables.ts";
 
-/** The demo as somebody tries it first: twice over, and killed half way. */
-
-/** Hours for two days that are settled as well. */
+/** Hours reach back over two final days. */
 const ENV = { USAGE_HOURLY_FOR: "P5D" };
 const DATA_START = Date.UTC(2026, 0, 5);
 const WORKSPACES = 5;
@@ -46,14 +44,14 @@ function shown(ended: Ended, { afterKill = false } = {}): Shown {
   expect(round.reconciliation.compared).toBeGreaterThan(10_000);
   for (const { groupBy, stride, windows, requests, fewest } of round.extracted) {
     expect([groupBy, stride, fewest]).toEqual([groupBy, stride, windows]);
-    // What the killed one had loaded, and not said so, is not asked for again.
+    // What the killed demo had loaded is not fetched again.
     if (afterKill) expect(requests).toBeLessThanOrEqual(windows);
     else expect([groupBy, stride, requests]).toEqual([groupBy, stride, windows]);
   }
   return round;
 }
 
-/** Looks into the database that a demo left behind. */
+/** Queries the database of a demo that has ended. */
 async function look<T>(
   dir: string,
   work: (sql: <R>(text: string, given?: unknown[]) => Promise<R[]>) => Promise<T>,
@@ -69,7 +67,7 @@ async function look<T>(
   }
 }
 
-/** Hours of settled time that were loaded, times workspaces, by grouping and stride: each once is the least there is. */
+/** Final hours that were loaded, times workspaces, by dimension and stride. Each hour once is the minimum. */
 async function settledHours(dir: string): Promise<Record<string, number>> {
   return look(dir, async (sql) => {
     const rows = await sql<{ key: string; hours: number }>(
@@ -95,7 +93,7 @@ function once(): Record<string, number> {
   );
 }
 
-/** Everything stored of settled time. */
+/** All stored records of final days. */
 const settled = (dir: string) =>
   look(dir, async (sql) => {
     const cut = new Date(settledUntil()).toISOString().slice(0, 10);
@@ -103,7 +101,7 @@ const settled = (dir: string) =>
     return records.filter((line) => (/ (\d{4}-\d{2}-\d{2})/.exec(line)?.[1] ?? "") < cut);
   });
 
-/** Command lines of processes that name the folder. */
+/** Command lines of processes that contain the folder. */
 function processesOf(dir: string): string[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -117,7 +115,7 @@ function processesOf(dir: string): string[] {
     .filter((line) => line.includes(dir));
 }
 
-test("twice over: no difference, the fewest requests, and no settled time fetched again", async () => {
+test("the demo needs the fewest requests, finds no difference and fetches final time once, even after a kill", async () => {
   await farFromTheNextHour(90_000);
   const dir = await folder();
   const first = shown(await demo(dir));
@@ -131,7 +129,7 @@ test("twice over: no difference, the fewest requests, and no settled time fetche
   expect(requests(second)).toBeLessThan(requests(first) / 2);
   await poll(() => processesOf(dir).length === 0);
 
-  // Killed half way in another folder, and started again: the same settled figures, and nothing fetched twice.
+  // Killed half way in another folder and started again, it stores the same figures and fetches nothing twice.
   const other = await folder();
   const running = start(["demo", "--once", "--json", "--data-dir", other], ENV);
   await poll(() => loadedSoFar(other).then((count) => count >= 60), { deadlineMs: 30_000, everyMs: 5 });
@@ -140,13 +138,13 @@ test("twice over: no difference, the fewest requests, and no settled time fetche
   shown(await demo(other), { afterKill: true });
   expect(await settled(other)).toEqual(before);
   const fetched = await settledHours(other);
-  // A load that was committed, its line in the ledger not yet, is the only thing that may lack here.
+  // Only a load that was committed before its line in the ledger may be missing here.
   for (const [key, hours] of Object.entries(once())) expect(fetched[key]).toBeLessThanOrEqual(hours);
   expect(Object.keys(fetched).sort()).toEqual(Object.keys(once()).sort());
   await poll(() => processesOf(other).length === 0);
 }, 300_000);
 
-/** Loads that the ledger of a running demo counts; 0 while there is none. */
+/** Loads in the ledger of a running demo; 0 without a ledger. */
 async function loadedSoFar(dir: string): Promise<number> {
   let note: { port: number; password: string };
   try {
@@ -163,7 +161,7 @@ async function loadedSoFar(dir: string): Promise<number> {
     );
     return rows[0].n;
   } catch {
-    // Not there yet, or without a schema.
+    // The server does not answer yet, or has no schema.
     return 0;
   } finally {
     await client.end().catch(() => {});

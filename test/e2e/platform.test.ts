@@ -7,8 +7,6 @@ import { usageEtl } from "../support/cli.ts";
 import { poll } from "../support/poll.ts";
 import { setupMigrated } from "../support/store.ts";
 
-/** `platform ...` and `probe` as somebody types them. */
-
 async function setup() {
   const standin = await startStandin();
   onTestFinished(() => standin.close());
@@ -26,7 +24,7 @@ async function setup() {
   return { standin, environment, run, json };
 }
 
-test("templates, deployments, runs and A2A from the command line", async () => {
+test("platform commands print data, show each status and set their exit code", async () => {
   const { run, json, standin } = await setup();
   const folder = mkdtempSync(join(tmpdir(), "usage-etl-platform-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -83,7 +81,7 @@ test("templates, deployments, runs and A2A from the command line", async () => {
   expect([cut.code, cut.stderr]).toEqual([6, expect.stringContaining("answer_cut")]);
 }, 120_000);
 
-test("the probe asks first, is matched, and ends with 4 on a difference", async () => {
+test("probe asks first, matches what was billed, and ends with 4 on a difference", async () => {
   const { standin, json, run } = await setup();
   const { url } = await setupMigrated();
   const own = { DATABASE_URL: url, USAGE_BASE_URL: standin.url, USAGE_PROBE_PROJECT: "agent-server" };

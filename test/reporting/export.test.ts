@@ -241,7 +241,7 @@ describe("what is asked for", () => {
     for (const format of ["csv", "json", "parquet"]) {
       const out = join(folder, `empty.${format}`);
       const { code, stderr } = await run("--view", "dim_date", "--format", format, "--out", out, ...range);
-      expect([code, stderr]).toEqual([0, expect.stringContaining("Nothing is there in that range")]);
+      expect([code, stderr]).toEqual([0, expect.stringContaining("There are no rows in that range")]);
     }
     expect(await readFile(join(folder, "empty.csv"), "utf8")).toBe(
       "usage_date,iso_year,iso_week,iso_weekday,month_start,year_start\n",
@@ -254,15 +254,15 @@ describe("what is asked for", () => {
   test.each([
     [
       ["--view", "fct_usage_workspace_dayly"],
-      "no view. Did you mean fct_usage_workspace_daily?\n  There are: backfill_status,",
+      "is not a view. Did you mean fct_usage_workspace_daily?\n  Choose one of: backfill_status,",
     ],
-    [["--view", "usage.source"], '"usage.source" is no view'],
+    [["--view", "usage.source"], '"usage.source" is not a view'],
     [
       ["--view", "dim_user", "--columns", "user_id,user_mail"],
-      '"user_mail" is no column of dim_user. Did you mean user_email?',
+      '"user_mail" is not a column of dim_user. Did you mean user_email?',
     ],
     [["--view", "dim_user", "--columns", "user_id,user_id"], '"user_id" is named twice'],
-    [["--view", "dim_user", "--from", "2026-03-01"], "dim_user has no column of time"],
+    [["--view", "dim_user", "--from", "2026-03-01"], "dim_user has no time column"],
     [["--view", "dim_date", "--from", "2026-03-02", "--to", "2026-03-01"], "is not before --to"],
     [["--view", "dim_date", "--from", "yesterday"], "It is not a day or instant"],
     [["--view", "dim_date", "--out", "/nowhere/x.csv"], "/nowhere/x.csv cannot be written"],
@@ -293,7 +293,7 @@ describe("an export that cannot end", () => {
     const { code, stderr } = await running.ended;
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^What reads the output closed it before the end\.\n.*\[export_closed\]\n$/),
+      expect.stringMatching(/^The reader of the output closed it before the end\.\n.*\[export_closed\]\n$/),
     ]);
   });
 
@@ -343,7 +343,7 @@ describe("an export that cannot end", () => {
       if (format === "parquet" && code === 0) continue;
       expect([code, stderr]).toEqual([
         1,
-        expect.stringContaining("cannot be written: no space is left. Nothing of it was kept."),
+        expect.stringContaining("cannot be written: no space is left. Nothing was kept."),
       ]);
       expect(await readdir(small)).toEqual([]);
     }

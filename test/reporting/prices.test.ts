@@ -107,31 +107,36 @@ describe("what is refused, with nothing stored", () => {
   const good = "traces,0.0005,USD,2026-01-01,2026-02-01,,\n";
   test.each([
     ["traces,-0.0005,USD,2026-01-01,,,", 'line 3, column "unit_price": "-0.0005" is negative'],
-    ['traces,"0,0005",USD,2026-01-01,,,', 'column "unit_price": "0,0005" is no decimal number'],
+    ['traces,"0,0005",USD,2026-01-01,,,', 'column "unit_price": "0,0005" is not a decimal number'],
     [
       "traces,1,EURO,2026-02-01,,,",
-      'line 3, column "currency": "EURO" is no currency of ISO 4217; did you mean EUR?',
+      'line 3, column "currency": "EURO" is not a currency of ISO 4217; did you mean EUR?',
     ],
-    ["traces,1,usd,2026-02-01,,,", 'column "currency": "usd" is no currency of ISO 4217; did you mean USD?'],
-    ["traces,1,,2026-02-01,,,", 'column "currency": "" is no currency'],
-    ["traces,1,USD,2026-02-30,,,", 'column "valid_from": "2026-02-30" is no day'],
+    [
+      "traces,1,usd,2026-02-01,,,",
+      'column "currency": "usd" is not a currency of ISO 4217; did you mean USD?',
+    ],
+    ["traces,1,,2026-02-01,,,", 'column "currency": "" is not a currency'],
+    ["traces,1,USD,2026-02-30,,,", 'column "valid_from": "2026-02-30" is not a day'],
     ["traces,1,USD,2026-02-01,2026-02-01,,", 'column "valid_to": "2026-02-01" is not after valid_from'],
-    ["traces,1,USD,2026-02-01,soon,,", 'column "valid_to": "soon" is no day'],
-    [",1,USD,2026-02-01,,,", 'column "sku": "" is no SKU'],
+    ["traces,1,USD,2026-02-01,soon,,", 'column "valid_to": "soon" is not a day'],
+    ["traces,1,USD,0000-01-01,,,", 'column "valid_from": "0000-01-01" is not a day'],
+    ["traces,1,USD,01.03.2026,,,", 'column "valid_from": "01.03.2026" is not a day'],
+    [",1,USD,2026-02-01,,,", 'column "sku": "" is not a SKU'],
     [
       "traces,1,USD,2026-02-01,,defualt,",
-      'column "source": "defualt" is no known source; did you mean default?',
+      'column "source": "defualt" is not a known source; did you mean default?',
     ],
     [
       `traces,1,USD,2026-02-01,,,${WORKSPACE.slice(0, -1)}3`,
-      `column "workspace": "${WORKSPACE.slice(0, -1)}3" is no known workspace; did you mean ${WORKSPACE}?`,
+      `column "workspace": "${WORKSPACE.slice(0, -1)}3" is not a known workspace; did you mean ${WORKSPACE}?`,
     ],
     [
       "traces,1,USD,2026-01-31,,,",
       'line 3, column "valid_from": 2026-01-31 to further notice overlaps line 2 (traces',
     ],
-    ["traces,1,USD,2026-02-01,,,,", "line 3: there are 8 cells, and 7 columns in the header"],
-    ["traces,1,USD,2026-02-01", "line 3: there are 4 cells, and 7 columns in the header"],
+    ["traces,1,USD,2026-02-01,,,,", "line 3: Invalid Record Length: columns length is 7, got 8"],
+    ["traces,1,USD,2026-02-01", "line 3: Invalid Record Length: columns length is 7, got 4"],
     ['"traces,1,USD,2026-02-01,,,', "line 3: Quote Not Closed"],
   ])("%s", async (row, problem) => {
     const { store } = await setupSource();
@@ -147,7 +152,7 @@ describe("what is refused, with nothing stored", () => {
       await problemsOf(read(store, `${HEADER}other,1,USD,2026-01-01,,,\ntraces,0.0006,USD,2026-07-01,,,\n`)),
     ).toEqual([
       expect.stringMatching(
-        /^line 3, .* overlaps a stored price \(traces of every source, 2026-01-01 to further notice: 0.0005 USD\)\. Let one end where the other begins, or give --replace/,
+        /^line 3, .* overlaps a stored price \(traces of every source, 2026-01-01 to further notice: 0.0005 USD\)\. End one where the other starts, or use --replace/,
       ),
     ]);
     expect(await lines(store)).toHaveLength(1);
@@ -174,6 +179,7 @@ describe("what is refused, with nothing stored", () => {
     ],
     ["sku,sku,unit_price,currency,valid_from\n", ['there are two columns "sku"']],
     ["", ["the file is empty"]],
+    ["\n \n", ["the file is empty"]],
   ])("the header %j", async (text, problems) => {
     expect(await problemsOf(readPriceFile(await fileOf(text)))).toEqual(
       problems.map((problem) =>
@@ -183,10 +189,11 @@ describe("what is refused, with nothing stored", () => {
   });
 
   test.each([
-    ['[{"sku": "a",}]', "line 1, character 14: it is no JSON"],
-    ['{"sku": "a"}', "it holds no array of prices"],
-    ["[1]", "item 1 is no object"],
-    ['[{"sku": {}, "unit_price": 1}]', 'item 1, column "sku": it is no text'],
+    ['[{"sku": "a",}]', "(line 1 column 14)"],
+    ["[", "the file is not JSON: "],
+    ['{"sku": "a"}', "the file is not an array of prices"],
+    ["[1]", "item 1 is not an object"],
+    ['[{"sku": {}, "unit_price": 1}]', 'item 1, column "sku": is not a text'],
     ['[{"skus": "a"}]', 'item 1: there is no column "skus"; did you mean sku?'],
     [
       '[{"sku": "a", "unit_price": -1, "currency": "USD", "valid_from": "2026-01-01"}]',
@@ -195,6 +202,17 @@ describe("what is refused, with nothing stored", () => {
   ])("the JSON %s", async (text, problem) => {
     expect(await problemsOf(readPriceFile(await fileOf(text, "prices.json")))).toEqual([
       expect.stringContaining(problem),
+    ]);
+  });
+
+  test("names every problem of a line, also beside an end before the start", async () => {
+    const row = "traces,-1,usd,2026-02-29,,,\ntraces,-1,USD,2026-02-02,2026-02-01,,\n";
+    expect(await problemsOf(readPriceFile(await fileOf(`${HEADER}${row}`)))).toEqual([
+      'line 2, column "unit_price": "-1" is negative',
+      'line 2, column "currency": "usd" is not a currency of ISO 4217; did you mean USD?',
+      'line 2, column "valid_from": "2026-02-29" is not a day such as 2026-03-01',
+      'line 3, column "unit_price": "-1" is negative',
+      'line 3, column "valid_to": "2026-02-01" is not after valid_from (the end is not included)',
     ]);
   });
 

@@ -42,6 +42,7 @@ const ALLOWED = [
   ["src/store/load/planted.ts", "../reconcile/differences.ts"],
   ["src/pipeline/reconcile/planted.ts", "../../store/load/load.ts"],
   ["src/standin/routes/planted.ts", "../engine/ledger.ts"],
+  ["src/services/planted.ts", "../config/config.ts"],
   ["src/cli/commands/planted.ts", "../../standin/server.ts"],
   ["src/service/planted.ts", "../pipeline/sync/plan.ts"],
   ["src/service/http/planted.ts", "../../store/report/overview.ts"],

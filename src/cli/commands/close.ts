@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import { DateTime } from "luxon";
-import type { Config } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
@@ -8,7 +7,7 @@ import { type CloseResult, closeMonth, OPEN_REASONS, type OpenDay } from "../../
 import { type ListedSource, listSources } from "../../store/report/overview.ts";
 import { instant, table } from "../report/output.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
-import { inSession, requireSchema, type Session } from "../session/session.ts";
+import { inSession, type Session } from "../session/session.ts";
 
 interface CloseOptions {
   readonly acceptDisagreements?: boolean;
@@ -17,30 +16,24 @@ interface CloseOptions {
 export function addCloseCommand(program: Command): void {
   program
     .command("close <month>")
-    .description("write down what a month such as 2026-03 came to, once every day of it is final and proved")
+    .description("close a month such as 2026-03: record its totals once every day is final and reconciled")
     .option(
       "--accept-disagreements",
-      "close although the platform contradicts itself on some days (they stay shown)",
+      "close although the platform contradicts itself on some days; they stay listed",
     )
     .action(inSession(run));
 }
 
 async function run(session: Session, options: CloseOptions, text: string): Promise<number> {
-  const store = await session.store();
-  await requireSchema(store);
+  const { acceptDisagreements = false } = options;
+  const store = await session.migratedStore();
   const month = parseMonth(text, await storeNow(store.db));
   const results: Record<string, CloseResult> = {};
-  for (const { source, range } of sourcesWithin(month, await sourcesOf(session, store.db), text)) {
-    results[source.source] = await closeMonth(
-      store,
-      {
-        sourceId: source.sourceId,
-        range,
-        monthStart: month.toISODate(),
-        workspaceIds: workspacesOf(session.config, source.source),
-      },
-      { acceptDisagreements: options.acceptDisagreements ?? false },
-    );
+  for (const { sourceId, slug, range } of withinMonth(month, await sourcesOf(session, store.db), text)) {
+    // Empty: all listed workspaces.
+    const { workspaceIds = [] } = session.config.sources.find((source) => source.slug === slug) ?? {};
+    const given = { sourceId, range, monthStart: month.toISODate(), workspaceIds };
+    results[slug] = await closeMonth(store, given, { acceptDisagreements });
   }
   session.output.data(results, () =>
     Object.entries(results)
@@ -51,7 +44,7 @@ async function run(session: Session, options: CloseOptions, text: string): Promi
   return firstExit(exits);
 }
 
-/** The configured sources, so that none that was only tried stands in the way; all where none is configured. */
+/** The stored sources that are configured, or all if none is. A source that was only tried must not block a close. */
 async function sourcesOf({ config }: Session, db: Database): Promise<ListedSource[]> {
   const listed = await listSources(db);
   const named = config.sources.map(({ slug }) => slug);
@@ -59,60 +52,55 @@ async function sourcesOf({ config }: Session, db: Database): Promise<ListedSourc
   if (meant.length > 0) return meant;
   throw new UsageError({
     code: "source_unloaded",
-    message: `Nothing was ever loaded of ${named.length === 0 ? "any source" : `source ${named.join(", ")}`}.`,
-    next: `Run \`usage-etl sync\` first${listed.length === 0 ? "" : `; loaded are ${listed.map(({ source }) => source).join(", ")}`}.`,
+    message: `Nothing is loaded for ${named.length === 0 ? "any source" : `source ${named.join(", ")}`}.`,
+    next: `Run \`usage-etl sync\` first.${listed.length === 0 ? "" : ` Loaded sources: ${listed.map(({ source }) => source).join(", ")}.`}`,
   });
 }
 
 function parseMonth(text: string, now: number): DateTime<true> {
-  const month = DateTime.fromISO(text, { zone: "utc" });
-  if (!/^\d{4}-\d{2}$/.test(text) || !month.isValid) {
+  const month = DateTime.fromFormat(text, "yyyy-MM", { zone: "utc" });
+  if (!month.isValid) {
     throw new UsageError({
       code: "month_invalid",
       message: `${JSON.stringify(text)} is not a month.`,
-      next: "Give year and month, such as 2026-03.",
+      next: "Give a year and a month, such as 2026-03.",
     });
   }
   if (month.plus({ months: 1 }).toMillis() > now) {
     throw new UsageError({
       code: "month_not_over",
-      message: `${text} is not over.`,
-      next: "Close it once its last day is settled (USAGE_SETTLE_AFTER after its end) and reconciled.",
+      message: `${text} is not over yet.`,
+      next: "Close it when its last day is final (USAGE_SETTLE_AFTER after its end) and reconciled.",
     });
   }
   return month;
 }
 
-/** The days of a month from each source's data start on; a source whose data starts later has nothing to close. */
-function sourcesWithin(month: DateTime<true>, sources: readonly ListedSource[], text: string) {
+/** The days of a month that each source has data for. Error: `month_before_data` if that is none. */
+function withinMonth(month: DateTime<true>, sources: readonly ListedSource[], text: string) {
   const end = month.plus({ months: 1 }).toMillis();
-  const within = sources.flatMap((source) => {
-    const start = Math.max(month.toMillis(), Date.parse(`${source.dataStart}T00:00:00Z`));
-    return start < end ? [{ source, range: { start, end } }] : [];
+  const within = sources.flatMap(({ sourceId, source: slug, dataStart }) => {
+    const start = Math.max(month.toMillis(), Date.parse(`${dataStart}T00:00:00Z`));
+    return start < end ? [{ sourceId, slug, range: { start, end } }] : [];
   });
-  const [first] = sources as readonly [ListedSource, ...ListedSource[]];
   if (within.length > 0) return within;
   throw new UsageError({
     code: "month_before_data",
-    message: `${text} ends before the data of source ${first.source} starts (${first.dataStart}).`,
-    next: "Nothing is to be closed there.",
+    message: `${text} ends before the data of source ${sources[0]?.source} starts (${sources[0]?.dataStart}).`,
+    next: "Choose a later month.",
   });
 }
 
-/** Those that the configuration names; empty: all that are listed. */
-function workspacesOf(config: Config, slug: string): readonly string[] {
-  return config.sources.find((source) => source.slug === slug)?.workspaceIds ?? [];
-}
-
 const NEXT: Readonly<Record<OpenDay["reason"], string>> = {
-  missing: "not loaded: usage-etl sync",
-  failed: "failed: usage-etl status says why",
-  unverified: "nothing shows that the key can read it: usage-etl status",
-  provisional: "not settled yet: wait for USAGE_SETTLE_AFTER and the next round",
-  open: "differs from the export: usage-etl reconcile --repair",
-  not_reconciled: "not held against the export: usage-etl reconcile",
-  platform_disagrees: "the platform's JSON and export differ: ask the platform, or --accept-disagreements",
-  total_differs: "totals of the platform differ: ask the platform, or --accept-disagreements",
+  missing: "not loaded: run usage-etl sync",
+  failed: "failed: usage-etl status shows why",
+  unverified: "workspace access is not proven: see usage-etl status",
+  provisional: "provisional: wait for USAGE_SETTLE_AFTER and the next sync",
+  open: "differs from the export: run usage-etl reconcile --repair",
+  not_reconciled: "not reconciled with the export: run usage-etl reconcile",
+  platform_disagrees:
+    "the platform's JSON and export differ: ask the platform, or use --accept-disagreements",
+  total_differs: "the platform's totals differ: ask the platform, or use --accept-disagreements",
 };
 
 function describeClose(what: string, result: CloseResult): string {
@@ -126,23 +114,12 @@ function describeClose(what: string, result: CloseResult): string {
   }
   const groups = Map.groupBy(result.open, (one) => `${one.reason} ${one.groupBy}`);
   const rows = [...groups.values()]
-    .sort((a, b) => OPEN_REASONS.indexOf(reasonOf(a)) - OPEN_REASONS.indexOf(reasonOf(b)))
-    .map((group) => {
-      const [first, last] = [group[0], group.at(-1)] as [OpenDay, OpenDay];
+    .map((group) => ({ group, ...(group[0] as OpenDay), last: group.at(-1) as OpenDay }))
+    .sort((a, b) => OPEN_REASONS.indexOf(a.reason) - OPEN_REASONS.indexOf(b.reason))
+    .map(({ group, groupBy, reason, day, last }) => {
       const workspaces = new Set(group.map((one) => one.workspaceId)).size;
-      return [
-        first.groupBy,
-        NEXT[first.reason],
-        group.length,
-        workspaces,
-        instant(first.day),
-        instant(last.day),
-      ];
+      return [groupBy, NEXT[reason], group.length, workspaces, instant(day), instant(last.day)];
     });
-  const head = ["group_by", "what is open", "days x workspaces", "workspaces", "first", "last"];
+  const head = ["dimension", "what is open", "days x workspaces", "workspaces", "first", "last"];
   return `${what}: open\n${table(head, rows)}`;
-}
-
-function reasonOf(group: readonly OpenDay[]): OpenDay["reason"] {
-  return (group[0] as OpenDay).reason;
 }

@@ -1,13 +1,13 @@
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { fetchQueueOf, openQueue, producerConnection } from "../../../jobs/queues.ts";
+import { fetchQueueOf } from "../../../jobs/queues.ts";
 import { type Config, Secret, type SourceConfig } from "../../config/config.ts";
 import { fewestRequests, type UsageRequest } from "../../domain/planning/request.ts";
 import { UnreachableError } from "../../errors.ts";
 import { createLogger } from "../../log.ts";
 import { runInline } from "../../pipeline/extract/run-inline.ts";
 import { abandonProbe, type ProbeResult, probeMeter } from "../../pipeline/probe/probe.ts";
-import { type ReconcileResult, reconcile } from "../../pipeline/reconcile/reconcile.ts";
+import { reconcile } from "../../pipeline/reconcile/reconcile.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
 import { enqueueSlices, requeueLost } from "../../pipeline/sync/enqueue.ts";
 import { planSource, routineDemand } from "../../pipeline/sync/plan.ts";
@@ -18,24 +18,19 @@ import { resolvePostgres, resolveRedis } from "../../services/resolve.ts";
 import { startStandin } from "../../standin/server.ts";
 import { migrate } from "../../store/db/migrate.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import {
-  dailyTotals,
-  type FetchTotals,
-  fetchTotals,
-  newestFetch,
-  type WorkspaceTotal,
-} from "../../store/report/load-totals.ts";
+import { dailyTotals, fetchTotals, newestFetch } from "../../store/report/load-totals.ts";
 import { dueSlices } from "../../store/work/slices.ts";
-import { type Output, table } from "../report/output.ts";
+import { describeDemo } from "../report/demo-report.ts";
+import type { Output } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
+import { openSessionQueue } from "../session/queue.ts";
 import { createSession, inSession, type Session } from "../session/session.ts";
-import { describeProbe, exitOfProbe } from "./probe.ts";
-import { describeReconcile } from "./reconcile.ts";
+import { exitOfProbe } from "./probe.ts";
 
 const DATA_DIR = fileURLToPath(new URL("../../../.usage-etl/demo", import.meta.url));
-/** The stand-in is ours alone: what the live platform's gateway would let through. */
+/** The stand-in serves only this demo. */
 const RATE_LIMIT = 1000;
-const NEXT_ROUND_MS = 30_000;
+const SYNC_EVERY_MS = 30_000;
 const LOOK_EVERY_MS = 100;
 const PROBE_WITHIN_MS = 60_000;
 
@@ -48,10 +43,10 @@ interface DemoOptions {
 export function addDemoCommand(program: Command): void {
   program
     .command("demo")
-    .description("the whole of it on this machine: stand-in, database, queue, extraction, reconciliation")
-    .option("--once", "end after the first round instead of running on until Ctrl-C")
-    .option("--inline", "without Redis: the same work in this process")
-    .option("--data-dir <folder>", "where its database lives from run to run", DATA_DIR)
+    .description("run everything on this machine: stand-in, database, queue, sync, reconciliation")
+    .option("--once", "stop after the first sync instead of on Ctrl-C")
+    .option("--inline", "run in this process, without Redis")
+    .option("--data-dir <folder>", "folder of its database, kept between runs", DATA_DIR)
     .action(inSession(demo));
 }
 
@@ -64,7 +59,7 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
   const standin = await startStandin();
   onClose(() => standin.close());
   output.note(
-    `Postgres: ${postgres.origin}. Queue: ${redisUrl === undefined ? "none, inline" : "BullMQ"}. Platform: the stand-in on ${standin.url}.`,
+    `Postgres: ${postgres.origin}. Queue: ${redisUrl === undefined ? "none (inline)" : "BullMQ"}. Platform: the stand-in on ${standin.url}.`,
   );
 
   const config = demoConfig(given.config, postgres.url, standin);
@@ -73,18 +68,20 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
   const store = await session.store();
   await migrate(store);
   return session.eachSource(async (source) => {
-    let work = (slices: readonly UsageRequest[]) => inline(source, slices, output);
+    let work = async (slices: readonly UsageRequest[]) => {
+      await output.progress("extract", (update) => runInline(source, slices, update));
+    };
     if (redisUrl !== undefined) {
-      // Rounds by the clock come after the first: they would fetch again what it counts.
+      // No scheduler yet: a scheduled sync would fetch again what the first sync counts.
       const service = await serve({ config, store, redisUrl, role: "worker", log });
       onClose(() => service.close());
       output.note(`Health and metrics: ${service.url}/readyz, ${service.url}/metrics`);
       work = () => throughQueue(source, redisUrl, session);
     }
-    const exit = await firstRound(source, output, work);
+    const exit = await firstSync(source, output, work);
     if (options.once === true || exit !== EXIT.done) return exit;
     output.note(
-      `\nRunning on: a round every ${NEXT_ROUND_MS / 1000} s, Ctrl-C ends it. Look at the views with\n  psql '${postgres.url}' -c 'SELECT * FROM reporting.fct_usage_workspace_daily ORDER BY 2 DESC LIMIT 10'`,
+      `\nThe demo syncs every ${SYNC_EVERY_MS / 1000} s until Ctrl-C. Query the views with\n  psql '${postgres.url}' -c 'SELECT * FROM reporting.fct_usage_workspace_daily ORDER BY 2 DESC LIMIT 10'`,
     );
     if (redisUrl !== undefined) {
       const scheduler = await serve({ config, store, redisUrl, role: "scheduler", log });
@@ -94,7 +91,7 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
   });
 }
 
-/** A Redis where one can be had, empty: Postgres knows all that matters. A notice where there is none. */
+/** An empty Redis is enough: Postgres holds the state. Without Redis the demo runs inline and says so. */
 async function findRedis({ output, onClose }: Session): Promise<string | undefined> {
   try {
     const redis = await resolveRedis({ say: output.note });
@@ -102,7 +99,7 @@ async function findRedis({ output, onClose }: Session): Promise<string | undefin
     return redis.url;
   } catch (error) {
     if (!(error instanceof UnreachableError)) throw error;
-    output.note(`${error.message} The demo goes on inline.`);
+    output.note(`${error.message} The demo runs inline.`);
     return undefined;
   }
 }
@@ -117,55 +114,43 @@ function demoConfig(config: Config, databaseUrl: string, standin: { url: string;
     dataStart: "2026-01-05",
     rateLimit: RATE_LIMIT,
     deploymentUrl: standin.url,
-    // The stand-in's own name for it.
+    // The stand-in names its project like this.
     probeProject: "agent-server",
   };
   return {
     ...config,
     databaseUrl: new Secret(databaseUrl),
     sources: [source],
-    syncEveryMs: NEXT_ROUND_MS,
-    // Any free port: the demo may run beside the service.
+    syncEveryMs: SYNC_EVERY_MS,
+    // Any free port: the service may run on the same machine.
     httpPort: 0,
   };
 }
 
-async function inline(source: OpenSource, slices: readonly UsageRequest[], output: Output): Promise<void> {
-  const progress = output.progress("extract");
-  await runInline(source, slices, progress.update).finally(progress.stop);
-}
-
-/** Enters the round as the scheduler would, and waits until the workers have done all of it. */
+/** Enqueues a sync as the scheduler does, and waits until the workers have done it. */
 async function throughQueue(source: OpenSource, redisUrl: string, session: Session): Promise<void> {
-  const { output, signal } = session;
   const { store, sourceId, config, clock } = source;
-  const connection = producerConnection(redisUrl);
-  const queue = openQueue("fetch", config.slug, connection);
-  const progress = output.progress("extract");
-  try {
-    const fetchQueue = fetchQueueOf(queue);
-    // What a killed run left in the queue of a Redis that is gone.
-    await requeueLost(store, { sourceId, queue: fetchQueue });
+  const { slug } = config;
+  const queue = fetchQueueOf(openSessionQueue(session, "fetch", { redisUrl, slug }));
+  await session.output.progress("extract", async (update) => {
+    // A killed run may have left tasks marked as queued in a Redis that is gone.
+    await requeueLost(store, { sourceId, queue });
     await planSync(source);
-    await enqueueSlices(store, { sourceId, queue: fetchQueue });
+    await enqueueSlices(store, { sourceId, queue });
     let total = 0;
     for (;;) {
-      const due = (await dueSlices(store.db)).find((one) => one.source === config.slug);
+      const due = (await dueSlices(store.db)).find((one) => one.source === slug);
       const left = (due?.waiting ?? 0) + (due?.queued ?? 0);
       total = Math.max(total, left);
-      progress.update({ done: total - left, total });
+      update({ done: total - left, total });
       if (left === 0) return;
-      await clock.wait(LOOK_EVERY_MS, signal);
+      await clock.wait(LOOK_EVERY_MS, session.signal);
     }
-  } finally {
-    progress.stop();
-    await queue.close();
-    connection.disconnect();
-  }
+  });
 }
 
-/** One round, then the export held against all that is settled. */
-async function firstRound(
+/** One sync, then a reconciliation of everything that is final, then one probe. */
+async function firstSync(
   source: OpenSource,
   output: Output,
   work: (slices: readonly UsageRequest[]) => Promise<void>,
@@ -180,26 +165,25 @@ async function firstRound(
     const own = slices.filter((s) => s.groupBy === totals.groupBy && s.window.stride === totals.stride);
     return { ...totals, windows: own.length, fewest: fewestRequests(own) };
   });
-  const bar = output.progress("reconcile");
   const range = { start: source.dataStart, end: now };
-  const proof = await reconcile(source, { range, stride: "day", repair: false }, bar.update).finally(
-    bar.stop,
+  const proof = await output.progress("reconcile", (update) =>
+    reconcile(source, { range, stride: "day", repair: false }, update),
   );
   const totals = await dailyTotals(store.db, config.slug);
   const probe = await probeOnce(source);
   output.data({ extracted, reconciliation: proof, totals, probe }, () =>
-    describeRound({ extracted, proof, totals, probe, seconds: (clock.now() - startedAt) / 1000 }),
+    describeDemo({ extracted, proof, totals, probe, seconds: (clock.now() - startedAt) / 1000 }),
   );
   if (extracted.some((one) => one.failed > 0) || proof.failures.length > 0) return EXIT.partlyFailed;
   return proof.differences.length > 0 ? EXIT.mismatch : exitOfProbe(probe);
 }
 
-/** The stand-in's traces cost nothing, so nobody is asked. */
+/** Traces of the stand-in are free, so the demo does not ask first. */
 async function probeOnce(source: OpenSource): Promise<ProbeResult> {
   const deployment = deploymentClientsOf(source.config);
   const { probeProject: project = "" } = source.config;
   try {
-    // A demo that was killed left it behind; the stand-in that it spoke to is gone.
+    // A killed demo leaves an open probe of a stand-in that is gone.
     await abandonProbe(source);
     return await probeMeter(source, { deployment, project, assistantId: "agent", withinMs: PROBE_WITHIN_MS });
   } finally {
@@ -207,7 +191,7 @@ async function probeOnce(source: OpenSource): Promise<ProbeResult> {
   }
 }
 
-/** Says what each further round did, until Ctrl-C. */
+/** Prints what each further sync did, until Ctrl-C. */
 async function runOn(
   source: OpenSource,
   { output, signal, isInline }: { output: Output; signal: AbortSignal; isInline: boolean },
@@ -216,7 +200,7 @@ async function runOn(
   for (;;) {
     const before = await newestFetch(store.db);
     try {
-      await clock.wait(NEXT_ROUND_MS, signal);
+      await clock.wait(SYNC_EVERY_MS, signal);
     } catch {
       return EXIT.done;
     }
@@ -228,42 +212,7 @@ async function runOn(
     const requests = totals.reduce((sum, one) => sum + one.requests, 0);
     const failed = totals.reduce((sum, one) => sum + one.failed, 0);
     output.note(
-      `${new Date(clock.now()).toISOString()}: ${requests} requests for what is not settled, ${failed} failed`,
+      `${new Date(clock.now()).toISOString()}: ${requests} requests for what is not final, ${failed} failed`,
     );
   }
-}
-
-function describeRound(shown: {
-  extracted: readonly (FetchTotals & { windows: number; fewest: number })[];
-  proof: ReconcileResult;
-  totals: readonly WorkspaceTotal[];
-  probe: ProbeResult;
-  seconds: number;
-}): string {
-  const { extracted, proof, totals, probe, seconds } = shown;
-  return [
-    table(
-      ["group_by", "stride", "windows", "requests", "fewest possible", "records stored", "traces"],
-      extracted.map((one) => [
-        one.groupBy,
-        one.stride,
-        one.windows,
-        one.requests,
-        one.fewest,
-        one.records,
-        one.traces,
-      ]),
-    ),
-    "",
-    describeReconcile(proof),
-    "",
-    table(
-      ["workspace", "days loaded", "traces", "last 7 days"],
-      totals.map((t) => [t.workspace, t.days, t.traces, t.lastWeek]),
-    ),
-    "",
-    describeProbe(probe),
-    "",
-    `${seconds.toFixed(1)} s`,
-  ].join("\n");
 }

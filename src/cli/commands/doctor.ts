@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { EtlError } from "../../errors.ts";
+import type { OpenSource } from "../../pipeline/source/source.ts";
 import { syncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { capabilitiesOf, type LearnedCapability } from "../../store/catalog/server-capabilities.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
@@ -20,65 +21,58 @@ interface Finding {
 export function addDoctorCommand(program: Command): void {
   program
     .command("doctor")
-    .description("check the database, the platform and the key, and show what was learned of the server")
+    .description("check the database, the platform and the key; show the server capabilities")
     .action(inSession(doctor));
 }
 
 async function doctor(session: Session): Promise<number> {
   const findings: Finding[] = [];
+  const add = (subject: string, finding: string, ok = true) => void findings.push({ ok, subject, finding });
   const { output } = session;
   const store = await session.store();
   const server = await serverCapabilities(store.db);
-  findings.push({
-    ok: server.number >= OLDEST_POSTGRES,
-    subject: "postgres",
-    finding: `version ${server.version}${server.number >= OLDEST_POSTGRES ? "" : ": 15 or later is needed"}`,
-  });
+  const isRecent = server.number >= OLDEST_POSTGRES;
+  add("postgres", `version ${server.version}${isRecent ? "" : " is too old: use 15 or later"}`, isRecent);
   await requireSchema(store);
-  findings.push({
-    ok: server.hasReaders,
-    subject: "postgres",
-    finding: server.hasReaders
-      ? "schema up to date, roles usage_reader and usage_reader_masked are there"
-      : "a role for readers is missing: `usage-etl migrate` prints what to run",
-  });
+  add(
+    "postgres",
+    server.hasReaders
+      ? "the schema is up to date; roles usage_reader and usage_reader_masked exist"
+      : "a reader role is missing: `usage-etl migrate` prints the SQL to run",
+    server.hasReaders,
+  );
   let exit: number = EXIT.done;
   try {
     exit = await session.eachSource(async (source) => {
-      const { slug, baseUrl } = source.config;
-      const info = await source.billing.info({ signal: source.signal });
-      const version = info?.version === undefined || info.version === null ? "" : `, version ${info.version}`;
-      findings.push({
-        ok: true,
-        subject: slug,
-        finding: `${baseUrl} answers${version}; the key reads ${source.workspaces.length} workspaces`,
-      });
-      const { needed, allowed, problem } = syncBudget(source, await storeNow(source.store.db));
-      findings.push({
-        ok: problem === undefined,
-        subject: slug,
-        finding:
-          problem === undefined
-            ? `a round needs ${needed} requests, and the rate budget lets ${allowed} through until the next`
-            : `${problem.message} ${problem.next} [${problem.code}]`,
-      });
-      for (const capability of await capabilitiesOf(source.store.db, source.sourceId)) {
-        findings.push({ ok: true, subject: slug, finding: describeCapability(capability) });
-      }
-      const { settleAfterMs } = session.config;
-      const finality = await finalityOf(source.store.db, { sourceId: source.sourceId, settleAfterMs });
-      for (const finding of describeFinality(finality, settleAfterMs)) {
-        findings.push({ ok: true, subject: slug, finding });
-      }
+      await examine(source, (finding, ok) => add(source.config.slug, finding, ok));
       return EXIT.done;
     });
   } catch (error) {
-    if (error instanceof EtlError) findings.push({ ok: false, subject: "source", finding: error.message });
+    if (error instanceof EtlError) add("source", error.message, false);
     output.data(findings, describeFindings);
     throw error;
   }
   output.data(findings, describeFindings);
-  return findings.every((finding) => finding.ok) ? exit : exit || EXIT.usage;
+  return findings.every(({ ok }) => ok) ? exit : exit || EXIT.usage;
+}
+
+async function examine(source: OpenSource, add: (finding: string, ok?: boolean) => void): Promise<void> {
+  const { billing, config, settings, sourceId, signal } = source;
+  const { db } = source.store;
+  const version = (await billing.info({ signal }))?.version;
+  add(
+    `${config.baseUrl} answers${version == null ? "" : `, version ${version}`}; the key reads ${source.workspaces.length} workspaces`,
+  );
+  const { needed, allowed, problem } = syncBudget(source, await storeNow(db));
+  if (problem === undefined) {
+    add(`a sync needs ${needed} requests; the rate limit allows ${allowed} before the next sync`);
+  } else {
+    add(`${problem.message} ${problem.next} [${problem.code}]`, false);
+  }
+  for (const capability of await capabilitiesOf(db, sourceId)) add(describeCapability(capability));
+  const { settleAfterMs } = settings;
+  const finality = await finalityOf(db, { sourceId, settleAfterMs });
+  for (const line of describeFinality(finality, settleAfterMs)) add(line);
 }
 
 function describeFindings(findings: readonly Finding[]): string {
@@ -87,14 +81,14 @@ function describeFindings(findings: readonly Finding[]): string {
     .join("\n");
 }
 
-const FACTS: Readonly<Record<string, string>> = {
-  no_listing: "does not list its workspaces",
-  no_future_end: "refuses an end in the future: today's figure comes from its hours",
+const MEANINGS: Readonly<Record<string, string>> = {
+  no_listing: "the server does not list workspaces",
+  no_future_end: "the server refuses an end in the future; today's count is the sum of its hours",
 };
 
 function describeCapability({ capability, evidence, learnedAt }: LearnedCapability): string {
   const meaning =
-    FACTS[capability] ??
-    `never answers in ${capability.slice("no_".length)} buckets: that stride is not available`;
+    MEANINGS[capability] ??
+    `the server never answers in ${capability.slice("no_".length)} buckets; that stride is not available`;
   return `learned on ${learnedAt.toISOString().slice(0, 10)}: ${meaning} (${evidence})`;
 }

@@ -8,9 +8,10 @@ import { csvFormat } from "../export/csv.ts";
 import type { Format } from "../export/format.ts";
 import { jsonFormat } from "../export/json.ts";
 import { parquetFormat } from "../export/parquet.ts";
-import { openFileTarget, openStdoutTarget, type Target } from "../export/target.ts";
+import { openFileTarget, openStdoutTarget } from "../export/target.ts";
+import type { Update } from "../report/output.ts";
 import { type RangeOptions, rangeOf, withRange } from "../session/options.ts";
-import { inSession, requireSchema, type Session } from "../session/session.ts";
+import { inSession, type Session } from "../session/session.ts";
 
 const FORMATS = { csv: csvFormat, json: jsonFormat, parquet: parquetFormat } satisfies Record<string, Format>;
 
@@ -25,77 +26,66 @@ export function addExportCommand(program: Command): void {
   withRange(
     program
       .command("export")
-      .description("the rows of a view of the schema reporting as a file; constant memory, however many")
-      .requiredOption("--view <view>", "such as fct_usage_workspace_daily"),
+      .description("write the rows of a reporting view to a file, in constant memory")
+      .requiredOption("--view <view>", "view of schema reporting, such as fct_usage_workspace_daily"),
   )
-    .option("--columns <names>", "only these, comma-separated, in this order")
+    .option("--columns <names>", "only these columns, comma-separated, in this order")
     .addOption(
-      new Option("--format <format>", "json is one object a line")
+      new Option("--format <format>", "json writes one object per line")
         .choices(Object.keys(FORMATS))
         .default("csv"),
     )
-    .option("--out <file>", "written whole or not at all; without it, standard output")
+    .option("--out <file>", "file, written completely or not at all; default: standard output")
     .action(inSession(run));
 }
 
-async function run({ output, signal, ...session }: Session, options: ExportOptions): Promise<undefined> {
-  const store = await session.store();
-  await requireSchema(store);
+async function run(session: Session, options: ExportOptions): Promise<undefined> {
+  const { output, signal } = session;
+  const store = await session.migratedStore();
   const view = viewOf(await listViews(store.db), options.view);
   const columns = columnsOf(view, options.columns);
-  const range = checkedRange(view, options);
+  checkRange(view, options);
   if (options.format === "parquet" && options.out === undefined && process.stdout.isTTY) {
     throw new UsageError({
       code: "export_to_terminal",
-      message: "Parquet is no text for a terminal.",
-      next: "Give a file with --out, or pipe it.",
+      message: "Parquet is binary and cannot be shown on a terminal.",
+      next: "Write it to a file with --out, or pipe it.",
     });
   }
   const startedAt = performance.now();
-  const progress = output.counter(`rows of ${view.name}`);
   const target =
     options.out === undefined ? openStdoutTarget(process.stdout) : await openFileTarget(options.out);
-  const counted = counting(target);
+  let bytes = 0;
+  const count = async (chunk: Uint8Array) => {
+    await target.write(chunk);
+    bytes += chunk.length;
+  };
+  const writer = FORMATS[options.format](columns, { ...target, write: count });
+  const names = columns.map(({ name }) => name);
+  const url = requireDatabaseUrl(session.config);
   let rows = 0;
-  try {
-    const writer = FORMATS[options.format](columns, counted);
-    const names = columns.map(({ name }) => name);
-    const url = requireDatabaseUrl(session.config);
-    for await (const batch of readView({ store, url, view, columns: names, range, signal })) {
+  const write = async (update: Update) => {
+    for await (const batch of readView({ store, url, view, columns: names, range: options, signal })) {
       await writer.write(batch);
       rows += batch.length;
-      progress.update(rows);
+      update({ done: rows });
     }
     await writer.end();
     await target.commit();
-  } finally {
-    progress.stop();
-    await target.abandon();
-  }
+  };
+  await output.progress(`rows of ${view.name}`, write).finally(() => target.abandon());
   const seconds = Number(((performance.now() - startedAt) / 1000).toFixed(1));
-  const said = { view: view.name, rows, bytes: counted.bytes(), seconds };
   output.note(`${rows.toLocaleString("en-US")} rows of ${view.name} in ${seconds} s.`);
   if (rows === 0) {
     const isWhole = options.from === undefined && options.to === undefined;
     output.note(
       isWhole
         ? `${view.name} is empty.`
-        : "Nothing is there in that range; `usage-etl coverage` says what is loaded.",
+        : "There are no rows in that range. `usage-etl coverage` shows what is loaded.",
     );
   }
-  if (options.out !== undefined && output.json) output.data({ ...said, file: options.out }, () => "");
-}
-
-function counting(target: Target): Target & { bytes(): number } {
-  let bytes = 0;
-  return {
-    ...target,
-    write: async (chunk) => {
-      await target.write(chunk);
-      bytes += chunk.length;
-    },
-    bytes: () => bytes,
-  };
+  if (options.out === undefined || !output.json) return;
+  output.data({ view: view.name, rows, bytes, seconds, file: options.out }, () => "");
 }
 
 function viewOf(views: readonly View[], asked: string): View {
@@ -128,20 +118,19 @@ function unknown(given: { code: string; what: string; name: string; known: reado
   const near = nearest(given.name, given.known);
   return new UsageError({
     code: given.code,
-    message: `${JSON.stringify(given.name)} is no ${given.what}.${near === undefined ? "" : ` Did you mean ${near}?`}`,
-    next: `There are: ${given.known.join(", ")}.`,
+    message: `${JSON.stringify(given.name)} is not a ${given.what}.${near === undefined ? "" : ` Did you mean ${near}?`}`,
+    next: `Choose one of: ${given.known.join(", ")}.`,
   });
 }
 
-function checkedRange(view: View, { from, to }: ExportOptions): RangeOptions {
-  if (from === undefined && to === undefined) return {};
+function checkRange(view: View, { from, to }: RangeOptions): void {
+  if (from === undefined && to === undefined) return;
   if (timeColumnOf(view) === undefined) {
     throw new UsageError({
       code: "view_without_time",
-      message: `${view.name} has no column of time that --from and --to could cut.`,
-      next: "Leave them out to export all of it.",
+      message: `${view.name} has no time column for --from and --to.`,
+      next: "Export the view without them.",
     });
   }
   if (from !== undefined && to !== undefined) rangeOf({ from, to });
-  return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
 }

@@ -3,19 +3,21 @@ import { overlaps, type Price } from "../../domain/price.ts";
 import { importPrices } from "../../pipeline/import-prices.ts";
 import { listPrices } from "../../store/report/prices.ts";
 import { readPriceFile } from "../prices/price-file.ts";
-import { table } from "../report/output.ts";
-import { inSession, requireSchema, type Session } from "../session/session.ts";
+import { rowsOf, table } from "../report/output.ts";
+import { inSession, type Session } from "../session/session.ts";
 
 export function addPricesCommands(program: Command): void {
-  const prices = program.command("prices").description("unit prices, from which costs are estimated");
+  const prices = program
+    .command("prices")
+    .description("manage the unit prices that costs are estimated from");
   prices
     .command("import <file>")
     .description(
-      "all prices of a CSV file (sku,unit_price,currency,valid_from,valid_to,source,workspace) or JSON array, or none",
+      "import all prices of a CSV file (sku,unit_price,currency,valid_from,valid_to,source,workspace) or JSON array, all or none",
     )
-    .option("--replace", "the file is the whole price list: what it lacks is removed", false)
+    .option("--replace", "remove stored prices that the file does not hold", false)
     .action(inSession(importFile));
-  prices.command("list").description("the prices that are stored").action(inSession(list));
+  prices.command("list").description("show the stored prices").action(inSession(list));
 }
 
 async function importFile(
@@ -24,21 +26,20 @@ async function importFile(
   file = "",
 ): Promise<undefined> {
   const lines = await readPriceFile(file);
-  const store = await session.store();
-  await requireSchema(store);
+  const store = await session.migratedStore();
   const { stored, ...counts } = await importPrices(store, { file, lines, replace });
-  output.data({ ...counts, stored: stored.length }, ({ added, unchanged, removed }) =>
-    [`${added} prices added, ${unchanged} unchanged, ${removed} removed; ${stored.length} stored.`].join(
-      "\n",
-    ),
+  output.data(
+    { ...counts, stored: stored.length },
+    ({ added, unchanged, removed }) =>
+      `${added} prices added, ${unchanged} unchanged, ${removed} removed; ${stored.length} stored.`,
   );
   const together = sharedDays(stored);
   if (together !== undefined) {
-    output.note(`${together} are valid on the same days: each is charged for every trace of those days.`);
+    output.note(`${together} are valid on the same days. Each is charged for every trace of those days.`);
   }
 }
 
-/** Two SKUs that are valid on one day: right for a charge on top of another, wrong for two tiers of one. */
+/** Two SKUs valid on one day: right if one is charged on top of the other, wrong for two tiers of one price. */
 function sharedDays(prices: readonly Price[]): string | undefined {
   for (const one of prices) {
     const other = prices.find(
@@ -49,31 +50,26 @@ function sharedDays(prices: readonly Price[]): string | undefined {
   return undefined;
 }
 
-/** Whether some usage may be charged by both; a price for all stands for each. */
+/** Whether both may apply to the same usage. A price without source or workspace applies to all. */
 function isForSame(one: Price, other: Price): boolean {
   const meets = (a: string | null, b: string | null) => a === null || b === null || a === b;
   return meets(one.source, other.source) && meets(one.workspace, other.workspace);
 }
 
 async function list({ output, ...session }: Session): Promise<undefined> {
-  const store = await session.store();
-  await requireSchema(store);
-  output.data(
-    (await listPrices(store.db)).map(({ priceId: _, ...price }) => price),
-    (prices) =>
-      prices.length === 0
-        ? "No prices: no costs are estimated. `usage-etl prices import FILE` enters some."
-        : table(
-            ["sku", "unit price", "currency", "valid from", "valid to", "source", "workspace"],
-            prices.map((one) => [
-              one.sku,
-              one.unitPrice,
-              one.currency,
-              one.validFrom,
-              one.validTo,
-              one.source ?? "(all)",
-              one.workspace ?? "(all)",
-            ]),
-          ),
-  );
+  const { db } = await session.migratedStore();
+  const prices = (await listPrices(db)).map(({ priceId: _, ...price }) => price);
+  output.data(prices, describePrices);
+}
+
+function describePrices(prices: readonly Price[]): string {
+  if (prices.length === 0) {
+    return "No prices are stored, so no costs are estimated. Import some with `usage-etl prices import FILE`.";
+  }
+  const shown = prices.map(({ source, workspace, ...price }) => {
+    return { ...price, source: source ?? "(all)", workspace: workspace ?? "(all)" };
+  });
+  const columns = ["sku", "unitPrice", "currency", "validFrom", "validTo", "source", "workspace"] as const;
+  const head = ["sku", "unit price", "currency", "valid from", "valid to", "source", "workspace"];
+  return table(head, rowsOf(shown, columns));
 }

@@ -1,11 +1,16 @@
 import type { Command } from "commander";
+import { DAY_MS, HOUR_MS } from "../../domain/time/stride.ts";
 import { pruneLedgers } from "../../pipeline/prune.ts";
 import { listSources } from "../../store/report/overview.ts";
-import { table } from "../report/output.ts";
-import { inSession, requireSchema, type Session } from "../session/session.ts";
+import { rowsOf, table } from "../report/output.ts";
+import { inSession, type Session } from "../session/session.ts";
 
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
+const COLUMNS = ["source", "fetches", "slices", "restatements", "fragments", "userNames", "hours"] as const;
+const HEAD = ["source", "requests removed", "fetch tasks removed", "restatements removed"].concat([
+  "loaded intervals merged",
+  "user names removed",
+  "hours removed",
+]);
 
 type Pruned = { readonly source: string } & Awaited<ReturnType<typeof pruneLedgers>>;
 
@@ -13,14 +18,13 @@ export function addPruneCommand(program: Command): void {
   program
     .command("prune")
     .description(
-      "keep what the retention settings say: ledgers for USAGE_KEEP_HISTORY, hours for USAGE_HOURLY_KEEP, names as USAGE_USER_EMAIL says",
+      "delete what is older than USAGE_KEEP_HISTORY and USAGE_HOURLY_KEEP, and user names not allowed by USAGE_USER_EMAIL",
     )
     .action(inSession(run));
 }
 
 async function run({ config, output, ...session }: Session): Promise<undefined> {
-  const store = await session.store();
-  await requireSchema(store);
+  const store = await session.migratedStore();
   const keepDays = Math.max(1, Math.ceil(config.keepHistoryMs / DAY_MS));
   const keepHours = config.hourlyKeepMs === undefined ? undefined : Math.ceil(config.hourlyKeepMs / HOUR_MS);
   const pruned: Pruned[] = [];
@@ -30,26 +34,5 @@ async function run({ config, output, ...session }: Session): Promise<undefined> 
       ...(await pruneLedgers(store, { sourceId, keepDays, keepHours, userEmail: config.userEmail })),
     });
   }
-  output.data(pruned, () =>
-    table(
-      [
-        "source",
-        "requests removed",
-        "slices removed",
-        "restatements removed",
-        "coverage joined",
-        "user names removed",
-        "hours removed",
-      ],
-      pruned.map((one) => [
-        one.source,
-        one.fetches,
-        one.slices,
-        one.restatements,
-        one.fragments,
-        one.userNames,
-        one.hours,
-      ]),
-    ),
-  );
+  output.data(pruned, () => table(HEAD, rowsOf(pruned, COLUMNS)));
 }

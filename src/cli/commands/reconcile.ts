@@ -7,7 +7,11 @@ import { instant, table, withExternalId } from "../report/output.ts";
 import { describeRun, exitOfRun } from "../report/run-report.ts";
 import { EXIT } from "../session/exit.ts";
 import { groupingsOf, type RangeOptions, rangeOf, withGrouping, withRange } from "../session/options.ts";
+import { reportPerSource } from "../session/per-source.ts";
 import { inSession, type Session } from "../session/session.ts";
+
+const SHOWN = 50;
+const HEAD = ["kind", "state", "dimension", "bucket", "workspace", "id", "stored", "export", "export says"];
 
 interface ReconcileOptions extends RangeOptions {
   readonly stride: Stride;
@@ -17,29 +21,28 @@ interface ReconcileOptions extends RangeOptions {
 
 export function addReconcileCommand(program: Command): void {
   withGrouping(withRange(program.command("reconcile")))
-    .description("hold Postgres against the platform's CSV export, settled buckets only")
+    .description("compare final buckets in Postgres with the platform's CSV export")
     .addOption(new Option("--stride <stride>", "size of the time buckets").choices(STRIDES).default("day"))
-    .option("--repair", "ask again, JSON and export, about what differs")
+    .option("--repair", "fetch what differs again, as JSON and as export")
     .action(inSession(run));
 }
 
 async function run(session: Session, options: ReconcileOptions): Promise<number> {
   const { config, output } = session;
-  const results: Record<string, ReconcileResult> = {};
-  const exit = await session.eachSource(async (source) => {
-    const now = await storeNow(source.store.db);
-    const range = rangeOf(options, { start: floorToGrid(now - config.reconcileForMs, DAY_MS), end: now });
-    const progress = output.progress("export");
-    const result = await reconcile(
-      source,
-      { range, stride: options.stride, groupings: groupingsOf(options), repair: options.repair ?? false },
-      progress.update,
-    ).finally(progress.stop);
-    results[source.config.slug] = { ...result, differences: withExternalId(result.differences) };
-    return exitOfReconcile(result);
+  const { stride, repair = false } = options;
+  return reportPerSource(session, {
+    work: async (source) => {
+      const now = await storeNow(source.store.db);
+      const range = rangeOf(options, { start: floorToGrid(now - config.reconcileForMs, DAY_MS), end: now });
+      const groupings = groupingsOf(options);
+      const result = await output.progress("export", (update) =>
+        reconcile(source, { range, stride, groupings, repair }, update),
+      );
+      return { ...result, differences: withExternalId(result.differences) };
+    },
+    exitOf: exitOfReconcile,
+    describe: (results) => Object.values(results).map(describeReconcile).join("\n"),
   });
-  output.data(results, () => Object.values(results).map(describeReconcile).join("\n"));
-  return exit;
 }
 
 /** In the order of the exit codes: partly failed, then mismatch. */
@@ -49,61 +52,44 @@ function exitOfReconcile(result: ReconcileResult): number {
   return result.open + result.platformDisagrees > 0 ? EXIT.mismatch : EXIT.done;
 }
 
-/** What a person reads; the differences with their keys, at most fifty. */
+/** Counts, then at most fifty differences with their keys, then what was not compared. */
 export function describeReconcile(result: ReconcileResult): string {
-  const { open, platformDisagrees } = result;
+  const { open, platformDisagrees, repaired } = result;
+  const total = open + platformDisagrees;
   const lines = [
-    `${result.compared.toLocaleString("en-US")} records held against the export in ${result.windows} windows: ` +
-      `${differences(open + platformDisagrees)}${result.repaired === undefined ? "" : " left"}`,
+    `${result.compared.toLocaleString("en-US")} records compared with the export in ${result.windows} windows: ` +
+      `${differences(total)}${repaired === undefined ? "" : " left"}`,
   ];
-  if (result.windows === 0) lines.push("Nothing in that range is settled and loaded, so nothing is proved.");
-  if (result.repaired !== undefined) {
-    const { differences: asked, mended, run } = result.repaired;
+  if (result.windows === 0) lines.push("Nothing in that range is final and loaded, so nothing is proved.");
+  if (repaired !== undefined) {
     lines.push(
-      `${differences(asked)} ${asked === 1 ? "was" : "were"} fetched again, ${mended} of them repaired:`,
-      describeRun(run),
+      `${differences(repaired.differences)} fetched again, ${repaired.mended} repaired:`,
+      describeRun(repaired.run),
     );
   }
   if (platformDisagrees > 0) {
     lines.push(
-      `${differences(platformDisagrees)} of the platform's own: its JSON and its export, asked twice, give different figures. ` +
-        "The JSON is kept; nothing is fetched again unless one of them changes.",
+      `${differences(platformDisagrees)} where the platform contradicts itself: its JSON and its export differ, in two answers each. ` +
+        "The JSON figure is kept. Nothing is fetched again unless one of them changes.",
     );
   }
-  const shown = result.differences.slice(0, 50);
+  const shown = result.differences.slice(0, SHOWN);
   if (shown.length > 0) {
-    const head = [
-      "kind",
-      "state",
-      "group_by",
-      "bucket",
-      "workspace",
-      "id",
-      "stored",
-      "export",
-      "export says",
-    ];
-    lines.push(
-      table(
-        head,
-        shown.map((d) => [
-          d.kind,
-          d.state,
-          d.groupBy,
-          instant(d.bucketStart),
-          d.workspaceId,
-          d.dimensionId || "(none)",
-          d.storedTraces,
-          d.exportTraces,
-          d.exportSays,
-        ]),
-      ),
-    );
+    const rows = shown.map((d) => [
+      d.kind,
+      d.state,
+      d.groupBy,
+      instant(d.bucketStart),
+      d.workspaceId,
+      d.dimensionId || "(none)",
+      d.storedTraces,
+      d.exportTraces,
+      d.exportSays,
+    ]);
+    lines.push(table(HEAD, rows));
   }
-  if (shown.length < open + platformDisagrees) {
-    lines.push(
-      `... and ${open + platformDisagrees - shown.length} more: reporting.usage_reconciliation has them all`,
-    );
+  if (shown.length < total) {
+    lines.push(`... and ${total - shown.length} more in reporting.usage_reconciliation`);
   }
   for (const { slice, code, message } of result.failures) {
     lines.push(
@@ -111,10 +97,10 @@ export function describeReconcile(result: ReconcileResult): string {
     );
   }
   if (result.unverified > 0) {
-    lines.push(`not compared: ${result.unverified} windows of workspaces that nothing shows to be readable`);
+    lines.push(`not compared: ${result.unverified} windows of workspaces whose access is not proven`);
   }
   if (result.moved > 0) {
-    lines.push(`not compared: ${result.moved} windows that were loaded anew meanwhile; run it again`);
+    lines.push(`not compared: ${result.moved} windows that were loaded again meanwhile; run it again`);
   }
   return lines.join("\n");
 }

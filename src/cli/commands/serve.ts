@@ -10,14 +10,14 @@ import type { Output } from "../report/output.ts";
 import { requireRedis } from "../session/queue.ts";
 import { inSession, requireSchema, type Session } from "../session/session.ts";
 
-/** A process that is told to end is gone after this, whatever hangs. */
+/** After SIGTERM or Ctrl-C the process exits within this time, even if something hangs. */
 const END_WITHIN_MS = 25_000;
 const LOOK_AGAIN_MS = 2_000;
 
 export function addServeCommand(program: Command): void {
   program
     .command("serve")
-    .description("the service: scheduled rounds, backfills, health and metrics")
+    .description("run the service: scheduled syncs, backfills, health and metrics")
     .addOption(
       new Option("--role <role>", "what this process does")
         .choices(["all", "scheduler", "worker", "http"])
@@ -50,7 +50,7 @@ async function run(session: Session, options: { role: Role }): Promise<undefined
   clearTimeout(deadline);
 }
 
-/** Waits for a server that is not there yet, saying so once: a start before its database is no reason to crash. */
+/** Retries until a server answers: the service may start before its database. Prints the reason once a minute. */
 async function untilThere<T>(output: Output, signal: AbortSignal, check: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {

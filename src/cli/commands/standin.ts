@@ -1,66 +1,53 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type FaultOptions, faultNames } from "../../standin/faults.ts";
-import { type Standin, type StandinOptions, startStandin } from "../../standin/server.ts";
+import { type StandinOptions, startStandin } from "../../standin/server.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-interface StandinFlags {
-  readonly port: number;
-  readonly host: string;
+type StandinFlags = Omit<StandinOptions, "omitZero" | "faults"> & {
   readonly seed: number;
-  readonly scale: number;
-  readonly contract: "tiered" | "day-granular";
-  readonly align: "window" | "epoch";
-  readonly listing: boolean;
-  readonly refuseFuture?: boolean;
   readonly sendZero?: boolean;
   readonly fault?: Record<string, number>;
-}
+};
 
 export function addStandinCommand(program: Command): void {
   program
     .command("standin")
-    .description("the local platform: seeded usage, control plane, runs and A2A, faults on demand")
+    .description("run a local platform with seeded usage, control plane, runs and A2A")
     .option("--port <n>", "port", wholeNumber, 8080)
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--seed <n>", "seed of the organization and its history", wholeNumber, 1)
-    .option("--scale <n>", "multiplies projects, users and keys", wholeNumber, 1)
+    .option("--scale <n>", "multiplier for projects, users and keys", wholeNumber, 1)
     .addOption(
-      new Option("--contract <contract>", "which server in the field to be")
+      new Option("--contract <contract>", "which kind of server to imitate")
         .choices(["tiered", "day-granular"])
         .default("tiered"),
     )
     .addOption(
-      new Option("--align <where>", "where 7-, 30- and 365-day buckets start")
+      new Option("--align <where>", "start 7-, 30- and 365-day buckets at the window or the epoch")
         .choices(["window", "epoch"])
         .default("window"),
     )
-    .option("--no-listing", "no /workspaces, /orgs/current and /info")
+    .option("--no-listing", "do not serve /workspaces, /orgs/current and /info")
     .option("--refuse-future", "refuse an end_time in the future")
-    .option("--send-zero", "send buckets without usage as 0 instead of leaving them out")
+    .option("--send-zero", "send buckets without usage as 0 instead of omitting them")
     .option("--fault <name=share...>", `share of requests that fail: ${faultNames.join(", ")}`, faultShare)
     .action(inSession(run));
 }
 
 async function run({ output, signal, onClose }: Session, flags: StandinFlags): Promise<undefined> {
-  const standin = await startStandin(toOptions(flags));
-  onClose(() => standin.close());
-  output.data({ url: standin.url, apiKey: standin.apiKey }, describeStandin(standin));
-  await new Promise<void>((stop) => signal.addEventListener("abort", () => stop(), { once: true }));
-}
-
-function toOptions({ fault, sendZero, ...flags }: StandinFlags): StandinOptions {
-  const faults: FaultOptions | undefined =
-    fault === undefined ? undefined : { seed: flags.seed, rates: fault };
-  return { ...flags, omitZero: sendZero !== true, ...(faults === undefined ? {} : { faults }) };
-}
-
-function describeStandin(standin: Standin): () => string {
-  return () =>
+  const { fault, sendZero, ...options } = flags;
+  const faults: FaultOptions | undefined = fault && { seed: flags.seed, rates: fault };
+  const omitZero = sendZero !== true;
+  const { url, apiKey, close } = await startStandin({ ...options, omitZero, ...(faults && { faults }) });
+  onClose(close);
+  output.data({ url, apiKey }, () =>
     [
-      `The stand-in listens on ${standin.url}; Ctrl-C stops it. To read from it:`,
-      `  export USAGE_BASE_URL=${standin.url} USAGE_API_KEY=${standin.apiKey}`,
-      `  export USAGE_CONTROL_PLANE_URL=${standin.url} USAGE_DEPLOYMENT_URL=${standin.url} USAGE_PROBE_PROJECT=agent-server`,
-    ].join("\n");
+      `The stand-in listens on ${url}. Ctrl-C stops it. To load from it, set:`,
+      `  export USAGE_BASE_URL=${url} USAGE_API_KEY=${apiKey}`,
+      `  export USAGE_CONTROL_PLANE_URL=${url} USAGE_DEPLOYMENT_URL=${url} USAGE_PROBE_PROJECT=agent-server`,
+    ].join("\n"),
+  );
+  await new Promise<void>((stop) => signal.addEventListener("abort", () => stop(), { once: true }));
 }
 
 function wholeNumber(text: string): number {

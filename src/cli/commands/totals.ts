@@ -3,16 +3,19 @@ import { REACHES, type Reach } from "../../domain/planning/control.ts";
 import { checkTotals, type TotalsResult } from "../../pipeline/totals/check-totals.ts";
 import { instant, table, withExternalId } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
+import { reportPerSource } from "../session/per-source.ts";
 import { inSession, type Session } from "../session/session.ts";
+
+const SHOWN = 50;
 
 export function addTotalsCommand(program: Command): void {
   program
     .command("totals")
     .description(
-      "hold settled days against totals of weeks, months and years, and groupings against workspaces",
+      "check final days against totals of weeks, months and years, and dimensions against workspaces",
     )
     .addOption(
-      new Option("--reach <reach>", "how far back: the month under way, the last three, or everything")
+      new Option("--reach <reach>", "how far back: the current month, three months, or all time")
         .choices(REACHES)
         .default("quarter"),
     )
@@ -20,51 +23,45 @@ export function addTotalsCommand(program: Command): void {
 }
 
 async function run(session: Session, { reach }: { reach: Reach }): Promise<number> {
-  const { output } = session;
-  const results: Record<string, TotalsResult> = {};
-  const exit = await session.eachSource(async (source) => {
-    const progress = output.progress("totals");
-    const result = await checkTotals(source, reach, progress.update).finally(progress.stop);
-    results[source.config.slug] = { ...result, findings: withExternalId(result.findings) };
-    if (result.failures > 0) return EXIT.partlyFailed;
-    return result.differences > 0 ? EXIT.mismatch : EXIT.done;
+  return reportPerSource(session, {
+    work: async (source) => {
+      const result = await session.output.progress("totals", (update) => checkTotals(source, reach, update));
+      return { ...result, findings: withExternalId(result.findings) };
+    },
+    exitOf: ({ failures, differences }) => {
+      if (failures > 0) return EXIT.partlyFailed;
+      return differences > 0 ? EXIT.mismatch : EXIT.done;
+    },
+    describe: (results) => Object.values(results).map(describeTotals).join("\n"),
   });
-  output.data(results, () => Object.values(results).map(describeTotals).join("\n"));
-  return exit;
 }
-
-const SHOWN = 50;
 
 function describeTotals(result: TotalsResult): string {
   const { range, findings, failed } = result;
   const lines = [
-    `${instant(range.start)} to ${instant(range.end)}: ${result.daysProved.toLocaleString("en-US")} days x scopes proved by ` +
-      `${result.requests} requests, ${result.daysWaiting} wait for a window that fits; ` +
-      `${result.restated} counts restated, ${result.differences} differences`,
+    `${instant(range.start)} to ${instant(range.end)}: ${result.requests} requests proved ${result.daysProved.toLocaleString("en-US")} days x scopes. ` +
+      `${result.daysWaiting} wait for a window that fits. ${result.restated} counts restated, ${result.differences} differences.`,
   ];
   if (findings.length > 0) {
-    const head = ["kind", "state", "group_by", "from", "to", "workspace", "id", "stored", "total"];
+    const rows = findings
+      .slice(0, SHOWN)
+      .map((f) => [
+        f.kind,
+        f.state,
+        f.groupBy,
+        instant(f.start),
+        instant(f.end),
+        f.workspaceId,
+        f.kind === "grouping_total" ? "(all)" : f.dimensionId || "(none)",
+        f.storedTraces,
+        f.controlTraces,
+      ]);
     lines.push(
-      table(
-        head,
-        findings
-          .slice(0, SHOWN)
-          .map((f) => [
-            f.kind,
-            f.state,
-            f.groupBy,
-            instant(f.start),
-            instant(f.end),
-            f.workspaceId,
-            f.kind === "grouping_total" ? "(all)" : f.dimensionId || "(none)",
-            f.storedTraces,
-            f.controlTraces,
-          ]),
-      ),
+      table(["kind", "state", "dimension", "from", "to", "workspace", "id", "stored", "total"], rows),
     );
   }
   if (findings.length > SHOWN) {
-    lines.push(`... and ${findings.length - SHOWN} more: reporting.usage_reconciliation has them all`);
+    lines.push(`... and ${findings.length - SHOWN} more in reporting.usage_reconciliation`);
   }
   for (const { request, code, message } of failed) {
     const { start, end } = request.window;

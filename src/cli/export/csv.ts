@@ -1,33 +1,33 @@
 import { type CastingContext, stringify } from "csv-stringify/sync";
+import type { TextRow } from "../../store/report/view-rows.ts";
 import type { ViewColumn } from "../../store/report/views.ts";
 import { type Format, isoInstant } from "./format.ts";
 
 /**
  * RFC 4180 with `\n`. Null is an empty cell, an empty text is `""`. A text that a spreadsheet would run as a formula
- * gets a `'` before it (CSV injection); negative numbers do not.
+ * is prefixed with `'` (CSV injection). Negative numbers are not.
  */
 export const csvFormat: Format = (columns, target) => {
-  const names = columns.map(({ name }) => name);
-  const options = {
-    escape_formulas: true,
-    // Tells an empty text from null.
-    quoted_match: /^$/,
-    cast: { string: (value: string, { index }: CastingContext) => fromText(value, columns[index]) },
+  let header = true;
+  const write = async (rows: readonly TextRow[]) => {
+    const text = stringify(rows as (string | null)[][], {
+      header,
+      columns: columns.map(({ name }) => name),
+      escape_formulas: true,
+      // Distinguishes an empty text from null.
+      quoted_match: /^$/,
+      cast: {
+        string: (value: string, context: CastingContext) =>
+          context.header ? value : fromText(value, columns[context.index]),
+      },
+    });
+    header = false;
+    await target.write(Buffer.from(text));
   };
-  let isBegun = false;
-  const begin = async () => {
-    isBegun = true;
-    await target.write(Buffer.from(stringify([names])));
+  const end = async () => {
+    if (header) await write([]);
   };
-  return {
-    async write(rows) {
-      if (!isBegun) await begin();
-      await target.write(Buffer.from(stringify(rows as (string | null)[][], options)));
-    },
-    async end() {
-      if (!isBegun) await begin();
-    },
-  };
+  return { write, end };
 };
 
 const NUMBERS = ["bigint", "integer", "numeric"];

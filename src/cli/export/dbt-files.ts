@@ -1,19 +1,19 @@
 import { keyOf, type View } from "../../store/report/views.ts";
 
-/** Ids of these are null where a day or hour of the workspace is not loaded. */
+/** These ids are null if a day or hour of the workspace is not loaded. */
 const NULL_WHERE_MISSING = ["project_id", "user_id", "api_key_short_key"];
-/** Rounds run every quarter of an hour by default; a day without one is an outage. */
+/** By default a sync runs every 15 minutes. A day without one is an outage. */
 const FRESHNESS = "{ warn_after: { count: 6, period: hour }, error_after: { count: 24, period: hour } }";
 
 /** Key columns that are never null. */
 function notNullOf(view: View): readonly string[] {
-  const isCapability = view.name.startsWith("fct_");
-  return keyOf(view).filter((name) => !(isCapability && NULL_WHERE_MISSING.includes(name)));
+  const isFact = view.name.startsWith("fct_");
+  return keyOf(view).filter((name) => !(isFact && NULL_WHERE_MISSING.includes(name)));
 }
 
 /**
- * `sources.yml` for dbt 1.10 or later: the views with their comments, keys that are not null, and how fresh they are. The
- * twins without addresses say nothing that their views do not, and are not tested again.
+ * `sources.yml` for dbt 1.10 or later: the views with their comments, not-null tests of keys, and freshness. The masked
+ * views hold the same rows as their originals and are not tested again.
  */
 export function dbtSources(views: readonly View[]): string {
   const lines = [
@@ -38,7 +38,7 @@ export function dbtSources(views: readonly View[]): string {
     lines.push("        columns:");
     for (const { name, type, comment } of view.columns) {
       lines.push(`          - name: ${name}`);
-      // Postgres folds what is not quoted to lower case.
+      // Postgres folds unquoted names to lower case.
       if (name !== name.toLowerCase()) lines.push("            quote: true");
       lines.push(`            description: ${scalar(comment)}`, `            data_type: ${type}`);
       if (notNull.includes(name))
@@ -49,8 +49,8 @@ export function dbtSources(views: readonly View[]): string {
 }
 
 /**
- * A test of dbt that holds while every key is unique: one statement, since dbt's own `unique` looks at one column and a
- * key has several. Its rows are the keys that occur twice.
+ * A dbt test that every key is unique; its rows are the keys that occur twice. dbt's own `unique` tests one column, but
+ * these keys have several.
  */
 export function dbtKeyTest(views: readonly View[]): string {
   const selects = views
@@ -65,7 +65,7 @@ HAVING count(*) > 1`;
   return `-- Made by \`usage-etl dbt keys\` from the keys of the views.\n${selects.join("\nUNION ALL\n")}\n`;
 }
 
-/** A text on one line: YAML's double-quoted scalars are JSON's. */
+/** YAML's double-quoted scalars are JSON strings. */
 function scalar(text: string): string {
   return JSON.stringify(text);
 }

@@ -2,8 +2,8 @@ import type { ViewColumn } from "../../store/report/views.ts";
 import { type Format, isoInstant } from "./format.ts";
 
 /**
- * JSON Lines: one object a line, so that a reader needs to hold no more than one. Whole numbers stand as they are, with
- * all their digits; decimals are texts, since most readers would make floats of them.
+ * JSON Lines: one object per line, so that a reader holds only one. Integers are numbers with all their digits. Decimals
+ * are texts, because most readers would parse them as floats.
  */
 export const jsonFormat: Format = (columns, target) => {
   const keys = columns.map(({ name }) => JSON.stringify(name));

@@ -5,11 +5,13 @@ import type { TextRow } from "../../store/report/view-rows.ts";
 import type { ViewColumn } from "../../store/report/views.ts";
 import type { Format } from "./format.ts";
 
-/** Cells of a row group: what is held in memory, however many columns a view has. */
+/** Parquet readers accept at most this many digits in a decimal. */
+const MOST_DIGITS = 38;
+/** Cells per row group. They are held in memory. */
 const CELLS_OF_GROUP = 500_000;
 const LEAST_ROWS_OF_GROUP = 5_000;
 
-/** Parquet, Snappy, a row group at a time. Every number keeps its digits and every instant its microseconds. */
+/** Parquet with Snappy, one row group at a time. Numbers keep all digits, instants their microseconds. */
 export const parquetFormat: Format = (columns, target) => {
   const bytes = new ByteWriter();
   const flush = async () => {
@@ -17,7 +19,11 @@ export const parquetFormat: Format = (columns, target) => {
     bytes.index = 0;
     await target.write(chunk);
   };
-  const schema = [{ name: "root", num_children: columns.length }, ...columns.map(schemaOf)];
+  const stored = columns.map((column) => ({ name: column.name, ...storageOf(column) }));
+  const elements = stored.map(({ name, element }): SchemaElement => {
+    return { name, repetition_type: "OPTIONAL", ...element };
+  });
+  const schema = [{ name: "root", num_children: columns.length }, ...elements];
   const file = new ParquetWriter({
     writer: Object.assign(bytes, { flush, finish: flush }),
     schema,
@@ -26,9 +32,8 @@ export const parquetFormat: Format = (columns, target) => {
   const rowsOfGroup = Math.max(LEAST_ROWS_OF_GROUP, Math.floor(CELLS_OF_GROUP / columns.length));
   let group: TextRow[] = [];
   const writeGroup = async () => {
-    const columnData = columns.map((column, at) => {
-      const fromText = readerOf(column);
-      return { name: column.name, data: group.map((row) => (row[at] == null ? null : fromText(row[at]))) };
+    const columnData = stored.map(({ name, fromText }, at) => {
+      return { name, data: group.map((row) => (row[at] == null ? null : fromText(row[at]))) };
     });
     const rowGroupSize = group.length;
     group = [];
@@ -46,72 +51,58 @@ export const parquetFormat: Format = (columns, target) => {
   };
 };
 
-function schemaOf({ name, type, precision, scale }: ViewColumn): SchemaElement {
-  const optional = { name, repetition_type: "OPTIONAL" } as const;
-  const digits = decimalOf({ type, precision, scale });
-  if (digits !== undefined) {
-    return {
-      ...{ ...optional, type: "FIXED_LEN_BYTE_ARRAY", type_length: bytesOf(digits.precision) },
+type Element = Omit<SchemaElement, "name">;
+
+/** How a column is stored: its schema, and the value of a cell. */
+interface Storage {
+  readonly element: Element;
+  readonly fromText: (text: string) => unknown;
+}
+
+const TEXT: Storage = {
+  element: { type: "BYTE_ARRAY", converted_type: "UTF8", logical_type: { type: "STRING" } },
+  fromText: (text) => text,
+};
+const STORAGE: Readonly<Record<string, Storage>> = {
+  bigint: { element: { type: "INT64" }, fromText: BigInt },
+  integer: { element: { type: "INT32" }, fromText: Number },
+  boolean: { element: { type: "BOOLEAN" }, fromText: (text) => text === "t" },
+  date: {
+    element: { type: "INT32", converted_type: "DATE", logical_type: { type: "DATE" } },
+    fromText: (text) => Date.parse(text) / 86_400_000,
+  },
+  "timestamp with time zone": {
+    element: {
+      type: "INT64",
+      converted_type: "TIMESTAMP_MICROS",
+      logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MICROS" },
+    },
+    fromText: microsOf,
+  },
+};
+
+function storageOf({ type, precision, scale }: ViewColumn): Storage {
+  const isDecimal = type === "numeric" && precision !== null && scale !== null;
+  // A numeric that fits no Parquet decimal (in a customer's own view) is exported as text.
+  if (!isDecimal || precision > MOST_DIGITS || scale > precision) return STORAGE[type] ?? TEXT;
+  const digits = { precision, scale };
+  return {
+    element: {
+      ...{ type: "FIXED_LEN_BYTE_ARRAY", type_length: bytesOf(precision) },
       ...{ converted_type: "DECIMAL", ...digits, logical_type: { type: "DECIMAL", ...digits } },
-    };
-  }
-  switch (type) {
-    case "bigint":
-      return { ...optional, type: "INT64" };
-    case "integer":
-      return { ...optional, type: "INT32" };
-    case "boolean":
-      return { ...optional, type: "BOOLEAN" };
-    case "date":
-      return { ...optional, type: "INT32", converted_type: "DATE", logical_type: { type: "DATE" } };
-    case "timestamp with time zone":
-      return {
-        ...{ ...optional, type: "INT64", converted_type: "TIMESTAMP_MICROS" },
-        logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MICROS" },
-      };
-    default:
-      return { ...optional, type: "BYTE_ARRAY", converted_type: "UTF8", logical_type: { type: "STRING" } };
-  }
+    },
+    fromText: (text) => unscaledOf(text, scale),
+  };
 }
 
-/** Most digits that readers of Parquet take in a decimal. */
-const MOST_DIGITS = 38;
-
-/** Digits of a numeric that Parquet has a decimal for; others, those of a customer's own view, stay texts, exact too. */
-function decimalOf(column: Pick<ViewColumn, "type" | "precision" | "scale">) {
-  const { type, precision, scale } = column;
-  if (type !== "numeric" || precision === null || scale === null) return undefined;
-  return precision <= MOST_DIGITS && scale <= precision ? { precision, scale } : undefined;
-}
-
-/** Bytes that a signed number of so many decimal digits takes. */
+/** Bytes of a signed number with this many decimal digits. */
 function bytesOf(precision: number): number {
   let bytes = 1;
   while (2n ** BigInt(8 * bytes - 1) <= 10n ** BigInt(precision)) bytes++;
   return bytes;
 }
 
-function readerOf(column: ViewColumn): (text: string) => unknown {
-  const { type } = column;
-  const digits = decimalOf(column);
-  if (digits !== undefined) return (text) => unscaledOf(text, digits.scale);
-  switch (type) {
-    case "bigint":
-      return BigInt;
-    case "integer":
-      return Number;
-    case "boolean":
-      return (text) => text === "t";
-    case "date":
-      return (text) => Date.parse(text) / 86_400_000;
-    case "timestamp with time zone":
-      return microsOf;
-    default:
-      return (text) => text;
-  }
-}
-
-/** Microseconds since 1970 of `2026-03-01 05:00:00.123456+00`; a Date would keep three digits of them. */
+/** Microseconds since 1970 of `2026-03-01 05:00:00.123456+00`. A Date would keep only milliseconds. */
 function microsOf(text: string): bigint {
   const [, seconds = "", fraction = ""] = /^([^.+]*)(?:\.(\d+))?\+00$/.exec(text) ?? [];
   return BigInt(Date.parse(`${seconds.replace(" ", "T")}Z`)) * 1000n + BigInt(fraction.padEnd(6, "0"));

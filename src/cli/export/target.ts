@@ -4,23 +4,23 @@ import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { EtlError, UsageError } from "../../errors.ts";
 
-/** Where an export goes: whole in the end, or not there at all. */
+/** Where an export is written: completely or not at all. */
 export interface Target {
-  /** Resolves once it is out of memory. Errors: `export_unwritable`, `export_closed`. */
+  /** Resolves when the chunk is out of memory. Errors: `export_unwritable`, `export_closed`. */
   write(chunk: Uint8Array): Promise<void>;
-  /** Everything was written: it gets its name. */
+  /** Gives the complete file its name. */
   commit(): Promise<void>;
-  /** Something failed: nothing stays. After `commit` it does nothing. */
+  /** Deletes what was written. Does nothing after `commit`. */
   abandon(): Promise<void>;
 }
 
-/** Writes beside the file and renames in the end, so that its name never stands for a part of it. */
+/** Writes a temporary file and renames it, so that the name never refers to a part of the export. */
 export async function openFileTarget(path: string): Promise<Target> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() === true) {
     throw unwritable(path, new Error("it is a directory"));
   }
-  // A device or a named pipe is written to, never replaced by a file.
+  // A device or a named pipe is written to directly: a rename would replace it.
   const isPlain = found === undefined || found.isFile();
   const written = isPlain
     ? join(dirname(path), `.${basename(path)}.${randomBytes(4).toString("hex")}.part`)
@@ -30,23 +30,18 @@ export async function openFileTarget(path: string): Promise<Target> {
     throw unwritable(path, cause);
   });
   let isOpen = true;
-  const told = <T>(work: Promise<T>) =>
+  const orUnwritable = <T>(work: Promise<T>) =>
     work.catch((cause) => {
       throw unwritable(path, cause);
     });
   return {
-    async write(chunk) {
-      for (let at = 0; at < chunk.length; ) {
-        const { bytesWritten } = await told(file.write(chunk, at, chunk.length - at));
-        at += bytesWritten;
-      }
-    },
+    write: (chunk) => orUnwritable(file.writeFile(chunk)),
     async commit() {
-      // A full disk may only be noticed here.
-      if (isPlain) await told(file.sync());
-      await told(file.close());
+      // A full disk may show only here.
+      if (isPlain) await orUnwritable(file.sync());
+      await orUnwritable(file.close());
       isOpen = false;
-      if (isPlain) await told(rename(written, path));
+      if (isPlain) await orUnwritable(rename(written, path));
     },
     async abandon() {
       if (!isOpen) return;
@@ -57,10 +52,10 @@ export async function openFileTarget(path: string): Promise<Target> {
   };
 }
 
-/** Standard output: what was written cannot be taken back, so a failure shows in the exit code. */
+/** Standard output cannot be taken back: a failure shows only in the exit code. */
 export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
   let failure: Error | undefined;
-  // Without a listener a closed pipe would be an uncaught exception.
+  // Without a listener a closed pipe raises an uncaught exception.
   stdout.on("error", (error) => {
     failure ??= error;
   });
@@ -83,9 +78,9 @@ function closed(cause: Error & { code?: string }): EtlError {
     code: "export_closed",
     message:
       cause.code === "EPIPE"
-        ? "What reads the output closed it before the end."
+        ? "The reader of the output closed it before the end."
         : `The output cannot be written: ${cause.message}.`,
-    next: "Run it again into something that reads to the end, or into a file with --out.",
+    next: "Run it again with a reader that reads to the end, or write to a file with --out.",
     cause,
   });
 }
@@ -95,8 +90,8 @@ function unwritable(path: string, cause: Error & { code?: string }): EtlError {
   const Fault = isFull ? EtlError : UsageError;
   return new Fault({
     code: "export_unwritable",
-    message: `${path} cannot be written: ${isFull ? "no space is left" : cause.message}. Nothing of it was kept.`,
-    next: isFull ? "Make room, or export a shorter range." : "Give another file with --out.",
+    message: `${path} cannot be written: ${isFull ? "no space is left" : cause.message}. Nothing was kept.`,
+    next: isFull ? "Free some space, or export a shorter range." : "Choose another file with --out.",
     cause,
   });
 }

@@ -3,7 +3,6 @@ import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Database } from "../../store/db/database.ts";
 import { latenessOf } from "../../store/report/lateness.ts";
 
-/** Days that the advice looks back over. */
 const LOOK_BACK_DAYS = 90;
 
 export async function finalityOf(
@@ -13,20 +12,21 @@ export async function finalityOf(
   return judgeFinality(await latenessOf(db, { sourceId, days: LOOK_BACK_DAYS }), settleAfterMs);
 }
 
-/** One or two lines: how late counts changed, and whether `USAGE_SETTLE_AFTER` waits long enough for that. */
+/** One or two lines: how late counts change, and whether `USAGE_SETTLE_AFTER` is long enough. */
 export function describeFinality(finality: Finality, settleAfterMs: number): string[] {
   const { changes, settledChanges, nearlyAllWithinHours, adviseDays, verdict } = finality;
   const setting = `USAGE_SETTLE_AFTER is ${settleAfterMs / DAY_MS} days`;
+  const seen = `99.9 % of late traces arrived within ${nearlyAllWithinHours} h`;
   const advice = {
-    unknown: `${changes} late changes in ${LOOK_BACK_DAYS} days, too few to judge by (${setting})`,
-    enough: `99.9 % of late traces came within ${nearlyAllWithinHours} h; ${setting}: enough`,
-    raise: `99.9 % of late traces came within ${nearlyAllWithinHours} h; ${setting}: raise it to P${adviseDays}D`,
-    lower: `99.9 % of late traces came within ${nearlyAllWithinHours} h; ${setting}: P${adviseDays}D would do`,
+    unknown: `${setting}. ${changes} late changes in ${LOOK_BACK_DAYS} days are too few to check it.`,
+    enough: `${seen}. ${setting}, which is enough.`,
+    raise: `${seen}. ${setting}: raise it to P${adviseDays}D.`,
+    lower: `${seen}. ${setting}: P${adviseDays}D is enough.`,
   };
   const lines = [advice[verdict]];
   if (settledChanges > 0) {
     lines.push(
-      `WARNING: ${settledChanges} counts by workspace and day changed after they were settled: reporting.usage_restatement has them`,
+      `WARNING: ${settledChanges} final counts by workspace and day changed. reporting.usage_restatement lists them.`,
     );
   }
   return lines;

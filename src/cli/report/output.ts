@@ -5,109 +5,90 @@ import Table from "cli-table3";
 export interface Output {
   /** Whether `--json` was given. */
   readonly json: boolean;
-  /** One JSON document, or what `text` makes of it. */
+  /** Writes one JSON document, or the text that `text` returns. */
   data<T>(value: T, text: (value: T) => string): void;
-  /** A line for the person, never part of the data. */
+  /** Writes a line for the person. It is never part of the data. */
   note(line: string): void;
-  /** A progress bar on a terminal, nothing elsewhere; `update` as often as one likes. */
-  progress(label: string): Progress;
-  /** The same where nobody knows how many there will be: a number that grows. */
-  counter(label: string): Counter;
+  /** Runs `work` and shows its progress, on a terminal only. `work` may call `update` often. */
+  progress<T>(label: string, work: (update: Update) => Promise<T>): Promise<T>;
 }
 
-interface Progress {
-  update(progress: { done: number; total: number }): void;
-  stop(): void;
-}
+/** Without a total the number that is done is shown alone. */
+export type Update = (progress: { done: number; total?: number }) => void;
 
-interface Counter {
-  update(done: number): void;
-  stop(): void;
-}
+/** Work that is over sooner needs no progress bar. */
+const DRAW_AFTER_MS = 1000;
 
-export function createOutput(options: { json: boolean }): Output {
+export function createOutput({ json }: { json: boolean }): Output {
   return {
-    json: options.json,
-    data: (value, text) =>
-      void process.stdout.write(`${options.json ? JSON.stringify(value) : text(value)}\n`),
+    json,
+    data: (value, text) => void process.stdout.write(`${json ? JSON.stringify(value) : text(value)}\n`),
     note: (line) => void process.stderr.write(`${line}\n`),
-    progress: (label) => (process.stderr.isTTY && !options.json ? bar(label) : SILENT),
-    counter: (label) =>
-      process.stderr.isTTY && !options.json ? counting(label) : { update: () => {}, stop: () => {} },
+    progress: (label, work) => (process.stderr.isTTY && !json ? withBar(label, work) : work(() => {})),
   };
 }
 
-const SILENT: Progress = { update: () => {}, stop: () => {} };
-
-function bar(label: string): Progress {
+async function withBar<T>(label: string, work: (update: Update) => Promise<T>): Promise<T> {
   const startedAt = Date.now();
-  const drawn = new SingleBar({
-    format: `${label} [{bar}] {value}/{total} {percentage}% {eta_formatted} left`,
-    stream: process.stderr,
-    hideCursor: true,
-    clearOnComplete: true,
-  });
-  let isDrawn = false;
-  return {
-    update: ({ done, total }) => {
-      // Work of under a second needs no bar.
-      if (!isDrawn && Date.now() - startedAt < 1000) return;
-      if (!isDrawn) drawn.start(total, done);
-      isDrawn = true;
-      drawn.setTotal(total);
-      drawn.update(done);
-    },
-    stop: () => {
-      if (isDrawn) drawn.stop();
-    },
+  let bar: SingleBar | undefined;
+  const update: Update = ({ done, total }) => {
+    if (Date.now() - startedAt < DRAW_AFTER_MS) return;
+    if (bar === undefined) {
+      bar = new SingleBar({
+        format:
+          total === undefined
+            ? `{value} ${label}`
+            : `${label} [{bar}] {value}/{total} {percentage}% {eta_formatted} left`,
+        formatValue: (value) => value.toLocaleString("en-US"),
+        stream: process.stderr,
+        hideCursor: true,
+        clearOnComplete: true,
+      });
+      bar.start(total ?? 0, done);
+    }
+    if (total !== undefined) bar.setTotal(total);
+    bar.update(done);
   };
+  return work(update).finally(() => bar?.stop());
 }
 
-function counting(label: string): Counter {
-  let drawnAt = Date.now();
-  let isDrawn = false;
-  return {
-    update: (done) => {
-      // Work of under a second needs no line.
-      if (Date.now() - drawnAt < 1000) return;
-      drawnAt = Date.now();
-      isDrawn = true;
-      process.stderr.write(`\r${done.toLocaleString("en-US")} ${label}`);
-    },
-    stop: () => {
-      if (isDrawn) process.stderr.write("\r\x1b[K");
-    },
-  };
+const LINES = ["top", "top-mid", "top-left", "top-right", "bottom", "bottom-mid", "bottom-left"].concat([
+  "bottom-right",
+  "left",
+  "left-mid",
+  "mid",
+  "mid-mid",
+  "right",
+  "right-mid",
+]);
+
+type Cell = string | number | null;
+
+/** Rows of a table: these properties of every item. */
+export function rowsOf<K extends string>(
+  items: readonly Readonly<Record<K, Cell>>[],
+  keys: readonly K[],
+): Cell[][] {
+  return items.map((item) => keys.map((key) => item[key]));
 }
 
 /** A table without lines, as wide as its content; numbers to the right. */
-export function table(
-  head: readonly string[],
-  rows: readonly (readonly (string | number | null)[])[],
-): string {
-  const empty = Object.fromEntries(
-    ["top", "top-mid", "top-left", "top-right", "bottom", "bottom-mid", "bottom-left", "bottom-right"]
-      .concat(["left", "left-mid", "mid", "mid-mid", "right", "right-mid", "middle"])
-      .map((part) => [part, part === "middle" ? "  " : ""]),
-  );
+export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const empty = Object.fromEntries(LINES.map((part) => [part, ""]));
   const isNumber = head.map((_, column) => rows.some((row) => typeof row[column] === "number"));
   const drawn = new Table({
     head: [...head],
-    chars: empty,
+    chars: { ...empty, middle: "  " },
     style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
     colAligns: isNumber.map((number) => (number ? "right" : "left")),
   });
-  for (const row of rows) drawn.push(row.map((cell) => (cell === null ? "-" : groupDigits(cell))));
+  for (const row of rows) drawn.push(row.map((cell) => cell?.toLocaleString("en-US") ?? "-"));
   return drawn.toString();
 }
 
-function groupDigits(cell: string | number): string {
-  return typeof cell === "number" ? cell.toLocaleString("en-US") : cell;
-}
-
-/** A UTC instant, as short as it can be said: `2026-03-01` or `2026-03-01T05:00Z`. */
-export function instant(epochMs: number): string {
-  const text = new Date(epochMs).toISOString();
+/** A UTC instant in its shortest form: `2026-03-01` or `2026-03-01T05:00Z`. */
+export function instant(time: number | string): string {
+  const text = new Date(time).toISOString();
   return text.endsWith("T00:00:00.000Z") ? text.slice(0, 10) : `${text.slice(0, 16)}Z`;
 }
 

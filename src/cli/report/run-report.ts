@@ -2,44 +2,28 @@ import type { RunResult } from "../../pipeline/extract/run-inline.ts";
 import { EXIT } from "../session/exit.ts";
 import { instant, table } from "./output.ts";
 
-/** A run as a table by grouping, and what failed. */
+const HEAD = ["dimension", "stride", "windows", "requests", "records", "traces"]
+  .concat(["inserted", "updated", "retired", "unchanged"])
+  .concat(["failed", "not available"]);
+const ROWS = ["records", "traces", "inserted", "updated", "retired", "unchanged"] as const;
+
+/** A run as a table by dimension and stride, with its failures. */
 export function describeRun(run: RunResult): string {
-  const rows = run.counts.map(({ groupBy, stride, planned, requests, failed, notAvailable, rows: sums }) => [
-    groupBy,
-    stride,
-    planned,
-    requests,
-    sums.records,
-    sums.traces,
-    sums.inserted,
-    sums.updated,
-    sums.retired,
-    sums.unchanged,
-    failed + sums.unverified,
-    notAvailable,
-  ]);
-  if (rows.length === 0) return "Nothing was required: all of it is settled.";
-  const head = [
-    "group_by",
-    "stride",
-    "windows",
-    "requests",
-    "records",
-    "traces",
-    "inserted",
-    "updated",
-    "retired",
-  ];
-  return [
-    table([...head, "unchanged", "failed", "not available"], rows),
-    ...run.failures.map(({ slice, code, message }) => {
-      const { groupBy, window, members } = slice;
-      const where = `${groupBy} ${window.stride} ${instant(window.start)} to ${instant(window.end)}`;
-      const whom =
-        members.length === 1 ? `workspace ${members[0]?.workspaceId}` : `${members.length} workspaces`;
-      return `failed: ${where}, ${whom}: ${message} [${code}]`;
-    }),
-  ].join("\n");
+  if (run.counts.length === 0) return "Nothing was required: everything is final.";
+  const rows = run.counts.map(
+    ({ groupBy, stride, planned, requests, failed, notAvailable, rows: counts }) => {
+      const numbers = ROWS.map((name) => counts[name]);
+      return [groupBy, stride, planned, requests, ...numbers, failed + counts.unverified, notAvailable];
+    },
+  );
+  const failures = run.failures.map(({ slice, code, message }) => {
+    const { groupBy, window, members } = slice;
+    const what = `${groupBy} ${window.stride} ${instant(window.start)} to ${instant(window.end)}`;
+    const where =
+      members.length === 1 ? `workspace ${members[0]?.workspaceId}` : `${members.length} workspaces`;
+    return `failed: ${what}, ${where}: ${message} [${code}]`;
+  });
+  return [table(HEAD, rows), ...failures].join("\n");
 }
 
 export function exitOfRun(run: RunResult): number {

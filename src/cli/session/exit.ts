@@ -12,12 +12,11 @@ export const EXIT = {
   done: 0,
 } as const;
 
-/** Of several exit codes the one that stands first in the table above. */
+/** Of several exit codes the one that is first in `EXIT`. */
 export function firstExit(exits: readonly number[]): number {
   return Object.values(EXIT).find((code) => exits.includes(code)) ?? EXIT.done;
 }
 
-/** The exit code that says what kind of failure an error is. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
   if (error instanceof UsageError) return EXIT.usage;
@@ -25,13 +24,13 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof DeadlineError) return EXIT.partlyFailed;
   if (error instanceof PlatformError) {
     if (error.status === 401 || error.status === 403) return EXIT.refused;
-    // What is worth trying again has been, to the last attempt: a gateway's 502 is a server out of reach too.
+    // Every attempt has failed by now: a gateway's 502 counts as unreachable too.
     return error.retryable ? EXIT.unreachable : EXIT.unexpected;
   }
   return EXIT.unexpected;
 }
 
-/** What a person reads of an error: what is wrong, then the next step. An unexpected one shows where it arose. */
+/** An error as text: what happened, then the next step. An unexpected error is shown with its stack. */
 export function describeError(error: unknown): string {
   if (error instanceof EtlError) return `${error.message}\n  ${error.next} [${error.code}]`;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -16,11 +16,11 @@ export interface SelectionOptions {
   readonly workspace?: readonly string[];
 }
 
-/** `--from` and `--to`: half-open, UTC, days or instants. */
+/** `--from` and `--to`: a half-open range of UTC days or instants. */
 export function withRange(command: Command): Command {
   return command
-    .option("--from <time>", "first instant, UTC: 2026-03-01 or 2026-03-01T05:00", parseInstant)
-    .option("--to <time>", "end, not included", parseInstant);
+    .option("--from <time>", "start, UTC, such as 2026-03-01 or 2026-03-01T05:00", parseInstant)
+    .option("--to <time>", "end, UTC, not included", parseInstant);
 }
 
 export function withSelection(command: Command): Command {
@@ -33,7 +33,7 @@ export function withSelection(command: Command): Command {
 }
 
 export function withGrouping(command: Command): Command {
-  return command.addOption(new Option("--group-by <grouping>", "only this grouping").choices(GROUPINGS));
+  return command.addOption(new Option("--group-by <dimension>", "only this dimension").choices(GROUPINGS));
 }
 
 /** Epoch milliseconds of an ISO 8601 day or instant; without an offset it is UTC. */
@@ -53,14 +53,14 @@ export function rangeOf(options: RangeOptions, fallback?: Interval): Interval {
     throw new UsageError({
       code: "range_missing",
       message: `${start === undefined ? "--from" : "--to"} is missing.`,
-      next: "Give both, such as --from 2026-03-01 --to 2026-04-01; --to is not included.",
+      next: "Give both, such as --from 2026-03-01 --to 2026-04-01. --to is not included.",
     });
   }
   if (start >= end) {
     throw new UsageError({
       code: "range_reversed",
       message: `--from ${new Date(start).toISOString()} is not before --to ${new Date(end).toISOString()}.`,
-      next: "Swap them; --to is not included, so a single day is --from 2026-03-01 --to 2026-03-02.",
+      next: "Swap them. --to is not included: one day is --from 2026-03-01 --to 2026-03-02.",
     });
   }
   return { start, end };
@@ -70,7 +70,7 @@ export function groupingsOf(options: { readonly groupBy?: GroupBy }): readonly G
   return options.groupBy === undefined ? GROUPINGS : [options.groupBy];
 }
 
-/** Refuses a workspace that the source does not know, naming those that it does. */
+/** The workspaces a command asks for. Error: `workspace_unknown`, with those that the source knows. */
 export function workspacesOf(
   asked: readonly string[] | undefined,
   known: readonly string[],
@@ -80,6 +80,6 @@ export function workspacesOf(
   throw new UsageError({
     code: "workspace_unknown",
     message: `Workspace ${unknown} is not known.`,
-    next: `Known are: ${known.join(", ") || "none yet; run `usage-etl sync --inline` once"}.`,
+    next: `Choose one of: ${known.join(", ") || "none yet; run `usage-etl sync --inline` first"}.`,
   });
 }

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { Duration } from "luxon";
 import type { PlatformAccess } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
@@ -6,30 +6,56 @@ import type { ControlPlaneClient } from "../../platform/agents/control-plane.ts"
 import { controlPlaneClientOf, type DeploymentClients, deploymentClientsOf } from "../../platform/clients.ts";
 import type { Session } from "./session.ts";
 
-/** Which source's hosts and key a platform command uses; needed where several are configured. */
 export interface SourceOption {
   readonly source?: string;
+}
+
+export interface AssistantOption extends SourceOption {
+  readonly assistant?: string;
+}
+
+export interface WithinOption {
+  /** Milliseconds. */
+  readonly within: number;
 }
 
 export function withSource(command: Command): Command {
   return command.option(
     "--source <slug>",
-    "the source whose hosts and key are used, where there are several",
+    "use the hosts and the key of this source; needed if there are several",
   );
 }
 
-/** The control plane, closed with the session. */
+export function withAssistant(command: Command): Command {
+  return withSource(command).option(
+    "--assistant <name or id>",
+    "the assistant; default USAGE_PROBE_ASSISTANT",
+  );
+}
+
+export function withWithin(command: Command, defaultMs: number): Command {
+  const shown = Duration.fromMillis(defaultMs).rescale().toISO();
+  return command.addOption(
+    new Option("--within <duration>", "how long to wait").argParser(parseDuration).default(defaultMs, shown),
+  );
+}
+
+/** The client is closed with the session. */
 export function openControlPlane(session: Session, options: SourceOption): ControlPlaneClient {
   const client = controlPlaneClientOf(accessOf(session, options));
   session.onClose(() => client.close());
   return client;
 }
 
-/** The deployment, closed with the session. */
+/** The clients are closed with the session. */
 export function openDeployment(session: Session, options: SourceOption): DeploymentClients {
   const clients = deploymentClientsOf(accessOf(session, options));
   session.onClose(() => clients.close());
   return clients;
+}
+
+export function assistantOf({ config }: Session, { assistant }: AssistantOption): string {
+  return assistant ?? config.probeAssistant;
 }
 
 function accessOf({ config }: Session, { source: slug }: SourceOption): PlatformAccess {
@@ -41,11 +67,11 @@ function accessOf({ config }: Session, { source: slug }: SourceOption): Platform
   throw new UsageError({
     code: "source_unknown",
     message: slug === undefined ? "Several sources are configured." : `There is no source ${slug}.`,
-    next: `Name one with --source: ${known || "none is configured"}.`,
+    next: `Choose one with --source. Configured: ${known || "none"}.`,
   });
 }
 
-/** Milliseconds of an ISO 8601 duration, for `--within`. */
+/** Milliseconds of an ISO 8601 duration. */
 export function parseDuration(text: string): number {
   const value = Duration.fromISO(text);
   if (value.isValid && value.toMillis() > 0) return value.toMillis();

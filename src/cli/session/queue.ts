@@ -8,15 +8,19 @@ export function requireRedis({ config }: Session): string {
   throw new UsageError({
     code: "redis_missing",
     message: "REDIS_URL is not set.",
-    next: "Set it to the Redis of the service, or add --inline: the same work in this process.",
+    next: "Set it to the Redis of the service, or add --inline to work in this process.",
   });
 }
 
-/** The control queue of a source, closed with the session. */
-export function openControl(session: Session, redisUrl: string, slug: string): Queue {
-  const connection = producerConnection(redisUrl);
+/** A queue of a source, closed with the session. */
+export function openSessionQueue(
+  session: Session,
+  name: "control" | "fetch",
+  given: { redisUrl: string; slug: string },
+): Queue {
+  const connection = producerConnection(given.redisUrl);
   session.onClose(async () => connection.disconnect());
-  const queue = openQueue("control", slug, connection);
+  const queue = openQueue(name, given.slug, connection);
   session.onClose(() => queue.close());
   return queue;
 }

@@ -18,22 +18,24 @@ import { pendingMigrations } from "../../store/db/migrate.ts";
 import { createOutput, type Output } from "../report/output.ts";
 import { describeError, exitCodeOf, firstExit } from "./exit.ts";
 
-/** What a command works with. Whatever is opened through it is closed when the command ends, last first. */
+/** What a command works with. Everything it opens is closed when the command ends, last first. */
 export interface Session {
   readonly config: Config;
   readonly output: Output;
   /** Aborted by Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal;
   store(): Promise<Store>;
+  /** The store, once its schema is known to be new enough. Error: `schema_outdated`. */
+  migratedStore(): Promise<Store>;
   /**
-   * Runs `work` for every source after first contact, on a schema that is new enough, and returns the exit code that
-   * comes first. One source that fails is told of and does not hold up the others.
+   * Runs `work` for every source after first contact. Returns the first exit code that applies. If one of several
+   * sources fails, its error is printed and the others still run.
    */
   eachSource(work: (source: OpenSource) => Promise<number>): Promise<number>;
   onClose(close: () => Promise<void>): void;
 }
 
-/** Wraps the action of a command: configuration read once, everything closed in reverse order, the exit code set. */
+/** Wraps the action of a command: reads the configuration, runs it, closes what it opened and sets the exit code. */
 export function inSession<O extends object>(
   action: (session: Session, options: O, ...rest: string[]) => Promise<number | undefined>,
 ): (...given: unknown[]) => Promise<void> {
@@ -62,13 +64,12 @@ export function inSession<O extends object>(
   };
 }
 
-/** Ctrl-C: what was loaded stays, and the next run goes on from there. */
 class Interrupted extends EtlError {
   constructor() {
     super({
       code: "interrupted",
       message: "Interrupted.",
-      next: "What was loaded stays; run it again to go on.",
+      next: "Run it again to continue. What was loaded stays.",
     });
   }
 }
@@ -81,13 +82,18 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
     opened ??= openChecked(requireDatabaseUrl(config), onClose);
     return opened;
   };
+  const migratedStore = async () => {
+    const ready = await store();
+    await requireSchema(ready);
+    return ready;
+  };
   return {
     ...given,
     store,
+    migratedStore,
     eachSource: async (work) => {
       const configs = requireSources(config);
-      const ready = await store();
-      await requireSchema(ready);
+      const ready = await migratedStore();
       const exits: number[] = [];
       for (const source of configs) {
         try {
@@ -126,18 +132,18 @@ async function openChecked(url: string, onClose: Session["onClose"]): Promise<St
   return store;
 }
 
-/** Refuses a schema older than this code, instead of failing somewhere inside it. */
+/** Refuses a schema that is older than this code. Without it a query would fail on a missing column. */
 export async function requireSchema(store: Store): Promise<void> {
   const pending = await pendingMigrations(store.db);
   if (pending.length === 0) return;
   throw new UsageError({
     code: "schema_outdated",
     message: `The database lacks ${pending.length} migration${pending.length > 1 ? "s" : ""}: ${pending.join(", ")}.`,
-    next: "Run `usage-etl migrate`, then this again.",
+    next: "Run `usage-etl migrate`, then this command again.",
   });
 }
 
-/** Lets so many requests through in any 10 s. */
+/** Admits at most this many requests in any 10 s. */
 function rateBudget(requestsPer10s: number): () => Promise<void> {
   const budget = new PQueue({ interval: 10_000, intervalCap: requestsPer10s, strict: true });
   return () => budget.add(() => {});

@@ -63,7 +63,7 @@ test("metrics, status and doctor show that a sync needs more requests than the r
   expect(enough.allowed).toBe(4_500);
   expect(enough.status?.stdout).not.toContain("rate_budget_short");
   expect(enough.doctor).toMatchObject({ code: 0 });
-  expect(enough.doctor?.stdout).toContain(`a round needs ${enough.needed} requests`);
+  expect(enough.doctor?.stdout).toContain(`a sync needs ${enough.needed} requests`);
 
   const short = await shownAt("10");
   expect(short).toMatchObject({ needed: enough.needed, allowed: 9 });

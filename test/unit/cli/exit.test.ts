@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import { describeError, EXIT, exitCodeOf, firstExit } from "../../../src/cli/session/exit.ts";
 import { EtlError, PlatformError, UnreachableError, UsageError } from "../../../src/errors.ts";
 
-const facts = { code: "a_code", message: "It is wrong.", next: "Mend it." };
+const facts = { code: "a_code", message: "It is wrong.", next: "Correct it." };
 const platform = (more: Partial<ConstructorParameters<typeof PlatformError>[0]>) =>
   new PlatformError({ ...facts, method: "GET", url: "https://x.example", ...more });
 
-describe("of several exit codes", () => {
+describe("firstExit", () => {
   test.each([
     [[0, 4, 3, 6, 5, 2], 2],
     [[0, 4, 3, 6, 5], 5],
@@ -17,14 +17,14 @@ describe("of several exit codes", () => {
     [[0, 1], 1],
     [[0, 0], 0],
     [[], 0],
-  ])("%j the first that applies is %i", (exits, first) => {
+  ])("of %j returns %i", (exits, first) => {
     expect(firstExit(exits)).toBe(first);
   });
 });
 
-describe("an error's exit code", () => {
+describe("exitCodeOf", () => {
   test.each([
-    ["help was asked for", new CommanderError(0, "commander.help", ""), EXIT.done],
+    ["--help", new CommanderError(0, "commander.help", ""), EXIT.done],
     ["a wrong flag", new CommanderError(1, "commander.unknownOption", ""), EXIT.usage],
     ["a wrong setting", new UsageError(facts), EXIT.usage],
     ["a server out of reach", new UnreachableError(facts), EXIT.unreachable],
@@ -41,6 +41,6 @@ describe("an error's exit code", () => {
   });
 });
 
-test("an error says what is wrong, what to do and its code", () => {
-  expect(describeError(new UsageError(facts))).toBe("It is wrong.\n  Mend it. [a_code]");
+test("an error shows what happened, the next step and its code", () => {
+  expect(describeError(new UsageError(facts))).toBe("It is wrong.\n  Correct it. [a_code]");
 });

@@ -8,7 +8,7 @@ import {
   workspacesOf,
 } from "../../../src/cli/session/options.ts";
 
-/** What a command makes of its flags. */
+/** Parses the flags of a command. */
 function parse(...args: string[]) {
   const command = withSelection(withRange(new Command("x")))
     .exitOverride()
@@ -26,7 +26,7 @@ describe("an instant", () => {
     ["2026-03-01T05:30:00Z", "2026-03-01T05:30:00Z"],
     ["2026-03-01T05:30+05:30", "2026-03-01T00:00:00Z"],
     ["2028-02-29", "2028-02-29T00:00:00Z"],
-  ])("%s is %s, whatever the local time", (text, utc) => {
+  ])("%s is %s in any time zone", (text, utc) => {
     expect(parse("--from", text).from).toBe(Date.parse(utc));
   });
 
@@ -40,14 +40,14 @@ describe("an instant", () => {
     "",
     "2026-03-01T25:00",
     "20260301",
-  ])("%j is none", (text) => {
+  ])("%j is refused", (text) => {
     expect(() => parse("--from", text)).toThrow(/is invalid|not a day/);
   });
 });
 
 describe("a range", () => {
   const [start, end] = [Date.UTC(2026, 2, 1), Date.UTC(2026, 2, 2)];
-  test("is half-open and needs both ends, or a default for the one that is missing", () => {
+  test("needs both ends, or a default for the missing one", () => {
     expect(rangeOf({ from: start, to: end })).toEqual({ start, end });
     expect(rangeOf({ from: start }, { start: 0, end })).toEqual({ start, end });
     expect(() => rangeOf({ from: start })).toThrow(/--to is missing/);
@@ -62,17 +62,17 @@ describe("a range", () => {
 });
 
 describe("a selection", () => {
-  test("is all groupings and workspaces by day, unless it is said", () => {
+  test("is every dimension and workspace by day by default", () => {
     expect(parse()).toMatchObject({ stride: "day" });
     expect(groupingsOf({})).toEqual(["workspace", "project", "user", "api_key"]);
     expect(groupingsOf({ groupBy: "user" })).toEqual(["user"]);
     expect(workspacesOf(undefined, ["a", "b"])).toEqual(["a", "b"]);
   });
-  test("takes several workspaces, in any case, and refuses one that is not known by naming those that are", () => {
+  test("accepts several workspaces in any case; an unknown one is refused with the known ones", () => {
     const { workspace } = parse("--workspace", "AB", "cd", "--workspace", "EF");
     expect(workspace).toEqual(["ab", "cd", "ef"]);
     expect(() => workspacesOf(["x"], ["a", "b"])).toThrow(
-      expect.objectContaining({ next: "Known are: a, b." }),
+      expect.objectContaining({ next: "Choose one of: a, b." }),
     );
   });
 });

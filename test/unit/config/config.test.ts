@@ -24,7 +24,7 @@ function file(content: string, name = "secret"): string {
   return path;
 }
 
-/** The lines that a wrong environment is refused with. */
+/** The problems that an environment is refused with. */
 function problemsOf(environment: Record<string, string>): string[] {
   try {
     readConfig(environment);
@@ -35,11 +35,11 @@ function problemsOf(environment: Record<string, string>): string[] {
     expect(head).toBe(`The configuration has ${lines.length} problem${lines.length > 1 ? "s" : ""}:`);
     return lines;
   }
-  throw new Error("was taken");
+  throw new Error("the environment was accepted");
 }
 
 describe("defaults", () => {
-  test("are those of the documentation", () => {
+  test("match the documentation", () => {
     expect(readConfig(SOURCE)).toMatchObject({
       settleAfterMs: 3 * 86_400_000,
       hourlyForMs: 31 * 86_400_000,
@@ -64,13 +64,13 @@ describe("defaults", () => {
       expect([name, about]).toEqual([name, expect.stringMatching(/\.$/)]);
   });
 
-  test("nobody's other variables are looked at, and the result cannot be changed", () => {
+  test("foreign variables are ignored, and the result is frozen", () => {
     const config = readConfig({ ...SOURCE, PATH: "/bin", DATABASE_ULR: "x" });
     expect(Object.isFrozen(config)).toBe(true);
   });
 });
 
-test("hours are kept for good unless something says how long, and no shorter than they are kept up to date", () => {
+test("hours are kept forever by default, and never shorter than they are loaded", () => {
   expect(readConfig(SOURCE)).toMatchObject({ hourlyKeepMs: undefined });
   expect(readConfig({ ...SOURCE, USAGE_HOURLY_KEEP: "P31D" })).toMatchObject({
     hourlyKeepMs: 31 * 86_400_000,
@@ -83,8 +83,8 @@ test("hours are kept for good unless something says how long, and no shorter tha
   ]);
 });
 
-describe("what is wrong", () => {
-  test("is said together, each with its name and value", () => {
+describe("readConfig refuses", () => {
+  test("all problems together, each with its name", () => {
     const problems = problemsOf({
       USAGE_BASE_URL: "api.example.com",
       USAGE_API_KEY: KEY,
@@ -108,24 +108,24 @@ describe("what is wrong", () => {
     said("USAGE_LOG_LEVEL");
   });
 
-  test("an unknown variable like none of ours has no suggestion", () => {
+  test("an unknown variable without a suggestion if none is close", () => {
     expect(problemsOf({ USAGE_ELEPHANTS: "2" })).toEqual(["USAGE_ELEPHANTS is not a setting"]);
   });
 
-  test.each(["DATABASE_URL", "REDIS_URL", "USAGE_API_KEY"])("%s and its file both set", (name) => {
+  test.each(["DATABASE_URL", "REDIS_URL", "USAGE_API_KEY"])("%s if its file is set too", (name) => {
     const value = name === "REDIS_URL" ? "redis://x" : "postgres://x";
     expect(problemsOf({ [name]: value, [`${name}_FILE`]: file(value) })).toEqual([
       `${name} and ${name}_FILE are both set; keep one`,
     ]);
   });
 
-  test("a file for what is no secret is no setting, instead of silently nothing", () => {
+  test("a NAME_FILE of a setting that is not a secret", () => {
     expect(problemsOf({ USAGE_BASE_URL_FILE: file("https://x.example") })).toEqual([
       expect.stringMatching(/^USAGE_BASE_URL_FILE is not a setting/),
     ]);
   });
 
-  test("a secret's file that is not there or empty", () => {
+  test("a secret file that is missing or empty", () => {
     const empty = file("\n");
     expect(problemsOf({ DATABASE_URL_FILE: empty, USAGE_API_KEY_FILE: "/nowhere/key" })).toEqual([
       `DATABASE_URL_FILE ${empty} is empty`,
@@ -133,7 +133,7 @@ describe("what is wrong", () => {
     ]);
   });
 
-  test("a base URL that holds a password is refused without repeating it", () => {
+  test("a base URL with a password, without repeating it", () => {
     const problems = problemsOf({ ...SOURCE, USAGE_BASE_URL: "https://me:hunter2@api.example.com" });
     expect(problems).toEqual(["USAGE_BASE_URL holds a password"]);
   });
@@ -142,7 +142,7 @@ describe("what is wrong", () => {
     ["DATABASE_URL", "localhost/usage"],
     ["DATABASE_URL", "mysql://me:hunter2@host/usage"],
     ["REDIS_URL", "cache:6379"],
-  ])("a %s of %j, which is not repeated", (name, value) => {
+  ])("%s=%j without repeating it", (name, value) => {
     const [problem, ...more] = problemsOf({ [name]: value });
     expect(problem).toMatch(new RegExp(`^${name} is not of the form \\w+://`));
     expect(`${problem}`).not.toContain(value);
@@ -156,7 +156,7 @@ describe("what is wrong", () => {
 });
 
 describe("secrets", () => {
-  test("come from files without the line end, and show nowhere", () => {
+  test("are read from files without the line end and shown nowhere", () => {
     const config = readConfig({
       USAGE_BASE_URL: "https://api.example.com",
       USAGE_API_KEY_FILE: file(`${KEY}\n`),
@@ -170,7 +170,7 @@ describe("secrets", () => {
     }
   });
 
-  test("the digest changes with the key and does not hold it", () => {
+  test("change the digest, which does not contain them", () => {
     const [one, other] = [KEY, `${KEY}2`].map(
       (USAGE_API_KEY) => readConfig({ ...SOURCE, USAGE_API_KEY }).sources[0],
     );
@@ -180,8 +180,8 @@ describe("secrets", () => {
   });
 });
 
-describe("what is missing", () => {
-  test("is said at once by what needs it", () => {
+describe("missing settings", () => {
+  test("are named together by what needs them", () => {
     const config = readConfig({});
     expect(() => requireSources(config)).toThrow(/USAGE_BASE_URL and USAGE_API_KEY.* DATABASE_URL/);
     expect(() => requireDatabaseUrl(config)).toThrow(/DATABASE_URL/);
@@ -190,7 +190,7 @@ describe("what is missing", () => {
     );
   });
 
-  test("half a source is none", () => {
+  test("half a source is no source", () => {
     expect(readConfig({ USAGE_BASE_URL: "https://api.example.com" }).sources).toEqual([]);
   });
 });
@@ -202,7 +202,7 @@ describe("several sources", () => {
   });
   const eu = { slug: "eu", baseUrl: "https://eu.example.com", apiKey: KEY };
 
-  test("are read with their own defaults, ids in lower case", () => {
+  test("have their own defaults, and ids in lower case", () => {
     const upper = "AAAAAAAA-2222-3333-4444-555555555555";
     const { sources } = readConfig(read([eu, { ...eu, slug: "us", workspaceIds: [upper], rateLimit: 5 }]));
     expect(sources).toMatchObject([
@@ -211,7 +211,7 @@ describe("several sources", () => {
     ]);
   });
 
-  test("take keys from files", () => {
+  test("read keys from files", () => {
     const { sources } = readConfig(read([{ slug: "eu", baseUrl: eu.baseUrl, apiKeyFile: file(`${KEY}\n`) }]));
     expect(sources[0]?.apiKey.reveal()).toBe(KEY);
   });
@@ -219,7 +219,7 @@ describe("several sources", () => {
   test.each([
     ["not JSON", "{", "is not JSON"],
     ["an empty list", [], "holds no source"],
-    ["a slug twice", [eu, eu], "slug eu stands twice"],
+    ["a slug twice", [eu, eu], "slug eu is used twice"],
     ["a slug with capitals", [{ ...eu, slug: "EU" }], "must be lower-case"],
     ["an unknown field", [{ ...eu, apikey: "x" }], "apikey"],
     ["no key", [{ slug: "eu", baseUrl: eu.baseUrl }], "needs apiKey or apiKeyFile"],
@@ -231,7 +231,7 @@ describe("several sources", () => {
     expect(problems).not.toContain(KEY);
   });
 
-  test("beside USAGE_BASE_URL are refused", () => {
-    expect(problemsOf(read([eu], SOURCE)).join("\n")).toContain("keep one way");
+  test("and USAGE_BASE_URL together are refused", () => {
+    expect(problemsOf(read([eu], SOURCE)).join("\n")).toContain("keep one of them");
   });
 });

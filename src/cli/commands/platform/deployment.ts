@@ -1,65 +1,43 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
-import { UsageError } from "../../errors.ts";
+import { UsageError } from "../../../errors.ts";
 import {
   type ControlPlaneClient,
   type Deployment,
   hasFailed,
-  type SandboxTemplate,
-} from "../../platform/agents/control-plane.ts";
-import { table } from "../report/output.ts";
-import { EXIT } from "../session/exit.ts";
+} from "../../../platform/agents/control-plane.ts";
+import { table } from "../../report/output.ts";
+import { EXIT } from "../../session/exit.ts";
 import {
   openControlPlane,
-  parseDuration,
   type SourceOption,
+  type WithinOption,
   withSource,
-} from "../session/platform-access.ts";
-import { inSession, type Session } from "../session/session.ts";
-import { addRunCommands } from "./platform-run.ts";
+  withWithin,
+} from "../../session/platform-access.ts";
+import { inSession, type Session } from "../../session/session.ts";
 
 /** Cloud deployments take some minutes. */
 const WITHIN_MS = 30 * 60_000;
 
-interface WaitOptions extends SourceOption {
-  readonly within: number;
-}
+interface WaitOptions extends SourceOption, WithinOption {}
 
 interface BodyOptions extends WaitOptions {
   readonly body?: string;
   readonly wait?: boolean;
 }
 
-export function addPlatformCommands(program: Command): void {
-  const platform = program
-    .command("platform")
-    .description("the platform's other calls: sandbox templates, deployments, runs, agent-to-agent");
-  const template = platform.command("template").description("sandbox templates");
-  withSource(template.command("get <name>"))
-    .description("one template")
-    .action(
-      inSession(async (session: Session, options: SourceOption, name: string) => {
-        const found = await openControlPlane(session, options).template(name, session);
-        session.output.data(found, describeTemplate);
-      }),
+export function addDeploymentCommands(platform: Command): void {
+  const deployment = platform.command("deployment").description("manage deployments and their revisions");
+  const withBody = (command: Command): Command =>
+    withWithin(
+      withSource(command)
+        .option("--body <file>", "JSON file with the request body; - reads stdin")
+        .option("--wait", "wait until the revision is deployed"),
+      WITHIN_MS,
     );
-  withSource(template.command("rename <name> <new-name>"))
-    .description("give a template another name, which is all that can be changed of it")
-    .action(
-      inSession(async (session: Session, options: SourceOption, name: string, to: string) => {
-        const renamed = await openControlPlane(session, options).renameTemplate({ name, to }, session);
-        session.output.data(renamed, describeTemplate);
-      }),
-    );
-
-  const deployment = platform.command("deployment").description("deployments and their revisions");
-  const withWait = (command: Command): Command =>
-    withSource(command)
-      .option("--body <file>", "JSON file with the request's body; - reads it from stdin")
-      .option("--wait", "wait until the revision is deployed")
-      .option("--within <duration>", "how long to wait", parseDuration, WITHIN_MS);
-  withWait(deployment.command("create"))
-    .description("create a deployment; its fields are the platform's own and are passed on as they are")
+  withBody(deployment.command("create"))
+    .description("create a deployment; the body goes to the platform unchanged")
     .action(
       inSession(async (session: Session, options: BodyOptions) => {
         const client = openControlPlane(session, options);
@@ -67,7 +45,7 @@ export function addPlatformCommands(program: Command): void {
       }),
     );
   withSource(deployment.command("get <id>"))
-    .description("one deployment and the status of its latest revision")
+    .description("show one deployment and the status of its latest revision")
     .action(
       inSession(async (session: Session, options: SourceOption, id: string) => {
         const client = openControlPlane(session, options);
@@ -77,8 +55,8 @@ export function addPlatformCommands(program: Command): void {
         session.output.data({ ...found, status: revision ? revision.status : null }, describeDeployment);
       }),
     );
-  withWait(deployment.command("update <id>"))
-    .description("update a deployment; a changed source makes a new revision")
+  withBody(deployment.command("update <id>"))
+    .description("update a deployment; a changed source creates a revision")
     .action(
       inSession(async (session: Session, options: BodyOptions, id: string) => {
         const client = openControlPlane(session, options);
@@ -86,12 +64,9 @@ export function addPlatformCommands(program: Command): void {
         return finish(session, client, options, updated);
       }),
     );
-  withSource(deployment.command("wait <id>"))
-    .description(
-      "wait until a deployment's revision is deployed; exit code 3 where it fails or takes too long",
-    )
-    .option("--revision <id>", "another revision than the latest")
-    .option("--within <duration>", "how long to wait", parseDuration, WITHIN_MS)
+  withWithin(withSource(deployment.command("wait <id>")), WITHIN_MS)
+    .description("wait until a revision is deployed; exit with 3 if it fails or takes too long")
+    .option("--revision <id>", "this revision instead of the latest")
     .action(
       inSession(async (session: Session, options: WaitOptions & { revision?: string }, id: string) => {
         const client = openControlPlane(session, options);
@@ -102,7 +77,6 @@ export function addPlatformCommands(program: Command): void {
         });
       }),
     );
-  addRunCommands(platform);
 }
 
 async function finish(
@@ -116,7 +90,7 @@ async function finish(
   return EXIT.done;
 }
 
-/** Tells each status as it comes; a failed revision is data as well, and an exit code. */
+/** Prints each new status. A failed revision is data and an exit code, not an error. */
 async function wait(
   { output, signal }: Session,
   client: ControlPlaneClient,
@@ -131,15 +105,15 @@ async function wait(
       next: "Update it with a source, then wait again.",
     });
   }
-  let told = "";
+  let shown = "";
   const revision = await client.waitForRevision(
     { deploymentId, revisionId },
     {
       withinMs: within,
       signal,
       onStatus: (status) => {
-        if (status !== told) output.note(`${revisionId}: ${status}`);
-        told = status;
+        if (status !== shown) output.note(`${revisionId}: ${status}`);
+        shown = status;
       },
     },
   );
@@ -149,49 +123,20 @@ async function wait(
 
 /** Errors: `body_missing`, `body_invalid`. */
 function bodyOf({ body: file }: BodyOptions): Record<string, unknown> {
-  const next = "Give a file that holds one JSON object: --body deployment.json, or --body - for stdin.";
+  const next = "Give a file with one JSON object (--body deployment.json), or --body - for stdin.";
   if (file === undefined) throw new UsageError({ code: "body_missing", message: "--body is missing.", next });
   try {
     const body: unknown = JSON.parse(readFileSync(file === "-" ? 0 : file, "utf8"));
     if (typeof body === "object" && body !== null && !Array.isArray(body)) return { ...body };
     throw new Error("it holds no object");
   } catch (error) {
-    // Not what is in it: bodies hold secrets, and a parser's message repeats them.
+    // Bodies hold secrets, and the parser's message repeats parts of them.
     const reason = error instanceof SyntaxError ? "it is not JSON" : (error as Error).message;
     throw new UsageError({ code: "body_invalid", message: `--body ${file}: ${reason}.`, next });
   }
 }
 
-function describeTemplate({
-  name,
-  id,
-  image,
-  resources,
-  volumeMounts,
-  proxyConfig,
-}: SandboxTemplate): string {
-  const rules = (proxyConfig?.rules as unknown[] | undefined)?.length ?? 0;
-  const limits = Object.entries(resources).filter(([, value]) => value !== null);
-  return table(
-    ["name", "image", "limits", "volumes", "proxy rules", "id"],
-    [
-      [
-        name,
-        image,
-        limits.map(([what, value]) => `${what} ${value}`).join(", "),
-        volumeMounts.length,
-        rules,
-        id,
-      ],
-    ],
-  );
-}
-
-function describeDeployment({
-  id,
-  name,
-  latestRevisionId,
-  status,
-}: Deployment & { status: string | null }): string {
+function describeDeployment(deployment: Deployment & { status: string | null }): string {
+  const { id, name, latestRevisionId, status } = deployment;
   return table(["id", "name", "latest revision", "status"], [[id, name, latestRevisionId, status]]);
 }

@@ -1,0 +1,93 @@
+import type { Command } from "commander";
+import type { AgentCard, Task } from "../../../platform/agents/a2a.ts";
+import { table } from "../../report/output.ts";
+import { EXIT } from "../../session/exit.ts";
+import {
+  type AssistantOption,
+  assistantOf,
+  openDeployment,
+  type WithinOption,
+  withAssistant,
+  withWithin,
+} from "../../session/platform-access.ts";
+import { inSession, type Session } from "../../session/session.ts";
+import { REPLY_WITHIN_MS } from "./run.ts";
+
+interface A2aOptions extends AssistantOption, WithinOption {
+  readonly context?: string;
+  readonly task?: string;
+}
+
+export function addA2aCommands(platform: Command): void {
+  const a2a = platform.command("a2a").description("send agent-to-agent messages");
+  const withConversation = (command: Command): Command =>
+    withWithin(withAssistant(command), REPLY_WITHIN_MS)
+      .option("--context <id>", "continue the conversation of an earlier answer")
+      .option("--task <id>", "continue the task of an earlier answer");
+  withConversation(a2a.command("send <text>"))
+    .description("send a message and show the reply; this costs a trace")
+    .action(
+      inSession(async (session: Session, options: A2aOptions, text: string) => {
+        const io = { signal: session.signal, withinMs: options.within };
+        const task = await openDeployment(session, options).a2a.send(messageOf(session, options, text), io);
+        return showTask(session, task);
+      }),
+    );
+  withConversation(a2a.command("stream <text>"))
+    .description("send a message and show each event as it arrives; this costs a trace")
+    .action(inSession(stream));
+  withAssistant(a2a.command("task <id>"))
+    .description("show status and reply of a task")
+    .option("--context <id>", "conversation of the task; some servers require it")
+    .action(
+      inSession(async (session: Session, options: A2aOptions, taskId: string) => {
+        const of = { assistantId: assistantOf(session, options), taskId, contextId: options.context };
+        return showTask(session, await openDeployment(session, options).a2a.task(of, session));
+      }),
+    );
+  withAssistant(a2a.command("card"))
+    .description("show the agent card of an assistant")
+    .action(
+      inSession(async (session: Session, options: A2aOptions) => {
+        const card = await openDeployment(session, options).a2a.card(assistantOf(session, options), session);
+        session.output.data(card, describeCard);
+      }),
+    );
+}
+
+async function stream(session: Session, options: A2aOptions, text: string): Promise<number> {
+  const { a2a } = openDeployment(session, options);
+  const events = [];
+  for await (const event of a2a.stream(messageOf(session, options, text), session)) {
+    session.output.note(`${event.state}${event.final ? ", final" : ""}`);
+    events.push(event);
+  }
+  const last = events.at(-1);
+  session.output.data(events, () => (last === undefined ? "No event arrived." : describeTask(last)));
+  return last?.state === "completed" ? EXIT.done : EXIT.partlyFailed;
+}
+
+function messageOf(session: Session, options: A2aOptions, text: string) {
+  return {
+    assistantId: assistantOf(session, options),
+    text,
+    contextId: options.context,
+    taskId: options.task,
+  };
+}
+
+function showTask({ output }: Session, task: Task): number {
+  output.data(task, describeTask);
+  return task.state === "failed" ? EXIT.partlyFailed : EXIT.done;
+}
+
+function describeTask({ taskId, contextId, state, reply }: Task): string {
+  return `${reply ?? "(no reply)"}\n\n${table(["state", "context", "task"], [[state, contextId, taskId]])}`;
+}
+
+function describeCard({ name, description, url, skills, inputModes, outputModes }: AgentCard): string {
+  return table(
+    ["name", "description", "url", "skills", "input", "output"],
+    [[name, description, url, skills.join(", "), inputModes.join(", "), outputModes.join(", ")]],
+  );
+}

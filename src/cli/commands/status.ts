@@ -1,0 +1,72 @@
+import type { Command } from "commander";
+import type { Finality } from "../../domain/finality.ts";
+import { knownSyncBudget, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
+import type { Database } from "../../store/db/database.ts";
+import { listSources, type SourceStatus, sourceStatuses } from "../../store/report/overview.ts";
+import { describeFinality, finalityOf } from "../report/lateness-report.ts";
+import { table } from "../report/output.ts";
+import { EXIT } from "../session/exit.ts";
+import { inSession, type Session } from "../session/session.ts";
+
+export function addStatusCommand(program: Command): void {
+  program
+    .command("status")
+    .description("show how far each source is loaded, and its problems")
+    .action(inSession(run));
+}
+
+async function run(session: Session): Promise<number> {
+  const { db } = await session.migratedStore();
+  const { settleAfterMs } = session.config;
+  const ids = new Map((await listSources(db)).map(({ source, sourceId }) => [source, sourceId]));
+  const statuses = await Promise.all(
+    (await sourceStatuses(db)).map(async (source) => ({
+      ...source,
+      rounds: await syncBudgetOf(session, db, source.source),
+      finality: await finalityOf(db, { sourceId: ids.get(source.source) ?? 0, settleAfterMs }),
+    })),
+  );
+  session.output.data(statuses, (all) =>
+    all.length === 0
+      ? "No source was ever opened. Run `usage-etl sync --inline`."
+      : all.map((one) => describeStatus(one, settleAfterMs)).join("\n\n"),
+  );
+  if (statuses.some((source) => source.refused !== null)) return EXIT.refused;
+  return statuses.some((source) => source.failures.length > 0) ? EXIT.partlyFailed : EXIT.done;
+}
+
+/** Null for a source that is stored but not configured. */
+async function syncBudgetOf({ config }: Session, db: Database, slug: string): Promise<SyncBudget | null> {
+  const source = config.sources.find((one) => one.slug === slug);
+  if (source === undefined) return null;
+  return (await knownSyncBudget(db, { config: source, settings: config })) ?? null;
+}
+
+/** `rounds` is the name in `--json`. */
+type ShownStatus = SourceStatus & { readonly rounds: SyncBudget | null; readonly finality: Finality };
+
+function describeStatus(source: ShownStatus, settleAfterMs: number): string {
+  const lines = [
+    `${source.source}: ${source.baseUrl}, organization ${source.organizationId ?? "not known"}, ${source.workspaces} workspaces`,
+    table(
+      ["dimension", "stride", "loaded until", "final until"],
+      source.freshness.map((f) => [f.groupBy, f.stride, f.loadedUntil, f.settledUntil]),
+    ),
+  ];
+  if (source.refused !== null) lines.push(`The platform refuses the key: ${source.refused}`);
+  const problem = source.rounds?.problem;
+  if (problem !== undefined) lines.push(`${problem.message} ${problem.next} [${problem.code}]`);
+  for (const f of source.failures) {
+    lines.push(
+      `${f.parts} ranges are ${f.state} with ${f.code}. They are fetched again from ${f.nextRetry}.`,
+    );
+  }
+  for (const id of source.unlistedWorkspaces) {
+    lines.push(`Workspace ${id} is no longer listed, but not deleted.`);
+  }
+  lines.push(
+    `${source.openDifferences} open differences, ${source.platformDisagrees} where the platform contradicts itself, ${source.restatements} restatements of final counts`,
+    ...describeFinality(source.finality, settleAfterMs),
+  );
+  return lines.join("\n");
+}

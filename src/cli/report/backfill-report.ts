@@ -1,0 +1,63 @@
+import { systemClock } from "../../clock.ts";
+import type { OpenSource } from "../../pipeline/source/source.ts";
+import { type Backfill, backfillOf, type FailedSlice, listBackfills } from "../../store/work/backfills.ts";
+import type { Session } from "../session/session.ts";
+import { instant, rowsOf, table } from "./output.ts";
+
+const LOOK_EVERY_MS = 500;
+
+/** Two backfills may fetch the same time. The note says which of them does. */
+export async function noteOverlaps(
+  { output }: Session,
+  source: OpenSource,
+  wanted: { range: { start: number; end: number }; stride: string },
+): Promise<void> {
+  for (const other of await listBackfills(source.store.db)) {
+    const isUnfinished = other.state === "running" || other.state === "paused";
+    const overlaps = Date.parse(other.from) < wanted.range.end && Date.parse(other.to) > wanted.range.start;
+    if (!isUnfinished || !overlaps || other.stride !== wanted.stride || other.source !== source.config.slug)
+      continue;
+    output.note(
+      other.state === "running"
+        ? `Backfill ${other.backfillId} overlaps and is running. It keeps the fetch tasks it has started.`
+        : `Backfill ${other.backfillId} overlaps and is paused. This one fetches its tasks too.`,
+    );
+  }
+}
+
+/** Shows the progress of a backfill. False if interrupted: the backfill goes on without this process. */
+export async function followBackfill(session: Session, backfillId: number): Promise<boolean> {
+  const { output, signal } = session;
+  const { db } = await session.store();
+  return output.progress(`backfill ${backfillId}`, async (update) => {
+    for (;;) {
+      const { total, done, failed, state } = await backfillOf(db, backfillId);
+      update({ done: done + failed, total });
+      if (state === "done" || state === "cancelled") return true;
+      if (signal.aborted) {
+        output.note(
+          `Backfill ${backfillId} continues in the service. \`usage-etl backfill show ${backfillId}\` shows its progress.`,
+        );
+        return false;
+      }
+      await systemClock.wait(LOOK_EVERY_MS);
+    }
+  });
+}
+
+export function describeBackfills(backfills: readonly Backfill[]): string {
+  if (backfills.length === 0) return "There is no backfill.";
+  const shown = backfills.map((b) => ({ ...b, from: instant(b.from), to: instant(b.to) }));
+  const columns = ["source", "state", "stride", "from", "to", "total", "done", "failed", "waiting"] as const;
+  return table(
+    ["id", ...columns.map((name) => (name === "total" ? "fetch tasks" : name))],
+    rowsOf(shown, ["backfillId", ...columns]),
+  );
+}
+
+export function describeFailed(slice: FailedSlice): string {
+  const { workspaceIds } = slice;
+  const where = workspaceIds.length === 1 ? workspaceIds[0] : `${workspaceIds.length} workspaces`;
+  const when = `${instant(slice.from)} to ${instant(slice.to)}`;
+  return `failed: ${slice.groupBy} ${slice.stride} ${when}, ${where}: ${slice.message} [${slice.code}]`;
+}

@@ -1,0 +1,77 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { Secret } from "./secret.ts";
+import { sourceSchema } from "./settings.ts";
+import { readSecretFile, type Values } from "./variables.ts";
+
+type SourceFields = Omit<z.output<typeof sourceSchema>, "apiKey" | "apiKeyFile">;
+
+export interface SourceConfig extends Readonly<SourceFields> {
+  readonly apiKey: Secret;
+}
+
+/** The source of the environment, named `default`, or those of `USAGE_SOURCES_FILE`. */
+export function readSources(values: Values, problems: string[]): SourceConfig[] {
+  const { USAGE_SOURCES_FILE: file, USAGE_BASE_URL: baseUrl, USAGE_API_KEY: apiKey } = values;
+  if (file !== undefined) {
+    if (baseUrl !== undefined || apiKey !== undefined) {
+      problems.push("USAGE_SOURCES_FILE replaces USAGE_BASE_URL and USAGE_API_KEY; keep one of them");
+    }
+    return readSourcesFile(file, problems);
+  }
+  if (baseUrl === undefined || apiKey === undefined) return [];
+  return [
+    {
+      slug: "default",
+      baseUrl,
+      apiKey,
+      organizationId: values.USAGE_ORGANIZATION_ID,
+      workspaceIds: values.USAGE_WORKSPACE_IDS,
+      dataStart: values.USAGE_DATA_START,
+      rateLimit: values.USAGE_RATE_LIMIT,
+      controlPlaneUrl: values.USAGE_CONTROL_PLANE_URL,
+      deploymentUrl: values.USAGE_DEPLOYMENT_URL,
+      probeProject: values.USAGE_PROBE_PROJECT,
+    },
+  ];
+}
+
+function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
+  const text = readSecretFile(file, "USAGE_SOURCES_FILE", problems);
+  if (text === undefined) return [];
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    // The parser's message repeats parts of the file, which may hold a key.
+    problems.push(`USAGE_SOURCES_FILE ${file} is not JSON`);
+    return [];
+  }
+  const parsed = z.array(sourceSchema).min(1, "holds no source").safeParse(json);
+  if (!parsed.success) {
+    problems.push(...parsed.error.issues.map((issue) => `${file}: ${issue.path.join(".")} ${issue.message}`));
+    return [];
+  }
+  const slugs = parsed.data.map((source) => source.slug);
+  for (const slug of new Set(slugs.filter((slug, i) => slugs.indexOf(slug) !== i))) {
+    problems.push(`${file}: slug ${slug} is used twice`);
+  }
+  return parsed.data.flatMap(({ apiKey, apiKeyFile, ...source }) => {
+    if ((apiKey === undefined) === (apiKeyFile === undefined)) {
+      problems.push(`${file}: source ${source.slug} needs apiKey or apiKeyFile, one of them`);
+      return [];
+    }
+    const key =
+      apiKey ?? readSecretFile(apiKeyFile as string, `${file}: apiKeyFile of ${source.slug}`, problems);
+    return key === undefined ? [] : [{ ...source, apiKey: new Secret(key) }];
+  });
+}
+
+/** When it changes, stored failures are retried at once. It depends on the key but does not reveal it. */
+export function configurationDigest(source: SourceConfig): string {
+  const { baseUrl, organizationId, workspaceIds, dataStart } = source;
+  return createHash("sha256")
+    .update(JSON.stringify([baseUrl, organizationId, workspaceIds, dataStart, source.apiKey.reveal()]))
+    .digest("hex")
+    .slice(0, 32);
+}

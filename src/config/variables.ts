@@ -1,0 +1,72 @@
+import { readFileSync } from "node:fs";
+import type { z } from "zod";
+import { UsageError } from "../errors.ts";
+import { SETTINGS, type Setting } from "./settings.ts";
+import { nearest } from "./spelling.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+type Name = keyof typeof SETTINGS;
+export type Values = { readonly [N in Name]: z.output<(typeof SETTINGS)[N]["schema"]> };
+
+/** Reads every setting. A setting with a problem is undefined, and the problem is added to `problems`. */
+export function readVariables(environment: Environment, problems: string[]): Values {
+  const names = Object.keys(SETTINGS) as Name[];
+  return Object.fromEntries(names.map((name) => [name, readVariable(environment, name, problems)])) as Values;
+}
+
+/** Reads one setting. Error: `configuration_invalid`. */
+export function readSetting<N extends Name>(environment: Environment, name: N): Values[N] {
+  const problems: string[] = [];
+  const value = readVariable(environment, name, problems);
+  refuse(problems);
+  return value as Values[N];
+}
+
+/** The value of a variable, or for a secret the content of its `NAME_FILE`. A blank value counts as unset. */
+function readVariable(environment: Environment, name: Name, problems: string[]): unknown {
+  const { schema, secret }: Setting = SETTINGS[name];
+  const [text, file] = [environment[name], secret ? environment[`${name}_FILE`] : undefined].map((value) =>
+    value?.trim() === "" ? undefined : value,
+  );
+  if (text !== undefined && file !== undefined) {
+    problems.push(`${name} and ${name}_FILE are both set; keep one`);
+  }
+  const content = file === undefined ? text : readSecretFile(file, `${name}_FILE`, problems);
+  const parsed = schema.safeParse(content);
+  problems.push(...(parsed.error?.issues.map(({ message }) => `${name} ${message}`) ?? []));
+  return parsed.data;
+}
+
+export function readSecretFile(file: string, where: string, problems: string[]): string | undefined {
+  try {
+    const text = readFileSync(file, "utf8").trim();
+    if (text !== "") return text;
+    problems.push(`${where} ${file} is empty`);
+  } catch (error) {
+    problems.push(`${where} ${file} cannot be read: ${(error as Error).message}`);
+  }
+  return undefined;
+}
+
+/** Variables that start with `USAGE_` and are not settings. */
+export function unknownVariables(environment: Environment): string[] {
+  const known = Object.entries(SETTINGS).flatMap(([name, { secret }]: [string, Setting]) =>
+    secret ? [name, `${name}_FILE`] : [name],
+  );
+  return Object.keys(environment)
+    .filter((name) => name.startsWith("USAGE_") && !known.includes(name))
+    .map((name) => {
+      const near = nearest(name, known);
+      return `${name} is not a setting${near === undefined ? "" : `; did you mean ${near}?`}`;
+    });
+}
+
+/** Throws `configuration_invalid` with all problems, if there are any. */
+export function refuse(problems: readonly string[]): void {
+  if (problems.length === 0) return;
+  throw new UsageError({
+    code: "configuration_invalid",
+    message: `The configuration has ${problems.length} problem${problems.length > 1 ? "s" : ""}:\n  ${problems.join("\n  ")}`,
+    next: "Correct them. `usage-etl config` shows the settings in use.",
+  });
+}

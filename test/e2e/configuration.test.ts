@@ -1,0 +1,91 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createTestDatabase } from "../support/database.ts";
+import { bench, document, envOf, KEY, PASSWORD, run } from "./program.ts";
+
+describe("configuration", () => {
+  test("with several mistakes is refused with all of them", async () => {
+    const { code, stderr } = await run(["sync", "--inline"], {
+      USAGE_BASE_URL: "ftp://x",
+      USAGE_API_KY: KEY,
+      USAGE_SETTLE_AFTER: "soon",
+      DATABASE_URL: `postgres://me:${PASSWORD}@127.0.0.1:1/db`,
+      DATABASE_URL_FILE: "/run/secrets/url",
+    });
+    expect(code).toBe(2);
+    for (const said of [
+      "USAGE_BASE_URL is not an http",
+      "did you mean USAGE_API_KEY?",
+      "USAGE_SETTLE_AFTER is not",
+      "DATABASE_URL and DATABASE_URL_FILE are both set",
+    ])
+      expect(stderr).toContain(said);
+  });
+
+  test("that lacks several settings is refused with all of them", async () => {
+    const { code, stderr } = await run(["sync", "--inline"]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/USAGE_BASE_URL and USAGE_API_KEY[\s\S]*DATABASE_URL/);
+  });
+
+  test("is shown without its secrets", async () => {
+    const env = {
+      USAGE_BASE_URL: "https://api.example.com",
+      USAGE_API_KEY: KEY,
+      DATABASE_URL: `postgres://me:${PASSWORD}@127.0.0.1:1/db`,
+    };
+    const [text, json] = await Promise.all([run(["config"], env), run(["config", "--json"], env)]);
+    for (const { code, stdout } of [text, json]) {
+      expect(code).toBe(0);
+      expect(stdout).toContain("https://api.example.com");
+      expect(stdout).toContain("[redacted]");
+    }
+    document(json);
+  });
+});
+
+describe("a command ends with 6 if it cannot reach", () => {
+  test("Postgres", async () => {
+    const { code, stderr } = await run(["sync", "--inline"], {
+      DATABASE_URL: `postgres://me:${PASSWORD}@127.0.0.1:1/db`,
+      USAGE_BASE_URL: "http://127.0.0.1:1",
+      USAGE_API_KEY: KEY,
+    });
+    expect(code).toBe(6);
+    expect(stderr).toMatch(/127\.0\.0\.1:1\/db does not answer[\s\S]*\[postgres_unreachable\]/);
+  });
+
+  test("the platform", async () => {
+    const made = await bench();
+    const env = { ...envOf(made), USAGE_BASE_URL: "http://127.0.0.1:1" };
+    const { code, stderr } = await run(["sync", "--inline"], env);
+    expect(code).toBe(6);
+    expect(stderr).toContain("http://127.0.0.1:1/");
+  });
+
+  test("the platform behind a gateway", async () => {
+    const made = await bench();
+    made.standin.faults.script({ fault: { kind: "status", status: 502 }, times: 1000 });
+    expect((await run(["doctor"], envOf(made))).code).toBe(6);
+  });
+});
+
+describe("the schema", () => {
+  test("that is missing is refused with 2; migrate creates it once, even if started three times at once", async () => {
+    const database = await createTestDatabase();
+    onTestFinished(() => database.drop());
+    const env = { DATABASE_URL: database.url, USAGE_BASE_URL: "http://127.0.0.1:1", USAGE_API_KEY: KEY };
+    const outdated = await run(["sync", "--inline"], env);
+    expect(outdated.code).toBe(2);
+    expect(outdated.stderr).toMatch(/usage-etl migrate[\s\S]*\[schema_outdated\]/);
+    expect((await run(["status"], env)).code).toBe(2);
+
+    const migrations = await Promise.all([1, 2, 3].map(() => run(["migrate", "--json"], env)));
+    expect(migrations.map(({ code }) => code)).toEqual([0, 0, 0]);
+    const applied = migrations.map((ended) => (document(ended) as { applied: string[] }).applied.length);
+    expect(applied.filter((count) => count > 0)).toHaveLength(1);
+    const status = await run(["status"], env);
+    expect([status.code, status.stdout]).toEqual([0, expect.stringContaining("No source was ever opened")]);
+    // Without any source there is no coverage, which counts as a gap.
+    expect((await run(["coverage", "--fail-on-gaps"], env)).code).toBe(4);
+  });
+});

@@ -1,0 +1,63 @@
+import { afterAll, expect } from "vitest";
+import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { type Ended, usageEtl } from "../support/cli.ts";
+import { type Bench, setup } from "../support/source.ts";
+import { inLedger, together } from "../support/tables.ts";
+
+/** Runs the program as a person or a script does. */
+
+export const KEY = "lsv2_sk_9f8e7d6c5b4a32100123";
+export const PASSWORD = "hunter2-of-nobody";
+/** What the runs of a test file printed. It is checked for secrets after the last test. */
+export const outputs: Ended[] = [];
+const passwords = new Set([PASSWORD]);
+
+export async function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  const ended = await usageEtl(args, env);
+  outputs.push(ended);
+  return ended;
+}
+
+export async function bench(options: Parameters<typeof setup>[0] = {}): Promise<Bench> {
+  const made = await setup({ workspaces: [0, 1], ...options, standin: { apiKey: KEY, ...options.standin } });
+  passwords.add(decodeURIComponent(new URL(made.databaseUrl).password));
+  return made;
+}
+
+export function envOf({ databaseUrl, standin, dataStart, workspaceIds }: Bench): Record<string, string> {
+  return {
+    DATABASE_URL: databaseUrl,
+    USAGE_BASE_URL: standin.url,
+    USAGE_API_KEY: standin.apiKey,
+    USAGE_WORKSPACE_IDS: workspaceIds.join(","),
+    USAGE_DATA_START: new Date(dataStart).toISOString().slice(0, 10),
+    USAGE_HOURLY_FOR: "PT24H",
+    USAGE_RATE_LIMIT: "1000",
+  };
+}
+
+export const routine = ({ standin, dataStart, today, workspaceIds }: Bench) =>
+  together(
+    inLedger(standin, { stride: "day", range: { start: dataStart, end: today + DAY_MS }, workspaceIds }),
+    inLedger(standin, {
+      stride: "hour",
+      range: { start: today - DAY_MS, end: today + DAY_MS },
+      workspaceIds,
+    }),
+  );
+
+/** Exactly one JSON document. */
+export function document({ stdout }: Ended): unknown {
+  expect(stdout).toMatch(/^[[{].*\n$/s);
+  return JSON.parse(stdout);
+}
+
+afterAll(() => {
+  for (const { stdout, stderr } of outputs) {
+    for (const secret of [KEY, ...passwords]) {
+      if (secret !== "") expect(stdout + stderr).not.toContain(secret);
+    }
+    // Nothing here is a terminal.
+    expect(stdout + stderr).not.toContain("\u001b");
+  }
+});

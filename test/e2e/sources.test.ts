@@ -1,0 +1,78 @@
+import { writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startStandin } from "../../src/standin/server.ts";
+import type { Bench } from "../support/source.ts";
+import { differences, inStore, together } from "../support/tables.ts";
+import { bench, document, KEY, routine, run } from "./program.ts";
+
+describe("several sources", () => {
+  async function several(made: Bench, sources: object[]) {
+    const dir = await mkdtemp(join(tmpdir(), "usage-etl-sources-"));
+    onTestFinished(() => rm(dir, { recursive: true }));
+    const path = join(dir, "sources.json");
+    const dataStart = new Date(made.dataStart).toISOString().slice(0, 10);
+    writeFileSync(path, JSON.stringify(sources.map((source) => ({ dataStart, rateLimit: 1000, ...source }))));
+    return { DATABASE_URL: made.databaseUrl, USAGE_SOURCES_FILE: path, USAGE_HOURLY_FOR: "PT24H" };
+  }
+  async function second(made: Bench) {
+    const standin = await startStandin({
+      seed: 2,
+      apiKey: KEY,
+      now: () => made.now,
+      dataStart: new Date(made.dataStart).toISOString().slice(0, 10),
+    });
+    onTestFinished(() => standin.close());
+    return standin;
+  }
+  const sourceOf = (
+    slug: string,
+    standin: { url: string; organisation: Bench["standin"]["organisation"] },
+  ) => ({
+    slug,
+    baseUrl: standin.url,
+    apiKey: KEY,
+    workspaceIds: standin.organisation.workspaces.slice(0, 1).map(({ id }) => id),
+  });
+
+  test("are loaded independently", async () => {
+    const made = await bench();
+    const other = await second(made);
+    const env = await several(made, [sourceOf("eu", made.standin), sourceOf("us", other)]);
+    const ended = await run(["sync", "--inline", "--json"], env);
+    expect([ended.code, ended.stderr]).toEqual([0, ""]);
+    expect(Object.keys(document(ended) as object)).toEqual(["eu", "us"]);
+    const book = [made.standin, other].map((standin) =>
+      routine({ ...made, standin, workspaceIds: sourceOf("", standin).workspaceIds }),
+    );
+    expect(differences(await inStore(made), together(...book))).toEqual([]);
+  });
+
+  test("are loaded even if others fail; the first exit code that applies is returned", async () => {
+    const made = await bench();
+    const other = await second(made);
+    const env = await several(made, [
+      { ...sourceOf("gone", made.standin), baseUrl: "http://127.0.0.1:1" },
+      { ...sourceOf("refused", made.standin), apiKey: `${KEY}wrong` },
+      sourceOf("us", other),
+    ]);
+    const ended = await run(["sync", "--inline", "--json"], env);
+    expect(ended.code).toBe(5);
+    expect(ended.stderr).toMatch(/gone: .*127\.0\.0\.1:1[\s\S]*refused: .*401/);
+    expect(Object.keys(document(ended) as object)).toEqual(["us"]);
+    const book = routine({ ...made, standin: other, workspaceIds: sourceOf("", other).workspaceIds });
+    expect(differences(await inStore(made), book)).toEqual([]);
+  });
+
+  test("may not share a workspace: the second is refused with 2, the first is loaded", async () => {
+    const made = await bench();
+    const env = await several(made, [sourceOf("one", made.standin), sourceOf("two", made.standin)]);
+    const ended = await run(["sync", "--inline", "--json"], env);
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toContain("[workspace_shared]");
+    const { workspaceIds } = sourceOf("", made.standin);
+    expect(differences(await inStore(made), routine({ ...made, workspaceIds }))).toEqual([]);
+  });
+});

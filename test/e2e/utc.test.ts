@@ -1,0 +1,29 @@
+import { describe, expect, test } from "vitest";
+import { differences, inStore } from "../support/tables.ts";
+import { bench, document, envOf, routine, run } from "./program.ts";
+
+describe("in any time zone the program uses UTC", () => {
+  const abroad = { TZ: "America/St_Johns" };
+
+  test("for the ranges of its options", async () => {
+    const args = ["plan", "--from", "2026-03-08T01:00", "--to", "2026-03-09", "--stride", "hour", "--json"];
+    const [here, there, offset] = await Promise.all([
+      run(args, { TZ: "UTC" }),
+      run(args, abroad),
+      run(["plan", "--from", "2026-03-07T21:30-03:30", ...args.slice(3)], abroad),
+    ]);
+    expect(document(here)).toMatchObject({ windows: [{ from: "2026-03-08T01:00Z", to: "2026-03-09" }] });
+    expect([there.stdout, offset.stdout]).toEqual([here.stdout, here.stdout]);
+  });
+
+  test("for what it stores and prints", async () => {
+    const made = await bench({ workspaces: [0] });
+    const env = { ...envOf(made), ...abroad, PGTZ: "America/St_Johns" };
+    expect((await run(["sync", "--inline"], env)).code).toBe(0);
+    expect(differences(await inStore(made), routine(made))).toEqual([]);
+    expect(document(await run(["reconcile", "--json"], env))).toMatchObject({ default: { differences: [] } });
+    const shown = document(await run(["coverage", "--json"], env)) as { stride: string; firstDay: string }[];
+    const first = shown.filter(({ stride }) => stride === "day").map(({ firstDay }) => firstDay);
+    expect(first.sort()[0]).toBe(new Date(made.dataStart).toISOString().slice(0, 10));
+  });
+});
