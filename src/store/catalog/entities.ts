@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { HOUR_MS } from "../../domain/time/stride.ts";
-import type { AnswerKey } from "../../domain/usage/answer.ts";
+import type { AnswerKey } from "../../domain/usage/numbering.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
 

@@ -1,4 +1,5 @@
 import type { PoolClient } from "pg";
+import type { NumberedRow } from "../../domain/usage/numbering.ts";
 
 /** Totals of each series by calendar month (usage.monthly_total), kept by the load that changes the records. */
 
@@ -10,12 +11,6 @@ interface Month {
   readonly start: string;
   readonly first: number;
   readonly after: number;
-}
-
-interface Counted {
-  readonly seriesId: number;
-  readonly bucketHour: number;
-  readonly traces: number;
 }
 
 /**
@@ -31,7 +26,7 @@ export class MonthCounter {
   #seriesId = -1;
   #month: Month = { index: -1, start: "", first: 0, after: 0 };
 
-  add({ seriesId, bucketHour, traces }: Counted): void {
+  add({ id: seriesId, bucketHour, traces }: NumberedRow): void {
     const isOtherMonth = bucketHour >= this.#month.after || bucketHour < this.#month.first;
     if (isOtherMonth) this.#month = this.#monthAt(bucketHour);
     const last = this.#seriesIds.length - 1;
