@@ -64,7 +64,10 @@ export class KeyNumbering {
   /** Names beyond the first of each key. */
   moreNames = 0;
 
-  readonly #requested: Requested;
+  readonly #window: Window;
+  readonly #isByWorkspace: boolean;
+  readonly #withNames: boolean;
+  readonly #workspaceIds: readonly string[];
   readonly #workspaces: ReadonlyMap<string, number>;
   readonly #index: Map<string, number>[];
   /** The key that last followed each key: answers repeat the order of keys from bucket to bucket. */
@@ -73,30 +76,33 @@ export class KeyNumbering {
   /** The last bucket that was checked; records of one bucket follow each other. */
   #checked: number | null | undefined;
 
-  constructor(requested: Requested) {
-    this.#requested = requested;
-    this.#workspaces = new Map(requested.workspaceIds.map((id, index) => [id, index]));
-    this.#index = requested.workspaceIds.map(() => new Map());
+  constructor({ window, groupBy, workspaceIds, withNames = true }: Requested) {
+    this.#window = window;
+    this.#isByWorkspace = groupBy === "workspace";
+    this.#withNames = withNames;
+    this.#workspaceIds = workspaceIds;
+    this.#workspaces = new Map(workspaceIds.map((id, index) => [id, index]));
+    this.#index = workspaceIds.map(() => new Map());
   }
 
   /** The number of the record's key, or why the record does not fit. A fitting record without a bucket has the window's only one. */
   numberOf(record: UsageRecord): number | Misfit {
     const { bucketStart } = record;
     if (bucketStart !== this.#checked) {
-      const misfit = bucketMisfit(bucketStart, this.#requested.window);
+      const misfit = bucketMisfit(bucketStart, this.#window);
       if (misfit !== undefined) return misfit;
       this.#checked = bucketStart;
     }
-    const { groupBy, workspaceIds, window, withNames = true } = this.#requested;
-    const isByWorkspace = groupBy === "workspace";
-    const named = isByWorkspace && record.dimensionId !== NO_ID ? record.dimensionId : record.workspaceId;
-    const workspace = named === null && workspaceIds.length === 1 ? 0 : this.#workspaces.get(named ?? NO_ID);
+    const { dimensionId, dimensionName } = record;
+    const named = this.#isByWorkspace && dimensionId !== NO_ID ? dimensionId : record.workspaceId;
+    const isOnly = named === null && this.#workspaceIds.length === 1;
+    const workspace = isOnly ? 0 : this.#workspaces.get(named ?? NO_ID);
     if (workspace === undefined) {
       return { code: "workspace_unasked", message: `workspace ${named ?? "(none)"} was not requested` };
     }
     // A record by workspace that names none belongs to the only one requested.
-    const id = isByWorkspace ? (workspaceIds[workspace] as string) : record.dimensionId;
-    const hour = (bucketStart ?? window.start) / HOUR_MS;
+    const id = this.#isByWorkspace ? (this.#workspaceIds[workspace] as string) : dimensionId;
+    const hour = (bucketStart ?? this.#window.start) / HOUR_MS;
     const number = this.#find(workspace, id) ?? this.#enter(workspace, id, hour);
     if (typeof number !== "number") return number;
     this.#next[this.#last] = number;
@@ -107,7 +113,7 @@ export class KeyNumbering {
       this.isAscending = false;
       if (hour < key.firstHour) key.firstHour = hour;
     }
-    if (record.dimensionName !== null && withNames) this.#widenName(key, record.dimensionName, hour);
+    if (dimensionName !== null && this.#withNames) this.#widenName(key, dimensionName, hour);
     return number;
   }
 
