@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { ExportRow } from "../../../../src/domain/usage/export.ts";
 import type { GroupBy } from "../../../../src/domain/usage/record.ts";
 import { AnswerFault } from "../../../../src/platform/parse/answer-fault.ts";
-import { CsvExportReader } from "../../../../src/platform/parse/csv-export.ts";
+import { CarefulCsv } from "../../../../src/platform/parse/careful-csv.ts";
+import { ExportReader } from "../../../../src/platform/parse/export-reader.ts";
 
 const COLUMNS =
   "Time Bucket Start,Time Bucket End,Workspace ID,Workspace Name,Project ID,Project Name,User ID,User Email,API Key Short Key,Traces";
@@ -22,11 +23,10 @@ async function read(
   { groupBy = "project", proved = true }: How = {},
 ) {
   const rows: ExportRow[] = [];
-  const reader = new CsvExportReader(groupBy, (batch) => rows.push(...batch));
+  const reader = new ExportReader(CarefulCsv, groupBy, (batch) => rows.push(...batch));
   for (const piece of Array.isArray(pieces) ? pieces : [Buffer.from(pieces as string)])
     await reader.push(piece);
-  const { rows: count } = await reader.end(proved);
-  expect(count).toBe(rows.length);
+  await reader.end(proved);
   return rows;
 }
 
@@ -43,7 +43,7 @@ function project(id: string, name: string, traces: string | number): string {
   return `${DAY},,,${id},${name},,,,${traces}`;
 }
 
-describe("CsvExportReader", () => {
+describe("An export read with csv-parse", () => {
   it.each([
     ["workspace", `${DAY},W1,Work,,,,,,3`, "W1", "W1", "Work"],
     ["project", `${DAY},,,P1,Proj,,,,3`, null, "P1", "Proj"],
@@ -216,7 +216,7 @@ describe("CsvExportReader", () => {
   });
 
   it("passes on what the receiver throws", async () => {
-    const reader = new CsvExportReader("project", () => {
+    const reader = new ExportReader(CarefulCsv, "project", () => {
       throw new RangeError("mine");
     });
     await expect(async () => {
