@@ -6,7 +6,7 @@ import { createThreadsClient, type ThreadsClient } from "./agents/threads.ts";
 import { type BillingClient, createBillingClient } from "./billing/billing.ts";
 import { createPlatformHttp, type PlatformHttp, type PlatformHttpOptions } from "./http/http.ts";
 
-/** The billing client of a configured source; whoever asks for it closes it. */
+/** The billing client of a configured source. The caller closes it. */
 export function billingClientOf(
   { baseUrl, apiKey, organizationId }: SourceConfig,
   options: Pick<PlatformHttpOptions, "onAnswer"> = {},
@@ -26,7 +26,7 @@ export function controlPlaneClientOf(access: PlatformAccess): ControlPlaneClient
   return createControlPlaneClient(httpOf(access, access.controlPlaneUrl, CONTROL_PLANE));
 }
 
-/** Two clients over one set of connections, which `close` ends. */
+/** Two clients that share connections; `close` ends them. */
 export interface DeploymentClients {
   readonly threads: ThreadsClient;
   readonly a2a: A2aClient;
@@ -47,7 +47,7 @@ const CONTROL_PLANE = {
 const DEPLOYMENT = {
   variable: "USAGE_DEPLOYMENT_URL",
   code: "deployment_missing",
-  next: "Set it to the address of one deployment, as the platform's page of the deployment shows it.",
+  next: "Set it to the address that the platform shows on the deployment's page.",
 };
 
 function httpOf(
@@ -69,6 +69,6 @@ function revealed(apiKey: Secret | undefined): string {
   throw new UsageError({
     code: "key_missing",
     message: "USAGE_API_KEY is not set.",
-    next: "Set it (or USAGE_API_KEY_FILE) to a key of the platform.",
+    next: "Set it (or USAGE_API_KEY_FILE) to an API key of the platform.",
   });
 }

@@ -146,7 +146,7 @@ describe("requests that change something", () => {
     const client = createControlPlaneClient(httpOf(server.url));
     const error = await refused(client.createDeployment({ name: "d" }));
     expect(error).toMatchObject({ status: code, method: "POST" });
-    expect(error.next).not.toContain("asked again");
+    expect(error.next).not.toContain("retried");
     expect(server.requests).toHaveLength(1);
   });
 
