@@ -4,7 +4,7 @@ import { type A2aClient, createA2aClient } from "./agents/a2a.ts";
 import { type ControlPlaneClient, createControlPlaneClient } from "./agents/control-plane.ts";
 import { createThreadsClient, type ThreadsClient } from "./agents/threads.ts";
 import { type BillingClient, createBillingClient } from "./billing/billing.ts";
-import { createPlatformHttp, type PlatformHttp, type PlatformHttpOptions } from "./http/http.ts";
+import { PlatformHttp, type PlatformHttpOptions } from "./http/http.ts";
 
 /** The billing client of a configured source. The caller closes it. */
 export function billingClientOf(
@@ -12,7 +12,7 @@ export function billingClientOf(
   options: Pick<PlatformHttpOptions, "onAnswer"> = {},
 ): BillingClient {
   return createBillingClient(
-    createPlatformHttp({
+    new PlatformHttp({
       baseUrl,
       ...options,
       apiKey: apiKey.reveal(),
@@ -56,7 +56,7 @@ function httpOf(
   { variable, code, next }: typeof CONTROL_PLANE,
 ): PlatformHttp {
   if (baseUrl === undefined) throw new UsageError({ code, message: `${variable} is not set.`, next });
-  return createPlatformHttp({
+  return new PlatformHttp({
     baseUrl,
     variable,
     apiKey: revealed(apiKey),

@@ -2,7 +2,6 @@ import { z } from "zod";
 import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
-import type { Framing } from "../http/body.ts";
 import { faultError } from "../http/errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
 import { AnswerFault, foreignFault } from "../parse/answer-fault.ts";
@@ -32,11 +31,7 @@ export interface UsageQuery {
 interface UsageAnswer {
   /** Undefined if the wire's stride is none of the five. */
   readonly stride: Stride | undefined;
-  readonly wireStride: { readonly days: number; readonly hours: number };
   readonly records: number;
-  /** Of the body, decoded. */
-  readonly bytes: number;
-  readonly framing: Framing;
 }
 
 /** The billing API of one source. It never retries. Every method throws `PlatformError`, or the signal's reason unchanged. */
@@ -97,8 +92,7 @@ async function usage(
         `the answer is not grouped by ${query.groupBy}: its records have \`${foreign}\` instead`,
       );
     }
-    const wireStride = fromWireStride(wire);
-    return { stride: strideOf(wireStride), wireStride, records, bytes: body.bytes, framing: body.framing };
+    return { stride: fromWireStride(wire), records };
   } catch (error) {
     throw error instanceof AnswerFault ? faultError(error, body.status, context) : error;
   }
@@ -144,18 +138,16 @@ function toWireTime(instant: number): string {
   return new Date(instant).toISOString().replace(".000Z", "Z");
 }
 
-/** `days` and `hours`; absent and null are 0. */
-function fromWireStride(wire: unknown): { days: number; hours: number } {
-  const checked = strideSchema.safeParse(wire);
-  if (checked.success) return { days: checked.data.days ?? 0, hours: checked.data.hours ?? 0 };
-  const path = checked.error.issues[0]?.path ?? [];
+/** `days` and `hours`; absent and null are 0. Undefined for a length that is no stride. */
+function fromWireStride(wire: unknown): Stride | undefined {
+  const { data, error } = strideSchema.safeParse(wire);
+  if (data !== undefined) {
+    const length = (data.days ?? 0) * DAY_MS + (data.hours ?? 0) * HOUR_MS;
+    return STRIDES.find((stride) => STRIDE_MS[stride] === length);
+  }
+  const path = error.issues[0]?.path ?? [];
   const field = path[0] === undefined ? wire : (wire as Record<PropertyKey, unknown>)[path[0]];
   throw foreignFault(
     `the answer's ${["stride", ...path].join(".")} is ${describeValue(field)}, not a whole number of days and hours`,
   );
-}
-
-function strideOf({ days, hours }: { days: number; hours: number }): Stride | undefined {
-  const length = days * DAY_MS + hours * HOUR_MS;
-  return STRIDES.find((stride) => STRIDE_MS[stride] === length);
 }

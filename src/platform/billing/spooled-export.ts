@@ -16,8 +16,6 @@ export type ReadRows = () => AsyncGenerator<ExportRow[], void, undefined>;
 export class SpooledExport {
   /** False for a close-delimited body without gzip: it may show differing rows, never missing ones. */
   readonly whole: boolean;
-  /** Of the body, decoded. */
-  readonly bytes: number;
   readonly #answer: PlatformAnswer;
   readonly #spool: Spool;
   readonly #groupBy: GroupBy;
@@ -33,7 +31,6 @@ export class SpooledExport {
     this.#groupBy = groupBy;
     this.#signal = signal;
     this.whole = answer.body.framing !== "close" || answer.body.gzip;
-    this.bytes = spool.bytes;
   }
 
   /**

@@ -6,7 +6,7 @@ import { AnswerFault, cutFault, foreignFault } from "../parse/answer-fault.ts";
 import { faultError, type RequestContext, transportError } from "./errors.ts";
 
 /** How a body announces its end (RFC 9112, 6.3). `close`: not at all, so a lost connection looks like the end. */
-export type Framing = "length" | "chunked" | "close";
+type Framing = "length" | "chunked" | "close";
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 

@@ -62,10 +62,6 @@ const JSON_TYPE = { "content-type": "application/json" };
 
 type Method = "GET" | SendRequest["method"];
 
-export function createPlatformHttp(options: PlatformHttpOptions): PlatformHttp {
-  return new PlatformHttp(options);
-}
-
 /**
  * Requests to one origin over kept-alive connections, with the key. It never retries: every attempt needs its own fetch number
  * (rule 5 of docs/architecture.md). HTTP/1.1 only, because `AnswerBody` proves that framing.

@@ -57,7 +57,7 @@ describe("An export read by the fast cutter", () => {
       `${COLUMNS}\n${project("\t=1", "漢🚀", "1")}\n${project("", "", "2")}\n`,
     ],
     ["a quoted header", `"${COLUMNS.replaceAll(",", '","')}"\n${project("P", "n", "1")}\n`],
-  ])("reads by itself: %s", async (_, body) => {
+  ])("has the same rows as with csv-parse: %s", async (_, body) => {
     const careful = await read(CarefulCsv, body);
     expect(careful).not.toBe("refused");
     for (const pieceBytes of [1, 2, 3, 7, 65_536]) {
@@ -71,32 +71,32 @@ describe("An export read by the fast cutter", () => {
     ["a carriage return alone behind a quote", `${COLUMNS}\n${DAY},,,P,n,,,,"1"\r`],
     ["a carriage return at the end", `${COLUMNS}\n${project("P", "n", "1")}\r`],
     ["half a row", `${COLUMNS}\n${DAY},,,P`],
-    ["a quote that nobody closes", `${COLUMNS}\n${project("P", '"n', "1")}\n`],
+    ["an unclosed quote", `${COLUMNS}\n${project("P", '"n', "1")}\n`],
     ["a row too long", `${COLUMNS}\n${project("P", "n", "1")},\n`],
     ["half a header", "Time Bucket Start,Time"],
     ["nothing", ""],
     ["other traces than digits", `${COLUMNS}\n${project("P", "n", "01")}\n`],
-    ["another grouping", `${COLUMNS}\n${DAY},W,Work,,,,,,,3\n`],
-  ])("leaves to csv-parse: %s", async (_, body) => {
+    ["another dimension", `${COLUMNS}\n${DAY},W,Work,,,,,,,3\n`],
+  ])("is left to csv-parse: %s", async (_, body) => {
     for (const pieceBytes of [1, 65_536]) {
       expect(await read(PlainCsv, body, { pieceBytes })).toBe("refused");
     }
   });
 
-  it("leaves a row of 400,000 characters to csv-parse, long before its own bound", async () => {
+  it("is left to csv-parse if a row has 400,000 characters, which is within csv-parse's bound", async () => {
     const body = `${COLUMNS}\n${project("P", "x".repeat(400_000), "1")}\n`;
-    // Not by what was read: a message of that length helps nobody.
+    // Compares less than the rows, for a short message.
     expect((await read(PlainCsv, body)) === "refused").toBe(true);
     expect((await read(CarefulCsv, body)).length).toBe(1);
   });
 
-  it("leaves a last row to csv-parse that may have lost digits", async () => {
+  it("is left to csv-parse if its last row may have lost digits", async () => {
     const body = `${COLUMNS}\n${project("P", "n", "12")}`;
     expect(await read(PlainCsv, body, { proved: false })).toBe("refused");
     expect(await read(PlainCsv, `${body}\n`, { proved: false })).toHaveLength(1);
   });
 
-  it(`agrees with csv-parse on whatever it reads (seed ${seed})`, async () => {
+  it(`agrees with csv-parse on random bodies (seed ${seed})`, async () => {
     const cell = fc.oneof(
       { weight: 12, arbitrary: fc.constantFrom("P1", "n", "", "é漢", "\t=x", "\t\tq", "=1") },
       {
