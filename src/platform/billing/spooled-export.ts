@@ -30,7 +30,7 @@ export class SpooledExport {
     this.#spool = spool;
     this.#groupBy = groupBy;
     this.#signal = signal;
-    this.whole = answer.body.framing !== "close" || answer.body.gzip;
+    this.whole = answer.body.isEndProved;
   }
 
   /**

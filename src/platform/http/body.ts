@@ -5,9 +5,6 @@ import { createGunzip, type Gunzip } from "node:zlib";
 import { AnswerFault, cutFault, foreignFault } from "../parse/answer-fault.ts";
 import { faultError, type RequestContext, transportError } from "./errors.ts";
 
-/** How a body announces its end (RFC 9112, 6.3). `close`: not at all, so a lost connection looks like the end. */
-type Framing = "length" | "chunked" | "close";
-
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 interface BodyInput {
@@ -20,12 +17,13 @@ interface BodyInput {
 
 /**
  * The body of an answer. `chunks` ends without an error only if the body ends as announced: all of its Content-Length, its last
- * chunk, its gzip trailer with nothing after it, its last character whole (rule 3 of docs/architecture.md). Framing `close`
- * proves nothing, so the reader of the content must.
+ * chunk, its gzip trailer with nothing after it, its last character whole (rule 3 of docs/architecture.md). Without
+ * `isEndProved` the reader of the content must prove the end.
  */
 export class AnswerBody {
-  readonly framing: Framing;
   readonly gzip: boolean;
+  /** False for a body whose end is only the connection's (RFC 9112, 6.3): a lost connection looks the same. */
+  readonly isEndProved: boolean;
   readonly status: number;
   /** Bytes handed out so far, decoded. */
   bytes = 0;
@@ -34,8 +32,8 @@ export class AnswerBody {
   constructor(input: BodyInput) {
     this.#input = input;
     this.status = input.status;
-    this.framing = framingOf(input.headers);
     this.gzip = ["gzip", "x-gzip"].includes(headerOf(input.headers, "content-encoding"));
+    this.isEndProved = this.gzip || isFramed(input.headers);
   }
 
   /**
@@ -69,28 +67,15 @@ export class AnswerBody {
     this.#input.stream.destroy();
   }
 
+  /** undici proves length and last chunk: it fails the stream where they are missing. */
   #decoded(): AsyncIterable<Buffer> {
-    const { headers } = this.#input;
+    const { stream, headers } = this.#input;
     const encoding = headerOf(headers, "content-encoding");
-    if (this.gzip) return gunzipped(this.#counted());
+    if (this.gzip) return gunzipped(stream);
     if (encoding !== "" && encoding !== "identity") {
       throw foreignFault(`the answer is encoded as ${encoding.slice(0, 40)}, which was not requested`);
     }
-    return this.#counted();
-  }
-
-  /** undici checks length and chunks itself. The length is checked once more, because every proof depends on it. */
-  async *#counted(): AsyncGenerator<Buffer, void, undefined> {
-    const { stream, headers } = this.#input;
-    let received = 0;
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      received += chunk.length;
-      yield chunk;
-    }
-    const announced = headerOf(headers, "content-length");
-    if (this.framing === "length" && Number(announced) !== received) {
-      throw cutFault(`the answer has ${received} of ${announced} announced bytes`);
-    }
+    return stream;
   }
 }
 
@@ -98,9 +83,7 @@ export class AnswerBody {
  * zlib fails at the end of a cut gzip. It stops silently at zero bytes after the trailer: then it has used fewer bytes than were
  * received.
  */
-async function* gunzipped(
-  wire: AsyncGenerator<Buffer, void, undefined>,
-): AsyncGenerator<Buffer, void, undefined> {
+async function* gunzipped(wire: Readable): AsyncGenerator<Buffer, void, undefined> {
   const gunzip: Gunzip = createGunzip({ chunkSize: 65_536 });
   let received = 0;
   const fed = pipeline(
@@ -155,11 +138,9 @@ function wholeCharacters(bytes: Buffer): number {
   return bytes.length;
 }
 
-function framingOf(headers: Headers): Framing {
-  if (/(^|,)\s*chunked\s*$/.test(headerOf(headers, "transfer-encoding"))) return "chunked";
-  return headerOf(headers, "transfer-encoding") === "" && headers["content-length"] !== undefined
-    ? "length"
-    : "close";
+function isFramed(headers: Headers): boolean {
+  const coding = headerOf(headers, "transfer-encoding");
+  return coding === "" ? headers["content-length"] !== undefined : /(^|,)\s*chunked$/.test(coding);
 }
 
 /** In lower case. A repeated header is joined with commas; an absent one is empty. */
