@@ -1,4 +1,4 @@
-import type { PlatformAccess, Secret, SourceConfig } from "../config/config.ts";
+import type { PlatformAccess, SourceConfig } from "../config/config.ts";
 import { UsageError } from "../errors.ts";
 import { type A2aClient, createA2aClient } from "./agents/a2a.ts";
 import { type ControlPlaneClient, createControlPlaneClient } from "./agents/control-plane.ts";
@@ -56,19 +56,17 @@ function httpOf(
   { variable, code, next }: typeof CONTROL_PLANE,
 ): PlatformHttp {
   if (baseUrl === undefined) throw new UsageError({ code, message: `${variable} is not set.`, next });
+  if (apiKey === undefined) {
+    throw new UsageError({
+      code: "key_missing",
+      message: "USAGE_API_KEY is not set.",
+      next: "Set it (or USAGE_API_KEY_FILE) to an API key of the platform.",
+    });
+  }
   return new PlatformHttp({
     baseUrl,
     variable,
-    apiKey: revealed(apiKey),
+    apiKey: apiKey.reveal(),
     ...(organizationId === undefined ? {} : { organizationId }),
-  });
-}
-
-function revealed(apiKey: Secret | undefined): string {
-  if (apiKey !== undefined) return apiKey.reveal();
-  throw new UsageError({
-    code: "key_missing",
-    message: "USAGE_API_KEY is not set.",
-    next: "Set it (or USAGE_API_KEY_FILE) to an API key of the platform.",
   });
 }

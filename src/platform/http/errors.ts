@@ -56,6 +56,8 @@ function codeOfStatus(status: number): string {
   return status >= 400 ? "request_refused" : "answer_invalid";
 }
 
+const TIMEOUT_AGAIN =
+  "The request is retried. If this continues, request a narrower range or fewer workspaces.";
 const CUT_AGAIN =
   "The request is retried. If every attempt is cut, look for a proxy with a size or time limit in between.";
 /** A change is never retried. */
@@ -102,36 +104,21 @@ export function transportError(
   phase: "head" | "body",
   context: RequestContext,
 ): PlatformError {
+  const { method, url, variable } = context;
   const cause = withoutSecret(error, context.redact);
-  const code = String((cause as { code?: unknown }).code ?? cause.name);
-  const reason = cause.message === "" ? code : `${cause.message} (${code})`;
-  const common = { method: context.method, url: context.url, retryable: true, cause };
-  const request = `${context.method} ${context.url}`;
-  const isGet = context.method === "GET";
-  if (TIMEOUTS.has(code)) {
-    return new PlatformError({
-      ...common,
-      code: "timeout",
-      message: `${request} timed out: ${reason}`,
-      next: isGet
-        ? "The request is retried. If this continues, request a narrower range or fewer workspaces."
-        : NOT_AGAIN,
-    });
-  }
+  const causeCode = String((cause as { code?: unknown }).code ?? cause.name);
+  const reason = cause.message === "" ? causeCode : `${cause.message} (${causeCode})`;
+  const fail = (code: string, what: string, next: string) => {
+    const message = `${method} ${url}${what}: ${reason}`;
+    return new PlatformError({ code, message, next, retryable: true, method, url, cause });
+  };
+  const isGet = method === "GET";
+  if (TIMEOUTS.has(causeCode)) return fail("timeout", " timed out", isGet ? TIMEOUT_AGAIN : NOT_AGAIN);
   if (phase === "body") {
-    return new PlatformError({
-      ...common,
-      code: "answer_cut",
-      message: `${request}: the answer ended before its announced end: ${reason}`,
-      next: isGet ? CUT_AGAIN : NOT_AGAIN,
-    });
+    const next = isGet ? CUT_AGAIN : NOT_AGAIN;
+    return fail("answer_cut", ": the answer ended before its announced end", next);
   }
-  return new PlatformError({
-    ...common,
-    code: "network",
-    message: `${request} got no answer: ${reason}`,
-    next: nextOfNetwork(code, context.variable),
-  });
+  return fail("network", " got no answer", nextOfNetwork(causeCode, variable));
 }
 
 function nextOfNetwork(code: string, variable: string): string {
