@@ -175,7 +175,8 @@ describe("An export read with csv-parse", () => {
     expect(await read(HEADER)).toEqual([]);
     expect(await read(COLUMNS)).toEqual([]);
     expect(await read(HEADER, { proved: false })).toEqual([]);
-    expect(await refusal("")).toMatchObject({ code: "answer_cut" });
+    for (const body of ["", "\n", "\r\n\r\n"])
+      expect(await refusal(body)).toMatchObject({ code: "answer_cut" });
   });
 
   it("is refused as cut with half a row at the end", async () => {
