@@ -1,18 +1,18 @@
-import type { PlatformAccess, Secret, SourceConfig } from "../config/config.ts";
+import type { PlatformAccess, SourceConfig } from "../config/config.ts";
 import { UsageError } from "../errors.ts";
 import { type A2aClient, createA2aClient } from "./agents/a2a.ts";
 import { type ControlPlaneClient, createControlPlaneClient } from "./agents/control-plane.ts";
 import { createThreadsClient, type ThreadsClient } from "./agents/threads.ts";
 import { type BillingClient, createBillingClient } from "./billing/billing.ts";
-import { createPlatformHttp, type PlatformHttp, type PlatformHttpOptions } from "./http/http.ts";
+import { PlatformHttp, type PlatformHttpOptions } from "./http/http.ts";
 
-/** The billing client of a configured source; whoever asks for it closes it. */
+/** The billing client of a configured source. The caller closes it. */
 export function billingClientOf(
   { baseUrl, apiKey, organizationId }: SourceConfig,
   options: Pick<PlatformHttpOptions, "onAnswer"> = {},
 ): BillingClient {
   return createBillingClient(
-    createPlatformHttp({
+    new PlatformHttp({
       baseUrl,
       ...options,
       apiKey: apiKey.reveal(),
@@ -26,7 +26,7 @@ export function controlPlaneClientOf(access: PlatformAccess): ControlPlaneClient
   return createControlPlaneClient(httpOf(access, access.controlPlaneUrl, CONTROL_PLANE));
 }
 
-/** Two clients over one set of connections, which `close` ends. */
+/** Two clients that share connections; `close` ends them. */
 export interface DeploymentClients {
   readonly threads: ThreadsClient;
   readonly a2a: A2aClient;
@@ -47,7 +47,7 @@ const CONTROL_PLANE = {
 const DEPLOYMENT = {
   variable: "USAGE_DEPLOYMENT_URL",
   code: "deployment_missing",
-  next: "Set it to the address of one deployment, as the platform's page of the deployment shows it.",
+  next: "Set it to the address that the platform shows on the deployment's page.",
 };
 
 function httpOf(
@@ -56,19 +56,17 @@ function httpOf(
   { variable, code, next }: typeof CONTROL_PLANE,
 ): PlatformHttp {
   if (baseUrl === undefined) throw new UsageError({ code, message: `${variable} is not set.`, next });
-  return createPlatformHttp({
+  if (apiKey === undefined) {
+    throw new UsageError({
+      code: "key_missing",
+      message: "USAGE_API_KEY is not set.",
+      next: "Set it (or USAGE_API_KEY_FILE) to an API key of the platform.",
+    });
+  }
+  return new PlatformHttp({
     baseUrl,
     variable,
-    apiKey: revealed(apiKey),
+    apiKey: apiKey.reveal(),
     ...(organizationId === undefined ? {} : { organizationId }),
-  });
-}
-
-function revealed(apiKey: Secret | undefined): string {
-  if (apiKey !== undefined) return apiKey.reveal();
-  throw new UsageError({
-    code: "key_missing",
-    message: "USAGE_API_KEY is not set.",
-    next: "Set it (or USAGE_API_KEY_FILE) to a key of the platform.",
   });
 }

@@ -12,7 +12,7 @@ import { openSource } from "../../src/pipeline/source/open-source.ts";
 import type { OpenSource } from "../../src/pipeline/source/source.ts";
 import { type PlanRequest, planSource, routineDemand } from "../../src/pipeline/sync/plan.ts";
 import { createBillingClient } from "../../src/platform/billing/billing.ts";
-import { createPlatformHttp } from "../../src/platform/http/http.ts";
+import { PlatformHttp } from "../../src/platform/http/http.ts";
 import { type Standin, type StandinOptions, startStandin } from "../../src/standin/server.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { storeNow } from "../../src/store/load/fetch-ledger.ts";
@@ -123,7 +123,7 @@ export async function setup(options: BenchOptions = {}): Promise<Bench> {
       ...how.config,
     };
     const billing = createBillingClient(
-      createPlatformHttp({ baseUrl: config.baseUrl, apiKey: config.apiKey.reveal() }),
+      new PlatformHttp({ baseUrl: config.baseUrl, apiKey: config.apiKey.reveal() }),
     );
     closers.push(() => billing.close());
     const source = await openSource({

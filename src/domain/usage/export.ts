@@ -1,3 +1,4 @@
+import type { Misfit } from "./numbering.ts";
 import type { UsageRecord } from "./record.ts";
 
 /** A row of the CSV export as a record. */
@@ -11,14 +12,9 @@ export interface ExportRow extends UsageRecord {
 /** Columns of the export that hold a bucket's start and end, for messages. */
 export const BUCKET_COLUMNS = { start: "Time Bucket Start", end: "Time Bucket End" } as const;
 
-/** Why an export is refused whole: its rows are CSV, but not what was asked for. */
+/** Why an export is refused whole: its rows are CSV, but do not fit the request. */
 export class ExportFlaw extends Error {
-  readonly code:
-    | "stride_differs"
-    | "bucket_misplaced"
-    | "bucket_missing"
-    | "workspace_unasked"
-    | "id_too_long";
+  readonly code: Misfit["code"] | "stride_differs";
   constructor(code: ExportFlaw["code"], message: string) {
     super(message);
     this.code = code;

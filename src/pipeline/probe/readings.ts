@@ -85,9 +85,9 @@ async function sumsOf(
       names: names.map((one) => one.name),
       traces: 0,
     }));
-    for (const row of answer.rows(keys.map((_, key) => key))) {
-      const sum = result[row.seriesId];
-      if (sum !== undefined) sum.traces += row.traces;
+    for (const { id: key, traces: count } of answer.rows()) {
+      const sum = result[key];
+      if (sum !== undefined) sum.traces += count;
     }
     return { outcome: "compared", records, traces, result };
   });

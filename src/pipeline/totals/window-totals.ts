@@ -2,7 +2,8 @@ import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import type { Member, UsageRequest } from "../../domain/planning/request.ts";
 import { HOUR_MS, STRIDE_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import type { AnswerCollector, AnswerKey } from "../../domain/usage/answer.ts";
+import type { AnswerCollector } from "../../domain/usage/answer.ts";
+import type { AnswerKey } from "../../domain/usage/numbering.ts";
 import type { ControlTotal } from "../../store/reconcile/control-totals.ts";
 import { askUsage, collectUsable } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
@@ -32,11 +33,10 @@ function totalsOf(
   answer: AnswerCollector,
   { window, members }: UsageRequest,
 ): Pick<WindowTotals, "parts" | "totals"> {
-  const keys = answer.keys.map((_, key) => key);
   const { start, end } = window;
   const size = STRIDE_MS[window.stride];
   let tiles = (end - start) % size === 0;
-  for (const { bucketHour } of answer.rows(keys)) {
+  for (const { bucketHour } of answer.rows()) {
     const at = bucketHour * HOUR_MS;
     if (at < start || at >= end || (at - start) % size !== 0) tiles = false;
   }
@@ -46,8 +46,8 @@ function totalsOf(
     end: start + (n + 1) * length,
   }));
   const totals: ControlTotal[] = [];
-  for (const { seriesId, bucketHour, traces } of answer.rows(keys)) {
-    const { workspace, dimensionId } = answer.keys[seriesId] as AnswerKey;
+  for (const { id: key, bucketHour, traces } of answer.rows()) {
+    const { workspace, dimensionId } = answer.keys[key] as AnswerKey;
     const { scopeId } = members[workspace] as Member;
     const part = tiles ? (bucketHour * HOUR_MS - start) / size : 0;
     totals.push({ scopeId, part, dimensionId, traces });

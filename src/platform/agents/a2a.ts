@@ -3,23 +3,19 @@ import { z } from "zod";
 import { PlatformError } from "../../errors.ts";
 import { faultError } from "../http/errors.ts";
 import { cutError, eventData } from "../http/events.ts";
-import type { PlatformAnswer, PlatformHttp } from "../http/http.ts";
-import { checkedJson, readJson } from "../http/json-document.ts";
-
-interface Asking {
-  readonly signal?: AbortSignal | undefined;
-}
+import type { Asking, PlatformAnswer, PlatformHttp } from "../http/http.ts";
+import { checkedJson, getJson, readJson } from "../http/json-document.ts";
 
 export interface Task {
   readonly taskId: string;
   readonly contextId: string;
   /** `submitted`, `working`, `completed`, `failed`, `input-required` or another. */
   readonly state: string;
-  /** The first text of the artifacts, else of the status message (platform-api.md, "A2A message and result"). */
+  /** The first text of the artifacts, else of the status message (Agent server in docs/platform.md). */
   readonly reply: string | null;
 }
 
-/** What a stream tells, in order. The last one is final. */
+/** An event of a stream. The last one is final. */
 interface TaskEvent extends Task {
   readonly final: boolean;
 }
@@ -33,7 +29,7 @@ export interface AgentCard {
   readonly outputModes: readonly string[];
 }
 
-/** A message; `contextId` and `taskId` are the prior answer's, none on the first message of a conversation. */
+/** A message. `contextId` and `taskId` are from the previous answer; the first message has none. */
 interface Sending {
   readonly assistantId: string;
   readonly text: string;
@@ -42,13 +38,13 @@ interface Sending {
 }
 
 /**
- * The A2A endpoint of one deployment. A message is sent once. Every method throws `PlatformError` (with `rpc_error` for an
- * error in a JSON-RPC response), or the signal's reason unchanged.
+ * The A2A endpoint of one deployment. It sends a message once. Every method throws `PlatformError` (`rpc_error` for an error in a
+ * JSON-RPC response), or the signal's reason unchanged.
  */
 export interface A2aClient {
   card(assistantId: string, io?: Asking): Promise<AgentCard>;
   send(message: Sending, io?: Asking & { readonly withinMs?: number | undefined }): Promise<Task>;
-  /** Throws `answer_cut` where the stream ends before its final event. Leaving the loop early closes the connection. */
+  /** Throws `answer_cut` if the stream ends before its final event. Leaving the loop early closes the connection. */
   stream(message: Sending, io?: Asking): AsyncGenerator<TaskEvent, void, undefined>;
   task(
     of: { readonly assistantId: string; readonly taskId: string; readonly contextId?: string | undefined },
@@ -60,7 +56,17 @@ export interface A2aClient {
 const parts = z.array(z.looseObject({ kind: z.string(), text: z.string().optional() })).default([]);
 const status = z.object({ state: z.string(), message: z.object({ parts }).nullish() });
 const artifacts = z.array(z.object({ parts })).nullish();
-const taskSchema = z.object({ id: z.string().min(1), contextId: z.string().min(1), status, artifacts });
+const taskSchema = z
+  .object({ id: z.string().min(1), contextId: z.string().min(1), status, artifacts })
+  .transform((wire): Task => {
+    const inArtifacts = (wire.artifacts ?? []).map((one) => textOf(one.parts)).find((text) => text !== null);
+    return {
+      taskId: wire.id,
+      contextId: wire.contextId,
+      state: wire.status.state,
+      reply: inArtifacts ?? textOf(wire.status.message?.parts),
+    };
+  });
 const updateSchema = z.object({
   taskId: z.string().min(1),
   contextId: z.string().min(1),
@@ -69,14 +75,25 @@ const updateSchema = z.object({
   final: z.boolean().default(false),
 });
 const modes = z.array(z.string()).default([]);
-const cardSchema = z.object({
-  name: z.string(),
-  description: z.string().nullish(),
-  url: z.string().nullish(),
-  skills: z.array(z.object({ name: z.string() })).default([]),
-  defaultInputModes: modes,
-  defaultOutputModes: modes,
-});
+const cardSchema = z
+  .object({
+    name: z.string(),
+    description: z.string().nullish(),
+    url: z.string().nullish(),
+    skills: z.array(z.object({ name: z.string() })).default([]),
+    defaultInputModes: modes,
+    defaultOutputModes: modes,
+  })
+  .transform(
+    (wire): AgentCard => ({
+      name: wire.name,
+      description: wire.description ?? null,
+      url: wire.url ?? null,
+      skills: wire.skills.map((skill) => skill.name),
+      inputModes: wire.defaultInputModes,
+      outputModes: wire.defaultOutputModes,
+    }),
+  );
 const responseSchema = z.object({
   result: z.unknown().optional(),
   error: z.object({ code: z.int(), message: z.string().default("") }).optional(),
@@ -86,26 +103,23 @@ const responseSchema = z.object({
 export function createA2aClient(http: PlatformHttp): A2aClient {
   const post = (
     assistantId: string,
-    call: { method: string; params: object; accept: string },
+    call: { method: string; params: object; accept?: string },
     io: Asking & { headersMs?: number | undefined },
   ) => {
-    const { method, params, accept } = call;
-    const body = { jsonrpc: "2.0", id: randomUUID(), method, params };
+    const { accept, ...rpc } = call;
+    const body = { jsonrpc: "2.0", id: randomUUID(), ...rpc };
     const path = `/a2a/${encodeURIComponent(assistantId)}`;
-    return http.send({ method: "POST", path, body, accept, ...io });
+    return http.send({ method: "POST", path, body, ...(accept === undefined ? {} : { accept }), ...io });
   };
   return {
     card: async (assistantId, { signal } = {}) => {
       const query = new URLSearchParams({ assistant_id: assistantId });
-      const path = "/.well-known/agent-card.json";
-      return fromWireCard(
-        await readJson(await http.get({ path, query, accept: "application/json", signal }), cardSchema),
-      );
+      return getJson(http, { path: "/.well-known/agent-card.json", query, signal }, cardSchema);
     },
     send: async (message, { signal, withinMs } = {}) => {
-      const call = { method: "message/send", params: toWireParams(message), accept: "application/json" };
+      const call = { method: "message/send", params: toWireParams(message) };
       const answer = await post(message.assistantId, call, { signal, headersMs: withinMs });
-      return fromWireTask(resultOf(answer, await readJson(answer, responseSchema), taskSchema));
+      return resultOf(answer, await readJson(answer, responseSchema), taskSchema);
     },
     stream: async function* (message, { signal } = {}) {
       const call = { method: "message/stream", params: toWireParams(message), accept: "text/event-stream" };
@@ -120,12 +134,8 @@ export function createA2aClient(http: PlatformHttp): A2aClient {
     },
     task: async ({ assistantId, taskId, contextId }, { signal } = {}) => {
       const params = { id: taskId, ...(contextId === undefined ? {} : { contextId }) };
-      const answer = await post(
-        assistantId,
-        { method: "tasks/get", params, accept: "application/json" },
-        { signal },
-      );
-      return fromWireTask(resultOf(answer, await readJson(answer, responseSchema), taskSchema));
+      const answer = await post(assistantId, { method: "tasks/get", params }, { signal });
+      return resultOf(answer, await readJson(answer, responseSchema), taskSchema);
     },
     close: () => http.close(),
   };
@@ -163,7 +173,7 @@ function rpcError(
     message: context.redact(
       `${context.method} ${context.url} answered with JSON-RPC error ${code}: ${message}`,
     ),
-    next: "Read the error above. -32001: no such task; -32602: a parameter is wrong; -32601, -32004: the server cannot do it.",
+    next: "Read the error above. -32001: no such task; -32602: a parameter is wrong; -32601, -32004: the server does not support it.",
     method: context.method,
     url: context.url,
   });
@@ -178,7 +188,7 @@ function fromWireEvent(answer: PlatformAnswer, data: string): TaskEvent | undefi
     checkedJson(parse(data), responseSchema, fail),
     z.looseObject({ kind: z.string() }),
   );
-  if (result.kind === "task") return { ...fromWireTask(checkedJson(result, taskSchema, fail)), final: false };
+  if (result.kind === "task") return { ...checkedJson(result, taskSchema, fail), final: false };
   if (result.kind !== "status-update" && result.kind !== "artifact-update") return undefined;
   const update = checkedJson(result, updateSchema, fail);
   return {
@@ -190,7 +200,7 @@ function fromWireEvent(answer: PlatformAnswer, data: string): TaskEvent | undefi
   };
 }
 
-/** Undefined for what is not JSON: the schema then says so. */
+/** Undefined for anything but JSON, which the schema then refuses. */
 function parse(data: string): unknown {
   try {
     return JSON.parse(data);
@@ -199,27 +209,6 @@ function parse(data: string): unknown {
   }
 }
 
-function fromWireTask(wire: z.output<typeof taskSchema>): Task {
-  const inArtifacts = (wire.artifacts ?? []).map((one) => textOf(one.parts)).find((text) => text !== null);
-  return {
-    taskId: wire.id,
-    contextId: wire.contextId,
-    state: wire.status.state,
-    reply: inArtifacts ?? textOf(wire.status.message?.parts),
-  };
-}
-
 function textOf(of: z.output<typeof parts> | undefined): string | null {
   return of?.find((part) => part.kind === "text")?.text ?? null;
-}
-
-function fromWireCard(wire: z.output<typeof cardSchema>): AgentCard {
-  return {
-    name: wire.name,
-    description: wire.description ?? null,
-    url: wire.url ?? null,
-    skills: wire.skills.map((skill) => skill.name),
-    inputModes: wire.defaultInputModes,
-    outputModes: wire.defaultOutputModes,
-  };
 }

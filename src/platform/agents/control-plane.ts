@@ -1,26 +1,22 @@
 import { z } from "zod";
 import { type Clock, systemClock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
-import type { PlatformHttp } from "../http/http.ts";
-import { readJson } from "../http/json-document.ts";
+import type { Asking, PlatformHttp } from "../http/http.ts";
+import { getJson, sendJson } from "../http/json-document.ts";
 import { pollUntil } from "../http/poll.ts";
 
-interface Asking {
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** Free-form where the platform sends another object than ResourceSpec (platform-api.md, SandboxTemplateResponse). */
+/** Any object (Control plane in docs/platform.md). */
 type FreeForm = Readonly<Record<string, unknown>>;
 
 export interface SandboxTemplate {
   readonly id: string | null;
   readonly name: string;
   readonly image: string;
-  /** `cpu`, `memory` and `storage`, or whatever the platform limits by. */
+  /** `cpu`, `memory` and `storage`, or other limits. */
   readonly resources: FreeForm;
   readonly volumeMounts: readonly FreeForm[];
   readonly proxyConfig: FreeForm | null;
-  /** As the platform writes them. */
+  /** As the platform sends them. */
   readonly createdAt: string | null;
   readonly updatedAt: string | null;
 }
@@ -37,17 +33,16 @@ export interface Revision {
 }
 
 /**
- * The control plane. Nothing that changes something is sent twice. Every method throws `PlatformError`, or the signal's
- * reason unchanged.
+ * The control plane. It never sends a change twice. Every method throws `PlatformError`, or the signal's reason unchanged.
  */
 export interface ControlPlaneClient {
   template(name: string, io?: Asking): Promise<SandboxTemplate>;
-  /** Throws `UsageError` (`template_name_invalid`) for a name that the platform would refuse. */
+  /** Throws `UsageError` (`template_name_invalid`) for a name that the platform refuses. */
   renameTemplate(
     change: { readonly name: string; readonly to: string },
     io?: Asking,
   ): Promise<SandboxTemplate>;
-  /** What a body may hold is not in the specification: it is passed on as it is. */
+  /** Sends the body as it is: the specification does not describe it. */
   createDeployment(body: FreeForm, io?: Asking): Promise<Deployment>;
   deployment(id: string, io?: Asking): Promise<Deployment>;
   updateDeployment(
@@ -55,7 +50,7 @@ export interface ControlPlaneClient {
     io?: Asking,
   ): Promise<Deployment>;
   revision(of: RevisionOf, io?: Asking): Promise<Revision>;
-  /** The revision once it is deployed or has failed (`hasFailed`); throws `DeadlineError` where it is neither in time. */
+  /** The revision once it is deployed or has failed (`hasFailed`). Throws `DeadlineError` if it is neither in time. */
   waitForRevision(
     of: RevisionOf,
     io: Asking & { readonly withinMs: number; readonly onStatus?: (status: string) => void },
@@ -89,67 +84,75 @@ const proxyConfig = z.looseObject({
     .min(1),
   no_proxy: z.array(z.string()).nullish(),
 });
-/** Free-form, or a ProxyConfig: what has `rules` must be one whole. */
+/** Any object; one with `rules` must be a valid ProxyConfig. */
 const proxy = object.superRefine((given, context) => {
   if (!("rules" in given)) return;
   for (const { path, message } of proxyConfig.safeParse(given).error?.issues ?? []) {
     context.addIssue({ code: "custom", path, message });
   }
 });
-const templateSchema = z.object({
-  id: text,
-  name: z.string().min(1),
-  image: z.string(),
-  resources: z.union([resourceSpec, object]),
-  volume_mounts: z.array(object).nullish(),
-  proxy_config: proxy.nullish(),
-  created_at: text,
-  updated_at: text,
-});
-const deploymentSchema = z.object({ id: z.string().min(1), latest_revision_id: text, name: text });
+const templateSchema = z
+  .object({
+    id: text,
+    name: z.string().min(1),
+    image: z.string(),
+    resources: z.union([resourceSpec, object]),
+    volume_mounts: z.array(object).nullish(),
+    proxy_config: proxy.nullish(),
+    created_at: text,
+    updated_at: text,
+  })
+  .transform(
+    (wire): SandboxTemplate => ({
+      id: wire.id ?? null,
+      name: wire.name,
+      image: wire.image,
+      resources: wire.resources,
+      volumeMounts: wire.volume_mounts ?? [],
+      proxyConfig: wire.proxy_config ?? null,
+      createdAt: wire.created_at ?? null,
+      updatedAt: wire.updated_at ?? null,
+    }),
+  );
+const deploymentSchema = z.object({ id: z.string().min(1), latest_revision_id: text, name: text }).transform(
+  ({ id, latest_revision_id: latest, name }): Deployment => ({
+    id,
+    latestRevisionId: latest ?? null,
+    name: name ?? null,
+  }),
+);
 const revisionSchema = z.object({ id: text, status: z.string().min(1) });
 
 const TEMPLATES = "/v2/sandboxes/templates";
 const DEPLOYMENTS = "/v2/deployments";
 const DEPLOYED = "DEPLOYED";
 
-/** Other statuses are not in the specification: these are documented in the control plane's own reference. */
+/** The specification names no failed status; these are from the control plane's own reference. */
 export function hasFailed({ status }: Revision): boolean {
   return status.endsWith("_FAILED") || status === "SKIPPED" || status === "INTERRUPTED";
 }
 
 /** The client owns `http`: closing one closes the other. */
 export function createControlPlaneClient(http: PlatformHttp, clock: Clock = systemClock): ControlPlaneClient {
-  const get = async <T>(path: string, schema: z.ZodType<T>, { signal }: Asking): Promise<T> =>
-    readJson(await http.get({ path, accept: "application/json", signal }), schema);
-  const send = async <T>(
-    method: "POST" | "PATCH",
-    { path, body, schema }: { path: string; body: unknown; schema: z.ZodType<T> },
-    { signal }: Asking,
-  ): Promise<T> =>
-    readJson(await http.send({ method, path, body, accept: "application/json", signal }), schema);
   const templatePath = (name: string) => `${TEMPLATES}/${encodeURIComponent(name)}`;
   const deploymentPath = (id: string) => `${DEPLOYMENTS}/${encodeURIComponent(id)}`;
   const revision: ControlPlaneClient["revision"] = async ({ deploymentId, revisionId }, io = {}) => {
     const path = `${deploymentPath(deploymentId)}/revisions/${encodeURIComponent(revisionId)}`;
-    const { status } = await get(path, revisionSchema, io);
+    const { status } = await getJson(http, { path, ...io }, revisionSchema);
     return { id: revisionId, status };
   };
   return {
-    template: async (name, io = {}) => fromWireTemplate(await get(templatePath(name), templateSchema, io)),
-    renameTemplate: async ({ name, to }, io = {}) => {
+    template: (name, io) => getJson(http, { path: templatePath(name), ...io }, templateSchema),
+    renameTemplate: async ({ name, to }, io) => {
       refuseName(to);
-      const change = { path: templatePath(name), body: { name: to }, schema: templateSchema };
-      return fromWireTemplate(await send("PATCH", change, io));
+      const request = { method: "PATCH", path: templatePath(name), body: { name: to }, ...io } as const;
+      return sendJson(http, request, templateSchema);
     },
-    createDeployment: async (body, io = {}) =>
-      fromWireDeployment(await send("POST", { path: DEPLOYMENTS, body, schema: deploymentSchema }, io)),
-    deployment: async (id, io = {}) =>
-      fromWireDeployment(await get(deploymentPath(id), deploymentSchema, io)),
-    updateDeployment: async ({ id, body }, io = {}) =>
-      fromWireDeployment(
-        await send("PATCH", { path: deploymentPath(id), body, schema: deploymentSchema }, io),
-      ),
+    createDeployment: (body, io) =>
+      sendJson(http, { method: "POST", path: DEPLOYMENTS, body, ...io }, deploymentSchema),
+    deployment: (id, io) => getJson(http, { path: deploymentPath(id), ...io }, deploymentSchema),
+    updateDeployment: ({ id, body }, io) =>
+      sendJson(http, { method: "PATCH", path: deploymentPath(id), body, ...io }, deploymentSchema),
     revision,
     waitForRevision: (of, { withinMs, signal, onStatus = () => {} }) =>
       pollUntil(`Revision ${of.revisionId}`, { withinMs, clock, signal }, async () => {
@@ -161,29 +164,12 @@ export function createControlPlaneClient(http: PlatformHttp, clock: Clock = syst
   };
 }
 
-/** platform-api.md, Limits: said before a request is spent on it. */
+/** The limits of Control plane in docs/platform.md, checked before a request is spent. */
 function refuseName(name: string): void {
   if (name.length <= 63 && /^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name)) return;
   throw new UsageError({
     code: "template_name_invalid",
-    message: `${JSON.stringify(name.slice(0, 80).toWellFormed())} is no name of a template.`,
-    next: "At most 63 lower-case letters, digits and -, beginning with a letter and ending with none but letter or digit.",
+    message: `${JSON.stringify(name.slice(0, 80).toWellFormed())} is not a valid template name.`,
+    next: "Use at most 63 lower-case letters, digits and -. Begin with a letter and end with a letter or digit.",
   });
-}
-
-function fromWireTemplate(wire: z.output<typeof templateSchema>): SandboxTemplate {
-  return {
-    id: wire.id ?? null,
-    name: wire.name,
-    image: wire.image,
-    resources: wire.resources,
-    volumeMounts: wire.volume_mounts ?? [],
-    proxyConfig: wire.proxy_config ?? null,
-    createdAt: wire.created_at ?? null,
-    updatedAt: wire.updated_at ?? null,
-  };
-}
-
-function fromWireDeployment(wire: z.output<typeof deploymentSchema>): Deployment {
-  return { id: wire.id, latestRevisionId: wire.latest_revision_id ?? null, name: wire.name ?? null };
 }

@@ -1,15 +1,11 @@
 import { z } from "zod";
 import { type Clock, systemClock } from "../../clock.ts";
 import { PlatformError } from "../../errors.ts";
-import type { PlatformHttp } from "../http/http.ts";
-import { readJson } from "../http/json-document.ts";
+import type { Asking, PlatformHttp } from "../http/http.ts";
+import { getJson, sendJson } from "../http/json-document.ts";
 import { pollUntil } from "../http/poll.ts";
 
-interface Asking {
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** `rollback` is platform-api.md's; the others are documented elsewhere. */
+/** What a new run does where one is under way (Agent server in docs/platform.md). */
 export const STRATEGIES = ["reject", "enqueue", "interrupt", "rollback"] as const;
 export type Strategy = (typeof STRATEGIES)[number];
 
@@ -33,19 +29,19 @@ interface RunOf {
 }
 
 /**
- * Threads and runs of one deployment. Nothing that changes something is sent twice. Every method throws `PlatformError`,
- * or the signal's reason unchanged.
+ * Threads and runs of one deployment. It never sends a change twice. Every method throws `PlatformError`, or the signal's reason
+ * unchanged.
  */
 export interface ThreadsClient {
   createThread(io?: Asking): Promise<{ readonly threadId: string }>;
   createRun(run: NewRun, io?: Asking): Promise<Run>;
-  /** Undefined where there is none, as after a rollback. */
+  /** Undefined if there is none, as after a rollback. */
   run(of: RunOf, io?: Asking): Promise<Run | undefined>;
   runs(threadId: string, io?: Asking): Promise<Run[]>;
   cancel(of: RunOf, io?: Asking): Promise<void>;
-  /** The run once it has ended; throws `DeadlineError` where it has not in time. A lost connection is joined again. */
+  /** The run once it has ended. Throws `DeadlineError` if it has not in time. Joins again after a lost connection. */
   join(of: RunOf, io: Asking & { readonly withinMs: number }): Promise<Run>;
-  /** The run once it has begun; the same otherwise. */
+  /** The run once it has begun, else as `join`. */
   waitForStart(of: RunOf, io: Asking & { readonly withinMs: number }): Promise<Run>;
   state(threadId: string, io?: Asking): Promise<{ readonly messages: readonly Message[] }>;
   close(): Promise<void>;
@@ -55,7 +51,7 @@ interface NewRun {
   readonly threadId: string;
   /** Name or id. */
   readonly assistantId: string;
-  /** Sent as one message of the user. */
+  /** Sent as one user message. */
   readonly text: string;
   readonly strategy?: Strategy | undefined;
 }
@@ -63,7 +59,7 @@ interface NewRun {
 const id = z.string().min(1);
 const threadSchema = z.object({ thread_id: id });
 const runSchema = z.object({ run_id: id, thread_id: id.nullish(), status: z.string().default("pending") });
-/** Content is a text, or parts of which the texts count (documented elsewhere). */
+/** A text, or parts of which the texts count. */
 const content = z.union([
   z.string(),
   z
@@ -77,34 +73,27 @@ const stateSchema = z.object({
     .nullish()
     .transform((values) => values ?? { messages: [] }),
 });
-const anything = z.unknown();
 
 /** The client owns `http`: closing one closes the other. */
 export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClock): ThreadsClient {
-  const get = async <T>(
-    path: string,
-    schema: z.ZodType<T>,
-    io: Asking & { headersMs?: number },
-  ): Promise<T> => readJson(await http.get({ path, accept: "application/json", ...io }), schema);
-  const send = async <T>(path: string, body: unknown, schema: z.ZodType<T>, { signal }: Asking): Promise<T> =>
-    readJson(await http.send({ method: "POST", path, body, accept: "application/json", signal }), schema);
   const threadPath = (threadId: string) => `/threads/${encodeURIComponent(threadId)}`;
   const runPath = ({ threadId, runId }: RunOf) => `${threadPath(threadId)}/runs/${encodeURIComponent(runId)}`;
   const requireRun = async (of: RunOf, { signal }: Asking): Promise<Run> =>
-    fromWireRun(await get(runPath(of), runSchema, { signal }), of.threadId);
+    fromWireRun(await getJson(http, { path: runPath(of), signal }, runSchema), of.threadId);
 
   return {
-    createThread: async (io = {}) => {
-      const { thread_id } = await send("/threads", {}, threadSchema, io);
-      return { threadId: thread_id };
+    createThread: async (io) => {
+      const request = { method: "POST", path: "/threads", body: {}, ...io } as const;
+      return { threadId: (await sendJson(http, request, threadSchema)).thread_id };
     },
-    createRun: async ({ threadId, assistantId, text, strategy }, io = {}) => {
+    createRun: async ({ threadId, assistantId, text, strategy }, io) => {
       const body = {
         assistant_id: assistantId,
         input: { messages: [{ role: "user", content: text }] },
         ...(strategy === undefined ? {} : { multitask_strategy: strategy }),
       };
-      return fromWireRun(await send(`${threadPath(threadId)}/runs`, body, runSchema, io), threadId);
+      const request = { method: "POST", path: `${threadPath(threadId)}/runs`, body, ...io } as const;
+      return fromWireRun(await sendJson(http, request, runSchema), threadId);
     },
     run: async (of, io = {}) => {
       try {
@@ -114,25 +103,18 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
         throw error;
       }
     },
-    runs: async (threadId, { signal } = {}) => {
-      const listed = await get(`${threadPath(threadId)}/runs`, z.array(runSchema), { signal });
+    runs: async (threadId, io) => {
+      const listed = await getJson(http, { path: `${threadPath(threadId)}/runs`, ...io }, z.array(runSchema));
       return listed.map((run) => fromWireRun(run, threadId));
     },
-    cancel: async (of, { signal } = {}) => {
-      const path = `${runPath(of)}/cancel`;
-      const { body } = await http.send({
-        method: "POST",
-        path,
-        body: {},
-        accept: "application/json",
-        signal,
-      });
+    cancel: async (of, io) => {
+      const { body } = await http.send({ method: "POST", path: `${runPath(of)}/cancel`, body: {}, ...io });
       body.discard();
     },
-    // What a join answers with is not in the specification; that it answers is what counts, and the run tells the rest.
+    // The specification does not describe a join's body, so the run is read after it.
     join: (of, { withinMs, signal }) =>
       pollUntil(`The end of run ${of.runId}`, { withinMs, clock, signal }, async (leftMs) => {
-        await get(`${runPath(of)}/join`, anything, { signal, headersMs: leftMs });
+        await getJson(http, { path: `${runPath(of)}/join`, signal, headersMs: leftMs }, z.unknown());
         const run = await requireRun(of, { signal });
         return isUnderWay(run) ? undefined : run;
       }),
@@ -141,10 +123,8 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
         const run = await requireRun(of, { signal });
         return run.status === "pending" ? undefined : run;
       }),
-    state: async (threadId, { signal } = {}) => {
-      const { values } = await get(`${threadPath(threadId)}/state`, stateSchema, { signal });
-      return values;
-    },
+    state: async (threadId, io) =>
+      (await getJson(http, { path: `${threadPath(threadId)}/state`, ...io }, stateSchema)).values,
     close: () => http.close(),
   };
 }

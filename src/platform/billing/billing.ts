@@ -2,9 +2,8 @@ import { z } from "zod";
 import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
-import type { Framing } from "../http/body.ts";
 import { faultError } from "../http/errors.ts";
-import type { PlatformAnswer, PlatformHttp } from "../http/http.ts";
+import type { Asking, PlatformHttp } from "../http/http.ts";
 import { AnswerFault, foreignFault } from "../parse/answer-fault.ts";
 import { GroupingWitness } from "../parse/grouping.ts";
 import { JsonRecordCutter } from "../parse/json-records.ts";
@@ -30,36 +29,24 @@ export interface UsageQuery {
 }
 
 interface UsageAnswer {
-  /** Undefined where the wire's stride is none of the five. */
+  /** Undefined if the wire's stride is none of the five. */
   readonly stride: Stride | undefined;
-  readonly wireStride: { readonly days: number; readonly hours: number };
   readonly records: number;
-  /** Of the body, decoded. */
-  readonly bytes: number;
-  readonly framing: Framing;
 }
 
-interface Asking {
-  readonly signal?: AbortSignal | undefined;
-}
-
-/**
- * The billing API of one source. Nothing is tried again here. Every method throws `PlatformError`, or the signal's reason
- * unchanged.
- */
+/** The billing API of one source. It never retries. Every method throws `PlatformError`, or the signal's reason unchanged. */
 export interface BillingClient {
   /**
-   * Streams the records of one answer into `onRecords` in batches, in the answer's order; resolves only when the answer
-   * is proved whole. Until then nothing that was handed out may be used. What `onRecords` throws ends the request and
-   * is thrown unchanged.
+   * Passes the records of one answer to `onRecords` in batches, in order. Use none of them before it resolves: only then is the
+   * answer proved whole. What `onRecords` throws ends the request and is thrown unchanged.
    */
   usage(
     query: UsageQuery,
     io: Asking & { readonly onRecords: (records: UsageRecord[]) => void },
   ): Promise<UsageAnswer>;
-  /** The CSV export, received to its end and kept until it is closed; its rows are proved when they are read. */
+  /** The CSV export, received to its end. Its rows are checked when they are read. */
   exportCsv(query: UsageQuery, io?: Asking): Promise<SpooledExport>;
-  /** Undefined where the server has no listing (404, 405); so for the next two. */
+  /** Undefined if the server has no listing (404, 405). The next two likewise. */
   workspaces(
     io?: Asking & { readonly includeDeleted?: boolean | undefined },
   ): Promise<WorkspaceListing[] | undefined>;
@@ -85,23 +72,18 @@ export function createBillingClient(http: PlatformHttp): BillingClient {
   };
 }
 
-const usage = async (
+async function usage(
   http: PlatformHttp,
   query: UsageQuery,
-  io: Parameters<BillingClient["usage"]>[1],
-): Promise<UsageAnswer> => {
-  const answer = await http.get({
-    path: USAGE_PATH,
-    query: toUsageParameters(query),
-    accept: "application/json",
-    signal: io.signal,
+  { signal, onRecords }: Parameters<BillingClient["usage"]>[1],
+): Promise<UsageAnswer> {
+  const { body, context } = await http.get({ path: USAGE_PATH, query: toUsageParameters(query), signal });
+  const witness = new GroupingWitness();
+  const fromWireRecord = wireRecordReader(query.groupBy, witness);
+  const cutter = new JsonRecordCutter((raw, first) => {
+    onRecords(raw.map((one, offset) => fromWireRecord(one, first + offset)));
   });
-  return readAnswer(answer, async ({ body }) => {
-    const witness = new GroupingWitness();
-    const fromWireRecord = wireRecordReader(query.groupBy, witness);
-    const cutter = new JsonRecordCutter((raw, first) => {
-      io.onRecords(raw.map((one, offset) => fromWireRecord(one, first + offset)));
-    });
+  try {
     for await (const chunk of body.chunks()) cutter.push(chunk);
     const { stride: wire, records } = cutter.end();
     const foreign = witness.verdict();
@@ -110,16 +92,13 @@ const usage = async (
         `the answer is not grouped by ${query.groupBy}: its records have \`${foreign}\` instead`,
       );
     }
-    const wireStride = fromWireStride(wire);
-    return { stride: strideOf(wireStride), wireStride, records, bytes: body.bytes, framing: body.framing };
-  });
-};
+    return { stride: fromWireStride(wire), records };
+  } catch (error) {
+    throw error instanceof AnswerFault ? faultError(error, body.status, context) : error;
+  }
+}
 
-const exportCsv = async (
-  http: PlatformHttp,
-  query: UsageQuery,
-  { signal }: Asking,
-): Promise<SpooledExport> => {
+async function exportCsv(http: PlatformHttp, query: UsageQuery, { signal }: Asking): Promise<SpooledExport> {
   const answer = await http.get({
     path: `${USAGE_PATH}/export`,
     query: toUsageParameters(query),
@@ -134,26 +113,14 @@ const exportCsv = async (
     throw error;
   }
   return new SpooledExport(answer, { spool, groupBy: query.groupBy, signal });
-};
-
-/** Gives what the readers find wrong the request's name. */
-async function readAnswer<T>(
-  answer: PlatformAnswer,
-  read: (answer: PlatformAnswer) => Promise<T>,
-): Promise<T> {
-  try {
-    return await read(answer);
-  } catch (error) {
-    throw error instanceof AnswerFault ? faultError(error, answer.body.status, answer.context) : error;
-  }
 }
 
-/** `workspace_ids` is repeated, never joined with commas (platform-facts.md, Requests). */
+/** `workspace_ids` is repeated, never joined with commas (Requests in docs/platform.md). */
 function toUsageParameters({ start, end, groupBy, workspaceIds }: UsageQuery): URLSearchParams {
   if (workspaceIds.length === 0) {
     throw new UsageError({
       code: "no_workspaces",
-      message: "usage is asked for without a workspace, which the platform requires",
+      message: "The request for usage names no workspace, and the platform requires one.",
       next: "Set USAGE_WORKSPACE_IDS, or name a workspace with --workspace.",
     });
   }
@@ -166,23 +133,21 @@ function toUsageParameters({ start, end, groupBy, workspaceIds }: UsageQuery): U
   return parameters;
 }
 
-/** ISO 8601 in UTC with `Z`, milliseconds only where there are some. */
+/** ISO 8601 in UTC with `Z`, milliseconds only if there are some. */
 function toWireTime(instant: number): string {
   return new Date(instant).toISOString().replace(".000Z", "Z");
 }
 
-/** `days` and `hours`; one that is absent or null is 0. */
-function fromWireStride(wire: unknown): { days: number; hours: number } {
-  const checked = strideSchema.safeParse(wire);
-  if (checked.success) return { days: checked.data.days ?? 0, hours: checked.data.hours ?? 0 };
-  const path = checked.error.issues[0]?.path ?? [];
+/** `days` and `hours`; absent and null are 0. Undefined for a length that is no stride. */
+function fromWireStride(wire: unknown): Stride | undefined {
+  const { data, error } = strideSchema.safeParse(wire);
+  if (data !== undefined) {
+    const length = (data.days ?? 0) * DAY_MS + (data.hours ?? 0) * HOUR_MS;
+    return STRIDES.find((stride) => STRIDE_MS[stride] === length);
+  }
+  const path = error.issues[0]?.path ?? [];
   const field = path[0] === undefined ? wire : (wire as Record<PropertyKey, unknown>)[path[0]];
   throw foreignFault(
-    `the answer's ${["stride", ...path].join(".")} is ${describeValue(field)}, no whole number of days and hours`,
+    `the answer's ${["stride", ...path].join(".")} is ${describeValue(field)}, not a whole number of days and hours`,
   );
-}
-
-function strideOf({ days, hours }: { days: number; hours: number }): Stride | undefined {
-  const length = days * DAY_MS + hours * HOUR_MS;
-  return STRIDES.find((stride) => STRIDE_MS[stride] === length);
 }

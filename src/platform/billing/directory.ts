@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { PlatformError } from "../../errors.ts";
-import type { PlatformHttp } from "../http/http.ts";
-import { readJson } from "../http/json-document.ts";
+import type { Asking, PlatformHttp } from "../http/http.ts";
+import { getJson } from "../http/json-document.ts";
 import { fromWireId, fromWireName } from "../parse/wire-values.ts";
 
 export interface WorkspaceListing {
@@ -16,31 +16,25 @@ export interface Organization {
 }
 
 const text = z.string().nullish();
-const workspacesSchema = z.array(
-  z.object({ id: z.string().min(1), display_name: text, is_deleted: z.boolean().nullish() }),
-);
-const organizationSchema = z.object({ id: z.string().min(1), display_name: text });
+const id = z
+  .string()
+  .min(1)
+  .transform((wire) => fromWireId(wire) ?? wire.toWellFormed());
+const workspacesSchema = z.array(z.object({ id, display_name: text, is_deleted: z.boolean().nullish() }));
+const organizationSchema = z.object({ id, display_name: text });
 const infoSchema = z.object({ version: text });
 
-interface Asking {
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** `GET /api/v1/workspaces` (platform-facts.md, Requests). */
+/** `GET /api/v1/workspaces` (Requests in docs/platform.md). */
 export async function listWorkspaces(
   http: PlatformHttp,
   { signal, includeDeleted }: Asking & { readonly includeDeleted?: boolean | undefined },
 ): Promise<WorkspaceListing[] | undefined> {
   const query = new URLSearchParams(includeDeleted === true ? { include_deleted: "true" } : {});
-  const listed = await readDocument({
-    http,
-    path: "/api/v1/workspaces",
-    query,
-    schema: workspacesSchema,
-    signal,
-  });
+  const listed = await optional(
+    getJson(http, { path: "/api/v1/workspaces", query, signal }, workspacesSchema),
+  );
   return listed?.map((one) => ({
-    id: requireId(one.id),
+    id: one.id,
     displayName: fromWireName(one.display_name),
     isDeleted: one.is_deleted === true,
   }));
@@ -51,13 +45,8 @@ export async function currentOrganization(
   http: PlatformHttp,
   { signal }: Asking,
 ): Promise<Organization | undefined> {
-  const found = await readDocument({
-    http,
-    path: "/api/v1/orgs/current",
-    schema: organizationSchema,
-    signal,
-  });
-  return found && { id: requireId(found.id), displayName: fromWireName(found.display_name) };
+  const found = await optional(getJson(http, { path: "/api/v1/orgs/current", signal }, organizationSchema));
+  return found && { id: found.id, displayName: fromWireName(found.display_name) };
 }
 
 /** `GET /api/v1/info`. */
@@ -65,28 +54,14 @@ export async function serverInfo(
   http: PlatformHttp,
   { signal }: Asking,
 ): Promise<{ version: string | null } | undefined> {
-  const found = await readDocument({ http, path: "/api/v1/info", schema: infoSchema, signal });
+  const found = await optional(getJson(http, { path: "/api/v1/info", signal }, infoSchema));
   return found && { version: fromWireName(found.version) };
 }
 
-function requireId(text: string): string {
-  return fromWireId(text) ?? text.toWellFormed();
-}
-
-/** A small document; undefined where the server does not have it (404, 405). */
-async function readDocument<T>(input: {
-  http: PlatformHttp;
-  path: string;
-  query?: URLSearchParams;
-  schema: z.ZodType<T>;
-  signal: AbortSignal | undefined;
-}): Promise<T | undefined> {
-  const { http, path, query, schema, signal } = input;
-  const answer = await http
-    .get({ path, accept: "application/json", signal, ...(query === undefined ? {} : { query }) })
-    .catch((error: unknown) => {
-      if (error instanceof PlatformError && (error.status === 404 || error.status === 405)) return undefined;
-      throw error;
-    });
-  return answer && readJson(answer, schema);
+/** Undefined if the server does not have the document (404, 405). */
+function optional<T>(document: Promise<T>): Promise<T | undefined> {
+  return document.catch((error: unknown) => {
+    if (error instanceof PlatformError && (error.status === 404 || error.status === 405)) return undefined;
+    throw error;
+  });
 }

@@ -4,22 +4,18 @@ import { PlatformError } from "../../errors.ts";
 import { faultError, type RequestContext } from "../http/errors.ts";
 import type { PlatformAnswer } from "../http/http.ts";
 import { AnswerFault } from "../parse/answer-fault.ts";
-import { CsvExportReader } from "../parse/csv-export.ts";
-import { NotPlain } from "../parse/plain-csv.ts";
-import { PlainExportReader } from "../parse/plain-export.ts";
+import { CarefulCsv } from "../parse/careful-csv.ts";
+import { ExportReader } from "../parse/export-reader.ts";
+import { NotPlain, PlainCsv } from "../parse/plain-csv.ts";
 import type { Spool } from "./spool.ts";
 
-type Reader = typeof PlainExportReader | typeof CsvExportReader;
-
-/** Reads all rows from the first on; to be called again for each attempt. */
+/** Each call reads all rows from the first. */
 export type ReadRows = () => AsyncGenerator<ExportRow[], void, undefined>;
 
-/** An export that was received whole and is kept, to be read as often as need be. Must be closed. */
+/** A received export, kept for reading it several times. Must be closed. */
 export class SpooledExport {
-  /** False for a close-delimited body without gzip: rows that differ may be shown, never missing ones. */
+  /** False for a close-delimited body without gzip: it may show differing rows, never missing ones. */
   readonly whole: boolean;
-  /** Of the body, decoded. */
-  readonly bytes: number;
   readonly #answer: PlatformAnswer;
   readonly #spool: Spool;
   readonly #groupBy: GroupBy;
@@ -34,26 +30,24 @@ export class SpooledExport {
     this.#spool = spool;
     this.#groupBy = groupBy;
     this.#signal = signal;
-    this.whole = answer.body.framing !== "close" || answer.body.gzip;
-    this.bytes = spool.bytes;
+    this.whole = answer.body.isEndProved;
   }
 
   /**
-   * Runs `use` over the rows, and once more with the careful reader (csv-parse) where the fast one, or `use` by an
-   * `ExportFlaw`, found anything amiss: that one's verdict stands and names line and column. `use` must leave nothing behind
-   * when it throws. Throws `PlatformError` for what is refused, what `use` throws,
-   * and the reason of the request's signal.
+   * Runs `use` over the rows as the fast cutter reads them. If it or `use` (by an `ExportFlaw`) finds anything wrong, runs `use`
+   * again with csv-parse, which decides and names line and column. `use` must leave nothing behind when it throws. Throws
+   * `PlatformError` for a refused export, what `use` throws, and the signal's reason.
    */
   async read<T>(use: (rows: ReadRows) => Promise<T>): Promise<T> {
     try {
-      return await use(() => this.#rows(PlainExportReader));
+      return await use(() => this.#rows(PlainCsv));
     } catch (error) {
       if (!(error instanceof NotPlain || error instanceof AnswerFault || error instanceof ExportFlaw))
         throw error;
     }
     const { context, body } = this.#answer;
     try {
-      return await use(() => this.#rows(CsvExportReader));
+      return await use(() => this.#rows(CarefulCsv));
     } catch (error) {
       if (error instanceof AnswerFault) throw faultError(error, body.status, context);
       if (error instanceof ExportFlaw) throw flawError(error, body.status, context);
@@ -65,11 +59,11 @@ export class SpooledExport {
     await this.#spool.close();
   }
 
-  async *#rows(Reader: Reader): AsyncGenerator<ExportRow[], void, undefined> {
+  async *#rows(Cutter: typeof PlainCsv | typeof CarefulCsv): AsyncGenerator<ExportRow[], void, undefined> {
     let ready: ExportRow[][] = [];
-    const reader = new Reader(this.#groupBy, (rows) => ready.push(rows));
-    for await (const chunk of this.#spool.chunks({ lent: Reader === PlainExportReader })) {
-      // A process that ends does not read on to the end of a large one.
+    const reader = new ExportReader(Cutter, this.#groupBy, (rows) => ready.push(rows));
+    for await (const chunk of this.#spool.chunks({ lent: Cutter === PlainCsv })) {
+      // A process that shuts down does not read a large export to its end.
       this.#signal?.throwIfAborted();
       await reader.push(chunk);
       yield* ready;
@@ -84,7 +78,7 @@ function flawError(flaw: ExportFlaw, status: number, { method, url, redact }: Re
   return new PlatformError({
     code: flaw.code,
     message: redact(`${method} ${url}: the export cannot be compared: ${flaw.message}`),
-    next: "Nothing was compared or changed. `usage-etl doctor` shows what the server was seen to answer.",
+    next: "Nothing was compared or changed. Run `usage-etl doctor` to see the server's capabilities.",
     method,
     url,
     status,

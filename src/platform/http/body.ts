@@ -5,9 +5,6 @@ import { createGunzip, type Gunzip } from "node:zlib";
 import { AnswerFault, cutFault, foreignFault } from "../parse/answer-fault.ts";
 import { faultError, type RequestContext, transportError } from "./errors.ts";
 
-/** How the end of a body is announced (RFC 9112, 6.3). `close`: not at all, a lost connection looks like the end. */
-export type Framing = "length" | "chunked" | "close";
-
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 interface BodyInput {
@@ -19,13 +16,14 @@ interface BodyInput {
 }
 
 /**
- * The body of an answer. `chunks` ends without an error only when the body ended as announced: all of its
- * Content-Length, its last chunk, its gzip trailer with nothing after it, its last character whole (docs/decisions.md, rule 3).
- * What a `close` framing cannot prove is left to the reader of the content.
+ * The body of an answer. `chunks` ends without an error only if the body ends as announced: all of its Content-Length, its last
+ * chunk, its gzip trailer with nothing after it, its last character whole (rule 3 of docs/architecture.md). Without
+ * `isEndProved` the reader of the content must prove the end.
  */
 export class AnswerBody {
-  readonly framing: Framing;
   readonly gzip: boolean;
+  /** False for a body whose end is only the connection's (RFC 9112, 6.3): a lost connection looks the same. */
+  readonly isEndProved: boolean;
   readonly status: number;
   /** Bytes handed out so far, decoded. */
   bytes = 0;
@@ -34,8 +32,8 @@ export class AnswerBody {
   constructor(input: BodyInput) {
     this.#input = input;
     this.status = input.status;
-    this.framing = framingOf(input.headers);
     this.gzip = ["gzip", "x-gzip"].includes(headerOf(input.headers, "content-encoding"));
+    this.isEndProved = this.gzip || isFramed(input.headers);
   }
 
   /**
@@ -62,45 +60,30 @@ export class AnswerBody {
     }
   }
 
-  /** For an answer whose body is of no interest; closes the connection. */
+  /** Closes the connection without reading the body. */
   discard(): void {
-    // undici reports the end of an abandoned body as an error event; it is nobody's any more.
+    // undici reports the end of an abandoned body as an error event; without a listener it ends the process.
     this.#input.stream.on("error", () => {});
     this.#input.stream.destroy();
   }
 
+  /** undici proves length and last chunk: it fails the stream where they are missing. */
   #decoded(): AsyncIterable<Buffer> {
-    const { headers } = this.#input;
-    const encoding = headerOf(headers, "content-encoding");
-    if (this.gzip) return gunzipped(this.#counted());
-    if (encoding !== "" && encoding !== "identity") {
-      throw foreignFault(`the answer is encoded as ${encoding.slice(0, 40)}, which was not asked for`);
-    }
-    return this.#counted();
-  }
-
-  /** undici proves length and chunks itself; the count is held against the length once more, since all rests on it. */
-  async *#counted(): AsyncGenerator<Buffer, void, undefined> {
     const { stream, headers } = this.#input;
-    let received = 0;
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      received += chunk.length;
-      yield chunk;
+    const encoding = headerOf(headers, "content-encoding");
+    if (this.gzip) return gunzipped(stream);
+    if (encoding !== "" && encoding !== "identity") {
+      throw foreignFault(`the answer is encoded as ${encoding.slice(0, 40)}, which was not requested`);
     }
-    const announced = headerOf(headers, "content-length");
-    if (this.framing === "length" && Number(announced) !== received) {
-      throw cutFault(`the answer has ${received} bytes, announced were ${announced}`);
-    }
+    return stream;
   }
 }
 
 /**
- * A gzip that is cut makes zlib fail at its end. Zero bytes after the trailer do not: zlib stops in front of them, which
- * shows as fewer bytes used than received.
+ * zlib fails at the end of a cut gzip. It stops silently at zero bytes after the trailer: then it has used fewer bytes than were
+ * received.
  */
-async function* gunzipped(
-  wire: AsyncGenerator<Buffer, void, undefined>,
-): AsyncGenerator<Buffer, void, undefined> {
+async function* gunzipped(wire: Readable): AsyncGenerator<Buffer, void, undefined> {
   const gunzip: Gunzip = createGunzip({ chunkSize: 65_536 });
   let received = 0;
   const fed = pipeline(
@@ -113,7 +96,7 @@ async function* gunzipped(
     },
     gunzip,
   );
-  // Awaited below; until then a failure reaches the loop through `gunzip`.
+  // Awaited below. Until then a failure reaches the loop through `gunzip`.
   fed.catch(() => {});
   try {
     yield* gunzip as AsyncIterable<Buffer>;
@@ -126,7 +109,7 @@ async function* gunzipped(
   }
 }
 
-/** JSON and CSV are UTF-8. Decoders put U+FFFD for what is not, which would make different ids one. */
+/** JSON and CSV are UTF-8. A decoder replaces other bytes with U+FFFD, which would merge different ids. */
 class Utf8Guard {
   #rest: Buffer = Buffer.alloc(0);
 
@@ -155,14 +138,12 @@ function wholeCharacters(bytes: Buffer): number {
   return bytes.length;
 }
 
-function framingOf(headers: Headers): Framing {
-  if (/(^|,)\s*chunked\s*$/.test(headerOf(headers, "transfer-encoding"))) return "chunked";
-  return headerOf(headers, "transfer-encoding") === "" && headers["content-length"] !== undefined
-    ? "length"
-    : "close";
+function isFramed(headers: Headers): boolean {
+  const coding = headerOf(headers, "transfer-encoding");
+  return coding === "" ? headers["content-length"] !== undefined : /(^|,)\s*chunked$/.test(coding);
 }
 
-/** In lower case; a header that came several times, joined with commas; empty where it is absent. */
+/** In lower case. A repeated header is joined with commas; an absent one is empty. */
 function headerOf(headers: Headers, name: string): string {
   const value = headers[name];
   return (Array.isArray(value) ? value.join(", ") : (value ?? "")).trim().toLowerCase();

@@ -3,13 +3,13 @@ import type { AnswerFault } from "../parse/answer-fault.ts";
 import { type Redact, withoutSecret } from "./redact.ts";
 import { fromRetryAfter } from "./retry-after.ts";
 
-/** What every error of one request says of it. */
+/** The request, as every error of it shows it. */
 export interface RequestContext {
   readonly method: "GET" | "POST" | "PATCH";
   /** Without credentials, with the key hidden. */
   readonly url: string;
   readonly redact: Redact;
-  /** The variable that holds the base URL, for the next step. */
+  /** The variable with the base URL, for the next step. */
   readonly variable: string;
 }
 
@@ -30,10 +30,7 @@ interface ErrorAnswer {
   readonly now: number;
 }
 
-/**
- * The error of an answer whose status is not 200. Worth trying again: 408, 425, 429 and 5xx (platform-facts.md,
- * Requests); nothing else.
- */
+/** The error of a status that is not a success. Only 408, 425, 429 and 5xx are retryable (Requests in docs/platform.md). */
 export function statusError(answer: ErrorAnswer, context: RequestContext): PlatformError {
   const { status } = answer;
   const retryAfterMs = fromRetryAfter(answer.retryAfter, answer.now);
@@ -59,8 +56,12 @@ function codeOfStatus(status: number): string {
   return status >= 400 ? "request_refused" : "answer_invalid";
 }
 
-/** Of what changes something, nothing is tried again by itself. */
-const NOT_AGAIN = "It is not sent again by itself: see what became of it first.";
+const TIMEOUT_AGAIN =
+  "The request is retried. If this continues, request a narrower range or fewer workspaces.";
+const CUT_AGAIN =
+  "The request is retried. If every attempt is cut, look for a proxy with a size or time limit in between.";
+/** A change is never retried. */
+const NOT_AGAIN = "It is not sent again: check first whether it had its effect.";
 
 function nextOfStatus(status: number, { variable, method }: RequestContext): string {
   const isBilling = variable === "USAGE_BASE_URL";
@@ -69,86 +70,68 @@ function nextOfStatus(status: number, { variable, method }: RequestContext): str
       return "Set USAGE_API_KEY to a key that is valid on this host.";
     case 403:
       return [
-        `Check that ${variable} is the host of the key's own region (the wrong region's host is the usual cause),`,
+        `Check that ${variable} is the host of the key's own region (the usual cause is the wrong region's host),`,
         isBilling
           ? "and that the key has the organization:read permission."
           : "and that the key may do this.",
       ].join(" ");
     case 404:
-      if (!isBilling) return `Check the name or id; if they are right, the path of ${variable}.`;
+      if (!isBilling) return `Check the name or id. If it is right, check the path of ${variable}.`;
       return `Check the path of ${variable} (self-hosted: with its prefix), and that granular usage is enabled on this server.`;
     case 414:
     case 431:
-      return "Ask for fewer workspaces in one request.";
+      return "Request fewer workspaces at once.";
     case 409:
-      return "Nothing was changed. Read the answer above: something else is in the way.";
+      return "Nothing was changed. Read the answer above: it names the conflict.";
     case 429:
       if (method !== "GET") return "Nothing was done. Wait, then send it again.";
-      return "It is asked again after the wait; lower USAGE_RATE_LIMIT if it stays.";
+      return "The request is retried after the wait. If this continues, lower USAGE_RATE_LIMIT.";
     default:
       if (status >= 500 && method !== "GET") return NOT_AGAIN;
       if (status >= 500)
-        return "It is asked again; if it stays, see the platform's status page or the server's log.";
-      if (RETRYABLE_4XX.has(status)) return "It is asked again.";
-      return "Read the answer above: the request is not asked again as it stands.";
+        return "The request is retried. If this continues, see the platform's status page or the server's log.";
+      if (RETRYABLE_4XX.has(status)) return "The request is retried.";
+      return "Read the answer above. The request is not retried.";
   }
 }
 
 /**
- * The error of a request that got no answer, or no whole one. `phase` tells whether the head of the answer had come:
- * what breaks later is `answer_cut`. Always worth trying again.
+ * The error of a request without a whole answer; always retryable. `phase` is `body` once the head has come: a failure after that is
+ * `answer_cut`.
  */
 export function transportError(
   error: unknown,
   phase: "head" | "body",
   context: RequestContext,
 ): PlatformError {
+  const { method, url, variable } = context;
   const cause = withoutSecret(error, context.redact);
-  const code = String((cause as { code?: unknown }).code ?? cause.name);
-  const reason = cause.message === "" ? code : `${cause.message} (${code})`;
-  const facts = { method: context.method, url: context.url, retryable: true, cause };
-  const request = `${context.method} ${context.url}`;
-  const isGet = context.method === "GET";
-  if (TIMEOUTS.has(code)) {
-    return new PlatformError({
-      ...facts,
-      code: "timeout",
-      message: `${request} timed out: ${reason}`,
-      next: isGet
-        ? "It is asked again. If it stays, ask for a narrower range or fewer workspaces."
-        : NOT_AGAIN,
-    });
-  }
+  const causeCode = String((cause as { code?: unknown }).code ?? cause.name);
+  const reason = cause.message === "" ? causeCode : `${cause.message} (${causeCode})`;
+  const fail = (code: string, what: string, next: string) => {
+    const message = `${method} ${url}${what}: ${reason}`;
+    return new PlatformError({ code, message, next, retryable: true, method, url, cause });
+  };
+  const isGet = method === "GET";
+  if (TIMEOUTS.has(causeCode)) return fail("timeout", " timed out", isGet ? TIMEOUT_AGAIN : NOT_AGAIN);
   if (phase === "body") {
-    return new PlatformError({
-      ...facts,
-      code: "answer_cut",
-      message: `${request}: the answer ended before its announced end: ${reason}`,
-      next: isGet ? CUT_AGAIN : NOT_AGAIN,
-    });
+    const next = isGet ? CUT_AGAIN : NOT_AGAIN;
+    return fail("answer_cut", ": the answer ended before its announced end", next);
   }
-  return new PlatformError({
-    ...facts,
-    code: "network",
-    message: `${request} got no answer: ${reason}`,
-    next: nextOfNetwork(code, context.variable),
-  });
+  return fail("network", " got no answer", nextOfNetwork(causeCode, variable));
 }
 
 function nextOfNetwork(code: string, variable: string): string {
-  // undici's parser errors come with and without a code, so the name counts as well.
+  // Some of undici's parser errors have no code, so the name counts too.
   if (code.startsWith("HPE_") || code === "HTTPParserError")
-    return `Check ${variable}: what listens there does not speak HTTP.`;
+    return `Check ${variable}: the server there does not speak HTTP.`;
   if (/CERT|TLS|SSL|VERIFY/.test(code)) {
-    return "Check the server's certificate; for a private authority set NODE_EXTRA_CA_CERTS to its file.";
+    return "Check the server's certificate. For a private authority, set NODE_EXTRA_CA_CERTS to its file.";
   }
-  return `Check host and port of ${variable}, and the way there (DNS, firewall, proxy).`;
+  return `Check host and port of ${variable}, and the network (DNS, firewall, proxy).`;
 }
 
-const CUT_AGAIN =
-  "It is asked again. If every attempt is cut, look for a proxy with a size or time limit in between.";
-
-/** The error of a body that came, but is cut or no answer of this endpoint. */
+/** The error of a body that is cut or is not an answer of this endpoint. */
 export function faultError(fault: AnswerFault, status: number, context: RequestContext): PlatformError {
   return new PlatformError({
     code: fault.code,
@@ -162,13 +145,13 @@ export function faultError(fault: AnswerFault, status: number, context: RequestC
   });
 }
 
-/** One line, at most 300 characters; hidden before it is cut, so that no half of the key is left at the end. */
+/** One line of at most 300 characters, redacted before it is shortened. */
 function excerptOf(body: string, redact: Redact): string {
   const line = redact(body).replace(/\s+/g, " ").trim();
   return line.length > MAX_EXCERPT ? `${line.slice(0, MAX_EXCERPT - 3).toWellFormed()}...` : line;
 }
 
-/** `detail[].loc` of an HTTPValidationError (platform-api.md), joined with dots, in lower case; [] for any other body. */
+/** `detail[].loc` of a 422 (Requests in docs/platform.md), joined with dots, in lower case; [] for any other body. */
 function locationsOf(body: string): string[] {
   let detail: unknown;
   try {

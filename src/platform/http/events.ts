@@ -7,8 +7,8 @@ import type { PlatformAnswer } from "./http.ts";
 const MAX_EVENT = 16_777_216;
 
 /**
- * The data of server-sent events, in order. Leaving the loop early closes the connection. That the stream ended where it
- * should is for the reader of the content to see: `cutError` says that it did not. Errors: `answer_invalid`, `answer_cut`.
+ * The data of server-sent events, in order. Leaving the loop early closes the connection. Only the reader of the content can see
+ * that the stream ended too early; it then throws `cutError`. Errors: `answer_invalid`, `answer_cut`.
  */
 export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string, void, undefined> {
   const { body, context } = answer;
@@ -18,7 +18,7 @@ export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string,
     maxBufferSize: MAX_EVENT,
     onEvent: ({ data }) => received.push(data),
     onError: (error) => {
-      // Unknown fields are ignored (WHATWG, server-sent events); only what cannot be held ends the stream.
+      // Unknown fields are ignored (WHATWG, server-sent events); only an event that is too large ends the stream.
       if (error.type === "max-buffer-size-exceeded")
         problem = `an event is larger than ${MAX_EVENT} characters`;
     },

@@ -13,27 +13,32 @@ export interface PlatformHttpOptions {
   readonly organizationId?: string;
   /** Milliseconds. `headersMs`: request sent to head of the answer; `bodyMs`: between two pieces of the body. */
   readonly timeouts?: { readonly headersMs?: number; readonly bodyMs?: number; readonly connectMs?: number };
-  /** Sockets that may be open at once; further requests wait for one. Default 8. */
+  /** Open sockets; further requests wait for one. Default 8. */
   readonly connections?: number;
   /** Name of the variable that holds `baseUrl`, for the next steps of errors. Default `USAGE_BASE_URL`. */
   readonly variable?: string;
-  /** Told of every request that was sent, each redirect too: the status of its answer, undefined where none came. */
+  /** Called for every request, redirects too, with the status of its answer, or undefined if none came. */
   readonly onAnswer?: (status: number | undefined) => void;
   /** For a `Retry-After` that is a date. Default: the system's. */
   readonly clock?: Pick<Clock, "now">;
 }
 
-interface GetRequest {
-  /** From the root of the API: `/api/v1/...`. */
-  readonly path: string;
-  readonly query?: URLSearchParams;
-  readonly accept: string;
-  /** Milliseconds to the head of the answer, where it may take longer or less long than usual. */
-  readonly headersMs?: number | undefined;
+/** What every call takes. */
+export interface Asking {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface SendRequest extends GetRequest {
+export interface GetRequest extends Asking {
+  /** From the root of the API: `/api/v1/...`. */
+  readonly path: string;
+  readonly query?: URLSearchParams;
+  /** Default: application/json. */
+  readonly accept?: string;
+  /** Milliseconds to the head of the answer, in place of the client's own. */
+  readonly headersMs?: number | undefined;
+}
+
+export interface SendRequest extends GetRequest {
   readonly method: "POST" | "PATCH";
   /** Sent as JSON. */
   readonly body: unknown;
@@ -46,24 +51,20 @@ export interface PlatformAnswer {
 
 const MAX_REDIRECTS = 3;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** Those that keep method and body; after another one a GET would be sent in place of what was meant. */
+/** These keep method and body; another one would turn the request into a GET. */
 const KEEPING = new Set([307, 308]);
-/** 202 and 204: taken, with nothing to say. */
+/** 202 and 204 have nothing to say. */
 const SENT_WELL = new Set([200, 201, 202, 204]);
-/** Of a refusal's body, so much is read: more than an excerpt needs, and all of any 422. */
+/** Read of a refusal's body: more than an excerpt needs, and all of any 422. */
 const MAX_ERROR_BODY = 65_536;
 
 const JSON_TYPE = { "content-type": "application/json" };
 
 type Method = "GET" | SendRequest["method"];
 
-export function createPlatformHttp(options: PlatformHttpOptions): PlatformHttp {
-  return new PlatformHttp(options);
-}
-
 /**
- * Requests to one origin over kept-alive connections, with the key. Nothing is tried again here: every attempt needs a
- * fetch number of its own (docs/decisions.md, rule 5). HTTP/1.1 only, whose framing is what `AnswerBody` proves.
+ * Requests to one origin over kept-alive connections, with the key. It never retries: every attempt needs its own fetch number
+ * (rule 5 of docs/architecture.md). HTTP/1.1 only, because `AnswerBody` proves that framing.
  */
 export class PlatformHttp {
   readonly #base: URL;
@@ -75,7 +76,7 @@ export class PlatformHttp {
   readonly #pool: Pool;
   readonly #onAnswer: (status: number | undefined) => void;
 
-  /** Throws `UsageError` for a base URL or key that no request could carry. */
+  /** Throws `UsageError` for a base URL or key that no request can carry. */
   constructor(options: PlatformHttpOptions) {
     const { apiKey, organizationId, timeouts } = options;
     this.#variable = options.variable ?? "USAGE_BASE_URL";
@@ -84,7 +85,7 @@ export class PlatformHttp {
     if (!/^[\x21-\x7e]+$/.test(apiKey)) {
       throw new UsageError({
         code: "key_invalid",
-        message: "the API key is empty or holds spaces, line ends or other than ASCII characters",
+        message: "The API key is empty, or has spaces, line ends or characters beyond ASCII.",
         next: "Set USAGE_API_KEY (or the file of USAGE_API_KEY_FILE) to the key alone.",
       });
     }
@@ -107,16 +108,16 @@ export class PlatformHttp {
   }
 
   /**
-   * The answer of a GET, its head with status 200, its body unread. Redirects within the origin are followed, three at
-   * most. Throws `PlatformError`, or the signal's reason unchanged.
+   * The answer of a GET with status 200, its body unread. Follows up to three redirects within the origin. Throws
+   * `PlatformError`, or the signal's reason unchanged.
    */
   get(request: GetRequest): Promise<PlatformAnswer> {
     return this.#ask(request, "GET");
   }
 
   /**
-   * The answer of a request that changes something, its head with status 200, 201, 202 or 204, its body unread. Nothing
-   * is known of what became of one that fails without a status: whoever sends it again may do it twice.
+   * The answer of a request that changes something, with status 200, 201, 202 or 204, its body unread. A request that fails
+   * without a status may have had its effect: sending it again may do it twice.
    */
   send(request: SendRequest): Promise<PlatformAnswer> {
     return this.#ask(request, request.method);
@@ -141,13 +142,13 @@ export class PlatformHttp {
     }
   }
 
-  /** Ends every connection at once; a request still under way fails with `network` or `answer_cut`. */
+  /** Ends every connection at once; a running request fails with `network` or `answer_cut`. */
   async close(): Promise<void> {
     await this.#pool.destroy();
   }
 
   async #send(target: URL, request: GetRequest | SendRequest, context: RequestContext) {
-    const { accept, signal, headersMs } = request;
+    const { accept = "application/json", signal, headersMs } = request;
     signal?.throwIfAborted();
     try {
       const answer = await this.#pool.request({
@@ -173,7 +174,7 @@ export class PlatformHttp {
     }
   }
 
-  /** Where to go on; the key stays with the origin it was given for. */
+  /** The redirect's address. The key never leaves its origin. */
   #redirectTarget(answer: {
     target: URL;
     location: string | undefined;
@@ -192,12 +193,12 @@ export class PlatformHttp {
         url: context.url,
         status,
       });
-    const check = `Set ${this.#variable} to the address that answers itself.`;
+    const check = `Set ${this.#variable} to the address that answers without a redirect.`;
     if (to === null) throw refuse("a redirect that names no address", check);
     if (to.origin !== target.origin) {
       throw refuse(
-        `a redirect from ${target.origin} to ${to.protocol}//${to.host}, not followed: the key is ${target.host}'s alone`,
-        `If ${to.host} is the platform as well, set ${this.#variable} to its address; else ask who redirects.`,
+        `a redirect from ${target.origin} to ${to.protocol}//${to.host}, not followed: the key is only for ${target.host}`,
+        `If ${to.host} is the platform too, set ${this.#variable} to its address; otherwise find out who redirects.`,
       );
     }
     if (answer.redirects >= MAX_REDIRECTS) throw refuse(`more than ${MAX_REDIRECTS} redirects`, check);
@@ -220,22 +221,22 @@ function parseBaseUrl(text: string, variable: string): URL {
   const url = URL.parse(text);
   const wrong =
     url === null || !/^https?:$/.test(url.protocol)
-      ? "is no http or https address"
+      ? "is not an http or https address"
       : url.username !== "" || url.password !== ""
-        ? "holds a user name or password"
+        ? "has a user name or password"
         : url.search !== "" || url.hash !== ""
-          ? "holds a query or fragment"
+          ? "has a query or fragment"
           : undefined;
   if (url !== null && wrong === undefined) return url;
-  // The text itself is not repeated: it may hold the password.
+  // The message leaves out the text: it may have a password.
   throw new UsageError({
     code: "base_url_invalid",
-    message: `${variable} ${wrong}`,
-    next: `Set ${variable} to the address of the platform, like https://api.example.com or https://example.com/prefix.`,
+    message: `${variable} ${wrong}.`,
+    next: `Set ${variable} to the address of the platform, such as https://api.example.com or https://example.com/prefix.`,
   });
 }
 
-/** The first 64 KiB of a refusal's body as text; "" where even that breaks off, since the status says enough. */
+/** The first 64 KiB of a refusal's body as text, or what came of it. */
 async function beginningOf(body: AnswerBody): Promise<string> {
   const chunks: Buffer[] = [];
   try {
@@ -244,7 +245,7 @@ async function beginningOf(body: AnswerBody): Promise<string> {
       if (body.bytes >= MAX_ERROR_BODY) break;
     }
   } catch (error) {
-    // The refusal stands whatever became of its text; only an abort is something else.
+    // A cut text does not change the refusal; only an abort does.
     if (!(error instanceof PlatformError)) throw error;
   }
   return Buffer.concat(chunks).subarray(0, MAX_ERROR_BODY).toString("utf8");

@@ -1,7 +1,7 @@
 import type { Clock } from "../../clock.ts";
 import { DeadlineError, PlatformError } from "../../errors.ts";
 
-/** Pauses between looks, milliseconds: the first, and the longest that doubling comes to. */
+/** The first and the longest pause, milliseconds. */
 const FIRST_MS = 250;
 const LONGEST_MS = 10_000;
 
@@ -13,10 +13,8 @@ export interface Waiting {
 }
 
 /**
- * Looks until there is something to see, with pauses that double. What is worth trying again is looked at again, until
- * the deadline. Throws `DeadlineError` (`deadline_passed`), what a look throws, or the signal's reason.
- *
- * `look` is told how many milliseconds are left.
+ * Calls `look` until it returns a value, with pauses that double. Retryable errors are retried until the deadline. `look` gets the
+ * milliseconds that are left. Throws `DeadlineError` (`deadline_passed`), what `look` throws, or the signal's reason.
  */
 export async function pollUntil<T>(
   what: string,
@@ -44,8 +42,8 @@ export async function pollUntil<T>(
 function deadlinePassed(what: string, withinMs: number, last: PlatformError | undefined): DeadlineError {
   return new DeadlineError({
     code: "deadline_passed",
-    message: `${what} did not come about within ${Math.round(withinMs / 1000)} s${last === undefined ? "." : `: ${last.message}`}`,
-    next: "Nothing was undone by waiting: wait longer (--within), or look at what it is doing.",
+    message: `${what} did not happen within ${Math.round(withinMs / 1000)} s${last === undefined ? "." : `: ${last.message}`}`,
+    next: "Nothing was undone. Wait longer (--within), or check what it is doing.",
     retryable: true,
     cause: last,
   });

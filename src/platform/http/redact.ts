@@ -1,54 +1,42 @@
-/** Keeps the API key out of everything that leaves the client: messages, URLs, body excerpts, causes. */
+/** Hides the API key in messages, URLs, body excerpts and causes. */
 
 export type Redact = (text: string) => string;
 
 const HIDDEN = "[redacted]";
-/** Longer chains of causes than this are cut; undici's are two deep. */
+/** Deeper causes are cut; undici's are two deep. */
 const MAX_DEPTH = 5;
 
 /**
- * A function that hides the secret as it stands, percent-encoded and JSON-escaped, in any case (a host name comes in
- * lower case), and a beginning of it from half its length on: what a message shortens may end within the secret.
+ * Returns a function that hides the secret: as it is, percent-encoded and JSON-escaped, in any case (a host name is lower-case).
+ * It also hides a beginning from half its length on, because a shortened message may end within the secret.
  */
 export function createRedactor(secret: string): Redact {
-  const half = Math.ceil(secret.length / 2);
-  const rest = [...secret.slice(half)].reduceRight(
-    (inner, character) => `(?:${literal(character)}${inner})?`,
-    "",
+  const encoded = [encodeURIComponent(secret), encodeURI(secret), JSON.stringify(secret).slice(1, -1)];
+  // Longest first, as a pattern takes the first that fits.
+  const beginnings = Array.from({ length: Math.floor(secret.length / 2) + 1 }, (_, cut) =>
+    secret.slice(0, secret.length - cut),
   );
-  const forms = [encodeURIComponent(secret), encodeURI(secret), JSON.stringify(secret).slice(1, -1)].map(
-    literal,
-  );
-  const pattern = new RegExp([...forms, literal(secret.slice(0, half)) + rest].join("|"), "gi");
+  const literals = [...encoded, ...beginnings].map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"));
+  const pattern = new RegExp(literals.join("|"), "gi");
   return (text) => text.replace(pattern, HIDDEN);
 }
 
-function literal(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
-}
-
 /**
- * A copy of an error that holds no more than name, message, code and causes, each without the secret. The original is
- * not kept: undici's parser errors carry the bytes of the answer, and an answer may repeat the key.
+ * A copy of an error with name, message, stack, code and causes, without the secret in any of them. The original is not kept:
+ * undici's parser errors carry the bytes of the answer, and an answer may repeat the key.
  */
 export function withoutSecret(error: unknown, redact: Redact, depth = 0): Error {
   if (!(error instanceof Error)) return new Error(redact(String(error)));
-  const inner = depth < MAX_DEPTH ? innerErrors(error) : [];
-  const causes = inner.map((one) => withoutSecret(one, redact, depth + 1));
-  const message = redact(error.message);
+  // One error for each address that was tried, or at most a cause.
+  const inner: unknown[] = error instanceof AggregateError ? error.errors : error.cause ? [error.cause] : [];
+  const causes = depth < MAX_DEPTH ? inner.map((one) => withoutSecret(one, redact, depth + 1)) : [];
   const copy =
-    causes.length > 1
-      ? new AggregateError(causes, message)
-      : new Error(message, causes[0] === undefined ? undefined : { cause: causes[0] });
-  copy.name = error.name;
-  if (error.stack !== undefined) copy.stack = redact(error.stack);
+    causes.length > 1 ? new AggregateError(causes, "") : new Error("", causes[0] && { cause: causes[0] });
   const { code } = error as { code?: unknown };
-  if (typeof code === "string") Object.assign(copy, { code: redact(code) });
-  return copy;
-}
-
-/** An `AggregateError` (one per address that was tried) has errors, any other at most a cause. */
-function innerErrors(error: Error): unknown[] {
-  if (error instanceof AggregateError) return error.errors;
-  return error.cause === undefined ? [] : [error.cause];
+  return Object.assign(copy, {
+    name: error.name,
+    message: redact(error.message),
+    stack: redact(error.stack ?? ""),
+    ...(typeof code === "string" ? { code: redact(code) } : {}),
+  });
 }

@@ -1,11 +1,11 @@
 import { DateTime } from "luxon";
 
-/** Nothing is put off longer than a failure is (docs/decisions.md, rule 12). */
+/** The longest back-off of a failure (rule 12 of docs/architecture.md). */
 const LONGEST_MS = 24 * 3_600_000;
 
 /**
- * Milliseconds to wait by a `Retry-After` header: whole seconds or an HTTP date (RFC 9110, 10.2.3), at most a day, 0
- * for a date that has passed; undefined where the header is absent or neither.
+ * Milliseconds to wait by a `Retry-After` header: whole seconds or an HTTP date (RFC 9110, 10.2.3), at most a day. A past date is
+ * 0; an absent or malformed header is undefined.
  */
 export function fromRetryAfter(header: string | undefined, now: number): number | undefined {
   const text = header?.trim() ?? "";

@@ -8,8 +8,8 @@ const { start: START, end: END } = BUCKET_COLUMNS;
 const TRACES = "Traces";
 
 /**
- * A reader of rows, by the names in the header: other columns may stand anywhere among them. Throws `AnswerFault`
- * (`answer_invalid`) for a header without a column of this grouping.
+ * A reader of rows, by the names in the header; other columns are ignored. Throws `AnswerFault` (`answer_invalid`) for a header
+ * without a column of this dimension.
  */
 export function csvRowReader(header: readonly string[], groupBy: GroupBy, witness: GroupingWitness) {
   const { idColumn, nameColumn } = DIMENSION[groupBy];
@@ -24,7 +24,7 @@ export function csvRowReader(header: readonly string[], groupBy: GroupBy, witnes
     .filter((other) => other.idColumn !== idColumn && header.includes(other.idColumn))
     .map((other) => ({ column: other.idColumn, at: header.indexOf(other.idColumn) }));
 
-  /** Cells as the header has them, one each. Throws `AnswerFault` that names line and column. */
+  /** As many cells as the header has. Throws `AnswerFault` that names line and column. */
   return function fromCsvRow(cells: readonly string[], line: number): ExportRow {
     const bucketStart = startOf(cells, line);
     const bucketEnd = endOf(cells, line);
@@ -38,7 +38,7 @@ export function csvRowReader(header: readonly string[], groupBy: GroupBy, witnes
     else for (const other of foreign) if (cellOf(cells, other.at) !== "") witness.sawForeign(other.column);
     const text = cellOf(cells, traces);
     const count = fromCsvCount(text);
-    if (count === undefined) throw cellFault(TRACES, text, "is no whole number of traces", line);
+    if (count === undefined) throw cellFault(TRACES, text, "is not a whole number of traces", line);
     return {
       bucketStart,
       bucketEnd,
@@ -55,14 +55,14 @@ function cellOf(cells: readonly string[], at: number): string {
   return withoutGuard(cells[at] ?? "");
 }
 
-/** Rows of a bucket follow one another: comparing with the text before costs less than looking it up. */
+/** Rows of a bucket follow each other: comparing with the last text costs less than looking it up. */
 function instantReader(at: number, column: string) {
   let latest: { readonly text: string; readonly instant: number | null } | undefined;
   return (cells: readonly string[], line: number): number | null => {
     const text = cellOf(cells, at);
     if (text === latest?.text) return latest.instant;
     const instant = text === "" ? null : fromWireTime(text);
-    if (instant === undefined) throw cellFault(column, text, "is no timestamp", line);
+    if (instant === undefined) throw cellFault(column, text, "is not a timestamp", line);
     latest = { text, instant };
     return instant;
   };
@@ -82,14 +82,14 @@ function cellFault(column: string, value: string, why: string, line: number): An
   );
 }
 
-/** Digits alone, without sign, group marks or leading zeros, at most 2^53 - 1. */
+/** Only digits, without leading zeros, at most 2^53 - 1. */
 function fromCsvCount(text: string): number | undefined {
   if (!/^(0|[1-9]\d{0,15})$/.test(text)) return undefined;
   const count = Number(text);
   return Number.isSafeInteger(count) ? count : undefined;
 }
 
-/** The export puts a tab before a cell that a spreadsheet would run (platform-facts.md, CSV export). */
+/** The export puts a tab before a cell that a spreadsheet would run (CSV export in docs/platform.md). */
 function withoutGuard(cell: string): string {
   return cell.charCodeAt(0) === 9 && /^\t[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell;
 }

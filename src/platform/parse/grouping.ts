@@ -1,7 +1,7 @@
 import type { GroupBy } from "../../domain/usage/record.ts";
 
 interface Dimension {
-  /** Field of `dimensions` in JSON, and column of the CSV export, that hold the id (platform-api.md, Resources). */
+  /** Field of `dimensions` in JSON, and column of the CSV export, with the id (Records in docs/platform.md). */
   readonly idKey: string;
   readonly idColumn: string;
   /** The same for the name; keys have none. */
@@ -27,9 +27,8 @@ export const DIMENSION: Readonly<Record<GroupBy, Dimension>> = {
 };
 
 /**
- * Notices an answer of another grouping than was asked for: not one record has the asked dimension, and some have
- * another one. Taken as it is, it would put every trace under `(none)`. Records that have no dimension at all say
- * nothing either way.
+ * Detects an answer by another dimension than was requested: no record has the requested one, and some have another. Loading it
+ * would put every trace under `(none)`. Records without any dimension prove nothing.
  */
 export class GroupingWitness {
   #own = false;
@@ -39,12 +38,12 @@ export class GroupingWitness {
     this.#own = true;
   }
 
-  /** `dimension`: the field or column of another grouping that is filled where the asked one is not there. */
+  /** `dimension`: the field or column of another dimension that is filled where the requested one is absent. */
   sawForeign(dimension: string): void {
     this.#foreign ??= dimension;
   }
 
-  /** The other grouping's field or column, once every record was seen; undefined where the grouping is right. */
+  /** Call it after the last record. The other dimension's field or column; undefined if the answer is right. */
   verdict(): string | undefined {
     return this.#own ? undefined : this.#foreign;
   }

@@ -2,14 +2,14 @@ import { cutFault, foreignFault, recordFault } from "./answer-fault.ts";
 import { parseRun } from "./json-run.ts";
 import { isDelimiter, isSpace, skipSpace, ValueScanner } from "./json-scan.ts";
 
-/** Parsed, unchecked records in the order of the answer; `first` is the index of the first of them in `usage`. */
+/** Parsed, unchecked records in order; `first` is the index of the first of them in `usage`. */
 type OnRaw = (records: unknown[], first: number) => void;
 
-/** A record is some 200 bytes; one of a megabyte is no record, and must not grow in memory. */
+/** A record is some 200 bytes; a larger one must not fill the memory. */
 const MAX_RECORD_BYTES = 1_048_576;
-/** Of anything else that is kept: keys, numbers and words, the stride. */
+/** Of keys, literals and the stride. */
 const MAX_MEMBER_BYTES = 65_536;
-/** Some servers begin with one; the bytes may come apart. */
+/** Some servers begin with one; its bytes may come in different chunks. */
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
 type State =
@@ -29,9 +29,8 @@ type State =
   | "done";
 
 /**
- * Cuts the records out of `{"stride": ..., "usage": [...]}` (platform-api.md, Granular usage response) as its bytes
- * come. The members may stand in any order; unknown ones are skipped without being kept. Memory: one chunk and at most
- * one record. Throws `AnswerFault`.
+ * Cuts the records out of `{"stride": ..., "usage": [...]}` (Contracts in docs/platform.md) as its bytes come. Members may have any
+ * order; unknown ones are skipped. Memory: one chunk and at most one record. Throws `AnswerFault`.
  */
 export class JsonRecordCutter {
   readonly #onRaw: OnRaw;
@@ -40,7 +39,7 @@ export class JsonRecordCutter {
   #state: State = "start";
   #markBytes = 0;
   #key = "";
-  /** Beginnings, from earlier chunks, of the value that is being read. */
+  /** The unfinished value, from earlier chunks. */
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
   #records = 0;
@@ -65,7 +64,7 @@ export class JsonRecordCutter {
     }
   }
 
-  /** To be called at the end of the body: throws where the answer is not whole, else gives the raw stride. */
+  /** Call it at the end of the body. Throws if the answer is not whole. */
   end(): { readonly stride: unknown; readonly records: number } {
     if (this.#state !== "done")
       throw cutFault(`the answer ends within its JSON, after ${this.#records} records`);
@@ -121,7 +120,7 @@ export class JsonRecordCutter {
     return this.#go(/["{[]/.test(character) ? "in_value" : "in_literal", at);
   }
 
-  /** A key, or the value of a member other than `usage`; kept only where it is read. */
+  /** A key, or the value of a member other than `usage`; only a key and the stride are kept. */
   #readValue(chunk: Buffer, at: number): number {
     const kept = this.#state === "in_key" || this.#key === "stride";
     const end = this.#scanner.scan(chunk, at);
@@ -139,7 +138,7 @@ export class JsonRecordCutter {
   #openMember(key: string): void {
     const known = key === "usage" || key === "stride";
     if (known && this.#members.has(key)) throw foreignFault(`the answer has \`${key}\` twice`);
-    // Of a hostile number of unknown members only as many as a message names are remembered.
+    // Only as many unknown members as a message can name.
     if (known || this.#members.size < 12) this.#members.add(key);
     this.#key = key;
   }
@@ -155,7 +154,7 @@ export class JsonRecordCutter {
     return this.#go("after_value", end);
   }
 
-  /** As many records as the chunk holds, parsed in one go: `JSON.parse` costs less for many than for each. */
+  /** All records of the chunk, parsed together: one `JSON.parse` of many costs less than one of each. */
   #readRecords(chunk: Buffer, from: number): number {
     let at = from;
     if (this.#state === "in_record") {

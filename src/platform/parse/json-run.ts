@@ -4,8 +4,8 @@ import { ValueScanner } from "./json-scan.ts";
 const OPEN_BRACE = 0x7b;
 
 /**
- * The records of a run: whole objects with commas between, as `JsonRecordCutter` finds them in a chunk. `first` is the
- * index of the first of them in `usage`. Throws `AnswerFault` that names the record which is not JSON.
+ * The records of a run: whole objects with commas between. `first` is the index of the first of them in `usage`. Throws
+ * `AnswerFault` that names the record that is not JSON.
  */
 export function parseRun(run: Buffer, first: number): unknown[] {
   try {
@@ -16,7 +16,7 @@ export function parseRun(run: Buffer, first: number): unknown[] {
   }
 }
 
-/** Which record of a run is not JSON: the run is cut again, one by one. */
+/** The index of the record in the run that is not JSON. */
 function brokenRecord(run: Buffer): number {
   const scanner = new ValueScanner();
   let index = 0;

@@ -7,9 +7,8 @@ const CLOSE_BRACKET = 0x5d;
 const BRACE_BIT = 0x20;
 
 /**
- * Finds the end of one JSON object, array or string in bytes that come in pieces. It knows strings, escapes and depth,
- * and nothing else of JSON: what it cuts out is proved by `JSON.parse`. Bytes of a multi-byte character are never
- * mistaken for structure (UTF-8 keeps ASCII to itself), so a piece may end anywhere.
+ * Finds the end of one JSON object, array or string in bytes that come in pieces. It knows only strings, escapes and depth:
+ * `JSON.parse` checks what it cuts out. No byte of a multi-byte UTF-8 character is ASCII, so a piece may end anywhere.
  */
 export class ValueScanner {
   #depth = 0;
@@ -17,8 +16,8 @@ export class ValueScanner {
   #escaped = false;
 
   /**
-   * Goes on from `from`, where the first call stands on the opening character. Returns the index just past the value's
-   * last character, ready for the next value, or -1 where the piece ended first.
+   * Scans from `from`, in the first piece the opening character. Returns the index after the value's last character, or -1 if the
+   * piece ends first.
    */
   scan(piece: Uint8Array, from: number): number {
     const length = piece.length;
@@ -34,7 +33,7 @@ export class ValueScanner {
         while (at < length && piece[at] !== QUOTE && piece[at] !== BACKSLASH) at += 1;
         if (at === length) break;
         if (piece[at] === BACKSLASH) {
-          // The escaped character is passed over unseen; it may be the next piece's first.
+          // Skips the escaped character, which may be the next piece's first.
           if (at + 1 === length) this.#escaped = true;
           at += 2;
           continue;
@@ -72,7 +71,7 @@ export class ValueScanner {
   }
 }
 
-/** Index of the first byte from `from` on that is no JSON whitespace; the chunk's length where there is none. */
+/** Index of the first byte from `from` on that is not JSON whitespace; the chunk's length if there is none. */
 export function skipSpace(chunk: Uint8Array, from: number): number {
   let at = from;
   while (at < chunk.length && isSpace(chunk[at] ?? 0)) at += 1;

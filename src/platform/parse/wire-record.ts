@@ -13,9 +13,8 @@ interface WireRecord {
 }
 
 /**
- * A record of one grouping. Only `dimensions` is required (platform-facts.md, Records); unknown fields, the live
- * platform's other measures among them, are dropped. Named dimensions, not a record type: zod checks them in one
- * compiled function.
+ * A record by one dimension. Only `dimensions` is required (Records in docs/platform.md); unknown fields, such as other measures,
+ * are dropped. Its keys are named because zod checks named keys in one compiled function.
  */
 function wireRecordSchema(groupBy: GroupBy): z.ZodType<WireRecord> {
   const { idKey, nameKey } = DIMENSION[groupBy];
@@ -49,7 +48,7 @@ export function wireRecordReader(groupBy: GroupBy, witness: GroupingWitness) {
     if (!checked.success) throw schemaFault(checked.error, raw, index);
     const { time_bucket: bucket, traces, dimensions } = checked.data;
     const bucketStart = bucket === null || bucket === undefined ? null : fromWireTime(bucket);
-    if (bucketStart === undefined) throw valueFault(index, ["time_bucket"], bucket, "is no timestamp");
+    if (bucketStart === undefined) throw valueFault(index, ["time_bucket"], bucket, "is not a timestamp");
     const dimensionId = fromWireId(dimensions[idKey]);
     if (dimensionId === undefined) {
       throw valueFault(index, ["dimensions", idKey], dimensions[idKey], "cannot be kept as an id");
@@ -76,7 +75,7 @@ export function wireRecordReader(groupBy: GroupBy, witness: GroupingWitness) {
   };
 }
 
-/** `raw` held its schema, so `dimensions` is an object; here its fields beyond the schema are looked at. */
+/** `raw` fits its schema, so `dimensions` is an object. The fields looked at here are beyond the schema. */
 function noteForeign(raw: unknown, groupBy: GroupBy, witness: GroupingWitness): void {
   const { dimensions } = raw as { dimensions: Record<string, unknown> };
   for (const [grouping, { idKey }] of Object.entries(DIMENSION)) {

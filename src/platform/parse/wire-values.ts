@@ -1,22 +1,22 @@
 import { DateTime } from "luxon";
 import { NO_ID } from "../../domain/usage/record.ts";
 
-/** Ids are UUIDs or short keys; what is longer than this fits no index and is no id. */
+/** Ids are UUIDs or short keys; a longer text fits no index. */
 const MAX_ID_LENGTH = 512;
-/** Distinct bucket texts of an answer are few (366 days of hours: 8,784); beyond this the memory starts afresh. */
+/** An answer has few distinct bucket texts (366 days of hours: 8,784); beyond this they are forgotten. */
 const MAX_REMEMBERED = 20_000;
 
-// A date and a time, `T` or a space between. luxon alone would also take "10:00" and mean today, or "2026" and mean January.
+// A date and a time, `T` or a space between. luxon alone also takes "10:00" (today) and "2026" (January).
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}(:?\d{2}){0,2}([.,]\d{1,9})?([Zz]|[+-]\d{2}(:?\d{2})?)?$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 const remembered = new Map<string, number>();
-/** Of the record before: comparing with it costs less than a look-up, which has to hash the text first. */
+/** Of the previous record: comparing with it costs less than a look-up, which has to hash the text first. */
 let latest: { readonly text: string; readonly instant: number } | undefined;
 
 /**
- * Epoch milliseconds of an ISO 8601 timestamp; without an offset it is UTC (docs/decisions.md, rule 14). Undefined where it is
- * none. Remembered for each distinct text: luxon costs 2.3 us, a look-up 25 ns.
+ * Epoch milliseconds of an ISO 8601 timestamp; without an offset it is UTC (rule 14 of docs/architecture.md). Undefined for any
+ * other text. Remembered for each distinct text: luxon takes 2.3 us, a look-up 25 ns.
  */
 export function fromWireTime(text: string): number | undefined {
   if (text === latest?.text) return latest.instant;
@@ -35,9 +35,9 @@ function parseTime(text: string): number | undefined {
 }
 
 /**
- * An id as it was sent, in lower case where it is a UUID; `NO_ID` for null, absent and empty. Undefined for one that
- * cannot be kept without changing it: longer than 512, or with a character that Postgres text does not hold (NUL, half
- * of a surrogate pair). Changing it could make two ids one, so the caller refuses the record.
+ * An id as it was sent, in lower case if it is a UUID; `NO_ID` for null, absent and empty. Undefined for an id that cannot be stored
+ * unchanged: longer than 512, or with NUL or half of a surrogate pair. Changing it could merge two ids, so the caller refuses
+ * the record.
  */
 export function fromWireId(id: string | null | undefined): string | undefined {
   if (id === null || id === undefined) return NO_ID;
@@ -47,8 +47,8 @@ export function fromWireId(id: string | null | undefined): string | undefined {
 }
 
 /**
- * A name as it was sent; null for null, absent and empty. What Postgres text does not hold becomes U+FFFD: a name
- * identifies nothing, and the traces beside it must not be lost for it.
+ * A name as it was sent; null for null, absent and empty. A character that Postgres text cannot store becomes U+FFFD: a name
+ * identifies nothing, and must not cost the traces beside it.
  */
 export function fromWireName(name: string | null | undefined): string | null {
   if (name === null || name === undefined || name === "") return null;
@@ -56,7 +56,7 @@ export function fromWireName(name: string | null | undefined): string | null {
   return wellFormed.includes("\0") ? wellFormed.replaceAll("\0", "\u{FFFD}") : wellFormed;
 }
 
-/** A value for a message: short, and of an object or array only the kind, since their other fields are nobody's business. */
+/** A value for a message: short, and only the kind of an object or array, whose other fields may be private. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return "an array";

@@ -1,4 +1,4 @@
-import type { AnswerKey } from "../../domain/usage/answer.ts";
+import type { AnswerKey } from "../../domain/usage/numbering.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
 import { enterEntities, type SeenEntity } from "./entities.ts";

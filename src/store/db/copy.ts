@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { PoolClient } from "pg";
 import { from as copyFrom } from "pg-copy-streams";
+import type { NumberedRow } from "../../domain/usage/numbering.ts";
 
 const BUFFER_BYTES = 64 * 1024;
 const HEADER = Buffer.from("PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0", "latin1");
@@ -11,18 +12,14 @@ const MICROSECONDS_PER_HOUR = 3_600_000_000n;
 
 type BucketType = "timestamptz" | "date";
 
-interface CopiedRow {
-  readonly seriesId: number;
-  readonly bucketHour: number;
-  readonly traces: number;
-}
-
-/** A table with the columns series_id integer, bucket_start timestamptz or date, traces bigint. */
+/** A table with the columns `idColumn` integer, bucket_start timestamptz or date, traces bigint. */
 interface CopyTarget {
   readonly table: string;
+  /** Default: series_id. */
+  readonly idColumn?: "series_id" | "key";
   readonly bucketType: BucketType;
   /** Sees each row that is written. */
-  readonly passing?: { add(row: CopiedRow): void } | undefined;
+  readonly passing?: { add(row: NumberedRow): void } | undefined;
 }
 
 /**
@@ -32,7 +29,7 @@ interface CopyTarget {
  */
 export async function copyRows(
   client: PoolClient,
-  { rows, ...target }: CopyTarget & { rows: Iterable<CopiedRow> },
+  { rows, ...target }: CopyTarget & { rows: Iterable<NumberedRow> },
 ): Promise<number> {
   return copyBatches(client, { ...target, batches: [rows] });
 }
@@ -42,13 +39,14 @@ export async function copyBatches(
   client: PoolClient,
   {
     table,
+    idColumn = "series_id",
     bucketType,
     passing,
     batches,
-  }: CopyTarget & { batches: AsyncIterable<Iterable<CopiedRow>> | Iterable<CopiedRow>[] },
+  }: CopyTarget & { batches: AsyncIterable<Iterable<NumberedRow>> | Iterable<NumberedRow>[] },
 ): Promise<number> {
   const encoder = new RowEncoder(bucketType, passing);
-  await copyBuffers(client, `COPY ${table} (series_id, bucket_start, traces) FROM STDIN (FORMAT binary)`, {
+  await copyBuffers(client, `COPY ${table} (${idColumn}, bucket_start, traces) FROM STDIN (FORMAT binary)`, {
     async *[Symbol.asyncIterator]() {
       for await (const rows of batches) yield* encoder.encode(rows);
       yield encoder.rest();
@@ -126,7 +124,7 @@ class RowEncoder {
   }
 
   /** Buffers that are full; the last rows wait for those to come. */
-  *encode(rows: Iterable<CopiedRow>): Generator<Buffer, void> {
+  *encode(rows: Iterable<NumberedRow>): Generator<Buffer, void> {
     const isDate = this.#bucketType === "date";
     const bucketBytes = isDate ? 4 : 8;
     const rowBytes = 2 + 3 * 4 + 4 + bucketBytes + 8;
@@ -134,7 +132,7 @@ class RowEncoder {
     let at = this.#at;
     for (const row of rows) {
       this.#passing?.add(row);
-      const { seriesId, bucketHour, traces } = row;
+      const { id, bucketHour, traces } = row;
       if (at + rowBytes > BUFFER_BYTES) {
         yield buffer.subarray(0, at);
         buffer = Buffer.allocUnsafe(BUFFER_BYTES);
@@ -142,7 +140,7 @@ class RowEncoder {
       }
       at = buffer.writeInt16BE(3, at);
       at = buffer.writeInt32BE(4, at);
-      at = buffer.writeInt32BE(seriesId, at);
+      at = buffer.writeInt32BE(id, at);
       at = buffer.writeInt32BE(bucketBytes, at);
       const hours = bucketHour - POSTGRES_EPOCH_HOURS;
       if (isDate) at = buffer.writeInt32BE(hours / 24, at);

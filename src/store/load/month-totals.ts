@@ -1,5 +1,6 @@
 import type { PoolClient } from "pg";
 import { HOUR_MS } from "../../domain/time/stride.ts";
+import type { NumberedRow } from "../../domain/usage/numbering.ts";
 
 /** Totals of each series by calendar month (usage.monthly_total). The load that changes the records keeps them. */
 
@@ -9,12 +10,6 @@ interface Month {
   readonly start: string;
   readonly first: number;
   readonly after: number;
-}
-
-interface Counted {
-  readonly seriesId: number;
-  readonly bucketHour: number;
-  readonly traces: number;
 }
 
 /**
@@ -30,7 +25,7 @@ export class MonthCounter {
   #seriesId = -1;
   #month: Month = { index: -1, start: "", first: 0, after: 0 };
 
-  add({ seriesId, bucketHour, traces }: Counted): void {
+  add({ id: seriesId, bucketHour, traces }: NumberedRow): void {
     const isOtherMonth = bucketHour >= this.#month.after || bucketHour < this.#month.first;
     if (isOtherMonth) this.#month = this.#monthAt(bucketHour);
     const last = this.#seriesIds.length - 1;

@@ -9,41 +9,41 @@ import { markReconciled } from "./reconciled.ts";
 
 export interface ExportedWindow extends StagedExport {
   readonly stamp: FetchStamp;
-  /** False where nothing proves the end of the export: then no row may be called missing in it. */
+  /** False if nothing proves the end of the export: then no row counts as missing in it. */
   readonly whole: boolean;
 }
 
 export interface Comparison extends KeptDifferences {
-  /** `outdated`: a newer answer was loaded since the export was asked for; ask again. */
+  /** `outdated`: a newer answer was loaded after the export was requested; request it again. */
   readonly outcome: "compared" | "outdated";
   /** Distinct keys compared, stored and exported. */
   readonly compared: number;
   /** Rows and traces of the export. */
   readonly rows: number;
   readonly traces: number;
-  /** Scopes without rows in the export whose workspace nothing shows to be readable: not compared. */
+  /** Not compared: scopes without rows in the export and without proof of access to their workspace. */
   readonly unverified: readonly number[];
-  /** Scopes whose window is not all settled, as it was when the export was planned: not compared. */
+  /** Not compared: scopes whose window is no longer all final. */
   readonly unsettled: readonly number[];
 }
 
 const NOTHING = { compared: 0, open: 0, platformDisagrees: 0, repaired: 0, closed: 0 };
 
 /**
- * Holds an export against what is stored for its window, in one transaction: the export is streamed into a temporary table, and
- * compared by key in one set-based statement. What is found is kept as a difference, one that is not found again ends, and
- * time without any counts as reconciled. Only settled time is compared.
+ * Reconciles the stored records of a window with its export, in one transaction: streams the export into a temporary table and
+ * compares by key in one statement. Stores each difference, closes those that are not found again, and marks time without any
+ * as reconciled. Compares final time only.
  *
- * Throws `ExportFlaw` and what reading the export throws; then nothing was compared and nothing has changed.
+ * Throws `ExportFlaw` and what reading the export throws; then nothing has changed.
  */
 export async function compareExport(store: Store, exported: ExportedWindow): Promise<Comparison> {
   return store.transaction(async (transaction) => {
     const { db } = transaction;
     const { window, stamp, scopeIds, whole } = exported;
-    // Before anything is locked: nobody waits for an export to be read.
+    // Before the locks, so that no load waits while the export is read.
     const stage = await stageExport(transaction, exported);
     const { rows, traces } = stage;
-    // Loads of these scopes wait, so that coverage and records are of one moment.
+    // Loads of these scopes wait, so that coverage and records show the same moment.
     await lockScopes(db, scopeIds);
     const { isOutdated, isClean, settled } = await coverageOf(transaction, exported);
     if (isOutdated) return { outcome: "outdated", ...NOTHING, rows, traces, unverified: [], unsettled: [] };
@@ -67,8 +67,8 @@ export async function compareExport(store: Store, exported: ExportedWindow): Pro
 }
 
 /**
- * Whether anything of the window was loaded after the export was asked for, whether no difference of it is left from before, and
- * the scopes that are settled all over it.
+ * `isOutdated`: something in the window was loaded after the export was requested. `isClean`: no difference is open in it.
+ * `settled`: scopes for which all of it is final.
  */
 async function coverageOf(
   { client }: Transaction,

@@ -74,7 +74,7 @@ export async function keepDifferences(
        )
        -- If the export may lack its end, only a row that is present shows that a difference is gone.
        AND ($5 OR EXISTS (
-         SELECT FROM pg_temp.usage_export_keyed k JOIN ${staged} r ON r.series_id = k.key
+         SELECT FROM pg_temp.usage_export_keyed k JOIN ${staged} r ON r.key = k.key
          WHERE k.scope_id = d.scope_id AND k.external_id = d.external_id AND r.bucket_start = ${bucket}
        ))
      RETURNING d.state`,

@@ -2,44 +2,38 @@ import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { ExportRow } from "../../domain/usage/export.ts";
 import { ExportKeys, type ExportNotes } from "../../domain/usage/export-keys.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
+import type { AnswerKey, Requested } from "../../domain/usage/numbering.ts";
 import { copyBatches, copyText } from "../db/copy.ts";
 import type { Transaction } from "../db/database.ts";
 
 /** An export on its way into the stage. */
-export interface StagedExport {
+export interface StagedExport extends Requested {
   readonly sourceId: number;
-  readonly groupBy: GroupBy;
-  readonly window: Window;
   /** Scope of each workspace, by its index. */
-  readonly workspaceIds: readonly string[];
   readonly scopeIds: readonly number[];
-  /** Whether names may be looked at: never e-mail addresses where `USAGE_USER_EMAIL` does not keep them. */
-  readonly withNames: boolean;
-  /** All rows from the first on, at each call. */
+  /** Each call yields all rows from the first. */
   readonly rows: () => AsyncIterable<readonly ExportRow[]>;
 }
 
-/** What was staged, and what of it needs a closer look. */
 export interface Stage {
   readonly rows: number;
   readonly traces: number;
-  /** Rows of one key may have to be added up. */
+  /** One key may have several rows in a bucket, which the comparison adds up. */
   readonly isFolded: boolean;
-  /** Keys with several names, and buckets with an end that is not theirs, stand in tables of their own. */
+  /** Further names of a key, and buckets with a wrong end, have tables of their own. */
   readonly hasMoreNames: boolean;
   readonly hasEnds: boolean;
   named(): Set<number>;
 }
 
-/** Where the rows of a stride are staged: in the type of the table that they are held against. */
+/** The table for rows of a stride. Its bucket has the type of the record table it is compared with. */
 export function stageOf(stride: Window["stride"]): { rows: string; bucketType: "timestamptz" | "date" } {
   return stride === "hour"
     ? { rows: "pg_temp.usage_export_hourly", bucketType: "timestamptz" }
     : { rows: "pg_temp.usage_export_dated", bucketType: "date" };
 }
 
-/** Kept for the session and emptied at commit: a table per export would swell the catalogue. */
+/** Kept for the session and emptied at commit: a new table for each export would bloat the catalogue. */
 const temporary = (table: string, columns: string) =>
   `CREATE TEMPORARY TABLE IF NOT EXISTS ${table.replace("pg_temp.", "")} (${columns}) ON COMMIT DELETE ROWS;`;
 const CREATE_KEYS =
@@ -59,22 +53,21 @@ const CREATE_NOTES =
   temporary("usage_export_name", "key integer, name text, name_bucket timestamptz") +
   temporary("usage_export_end", "key integer, bucket_start timestamptz, bucket_end timestamptz");
 
-/** An export of more rows than this goes through COPY. */
+/** Larger exports go through COPY. */
 const FEW = 1_000;
-/** From so many rows on, a plan needs their statistics. */
+/** From so many rows on, the planner needs statistics. */
 const LARGE = 10_000;
 
 /**
- * Streams an export into temporary tables: rows as numbers, keys and names once each. Memory does not grow with the export.
- * Throws `ExportFlaw`, and what reading the rows throws; then the transaction is to be rolled back.
+ * Streams an export into temporary tables: rows as numbers, keys and names once each. Memory does not grow with the rows.
+ * Throws `ExportFlaw` and what reading the rows throws; the caller then rolls back.
  */
 export async function stageExport({ client }: Transaction, staged: StagedExport): Promise<Stage> {
-  const { window, groupBy, workspaceIds, withNames } = staged;
-  const { rows: table, bucketType } = stageOf(window.stride);
+  const { rows: table, bucketType } = stageOf(staged.window.stride);
   await client.query(
-    CREATE_KEYS + temporary(table, `series_id integer, bucket_start ${bucketType}, traces bigint`),
+    CREATE_KEYS + temporary(table, `key integer, bucket_start ${bucketType}, traces bigint`),
   );
-  const keys = new ExportKeys({ window, groupBy, workspaceIds, withNames });
+  const keys = new ExportKeys(staged);
   const batches = staged.rows()[Symbol.asyncIterator]();
   let [hasMoreNames, hasEnds] = [false, false];
   try {
@@ -90,12 +83,14 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
     };
     const few = isAll ? toColumns(keys, ahead) : undefined;
     do {
-      if (few === undefined) await copyBatches(client, { table, bucketType, batches: untilFull() });
+      if (few === undefined)
+        await copyBatches(client, { table, idColumn: "key", bucketType, batches: untilFull() });
       const notes = keys.take();
-      hasMoreNames ||= notes.moreNames.length > 0;
+      const names = moreNamesOf(notes);
+      hasMoreNames ||= names.length > 0;
       hasEnds ||= notes.ends.length > 0;
       await writeKeys(client, staged, { notes, few });
-      if (notes.moreNames.length + notes.ends.length > 0) await writeNotes(client, notes);
+      if (names.length + notes.ends.length > 0) await writeNotes(client, names, notes);
     } while (!isDone);
   } finally {
     await batches.return?.();
@@ -108,11 +103,11 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
     isFolded: !keys.isAscending,
     hasMoreNames,
     hasEnds,
-    named: () => keys.named(),
+    named: () => keys.named,
   };
 }
 
-/** The first batches, until it is known whether the export is a small one. */
+/** The first batches: all of a small export. */
 async function readAhead(
   batches: AsyncIterator<readonly ExportRow[]>,
 ): Promise<{ ahead: (readonly ExportRow[])[]; isAll: boolean }> {
@@ -126,14 +121,14 @@ async function readAhead(
   return { ahead, isAll: false };
 }
 
-/** Rows as arrays, one for each of their columns: key, hour, traces. */
+/** Arrays of keys, hours and traces. */
 type Columns = readonly [number[], number[], number[]];
 
 function toColumns(keys: ExportKeys, batches: readonly (readonly ExportRow[])[]): Columns {
   const columns: Columns = [[], [], []];
   for (const batch of batches) {
-    for (const { seriesId, bucketHour, traces } of keys.keyed(batch)) {
-      columns[0].push(seriesId);
+    for (const { id, bucketHour, traces } of keys.keyed(batch)) {
+      columns[0].push(id);
       columns[1].push(bucketHour);
       columns[2].push(traces);
     }
@@ -142,8 +137,8 @@ function toColumns(keys: ExportKeys, batches: readonly (readonly ExportRow[])[])
 }
 
 /**
- * `from` gives key, scope_id, external_id, name and name_hour; `$1` source, `$2` dimension. By `= any`, not by a join alone: see
- * findEntities in entities.ts.
+ * `from` has key, scope_id, external_id, name and name_hour; `$1` is the source, `$2` the dimension. By `= any`, not by a join
+ * alone: see findEntities in entities.ts.
  */
 const ENTER_KEYS = (from: string, ids: string) => `
   INSERT INTO pg_temp.usage_export_keyed (key, scope_id, external_id, series_id, name, name_bucket)
@@ -159,17 +154,17 @@ async function writeKeys(
   { sourceId, groupBy, scopeIds, window }: StagedExport,
   { notes, few }: { notes: ExportNotes; few: Columns | undefined },
 ): Promise<void> {
-  const { first, ids, workspaces, names, nameHours } = notes;
-  if (ids.length === 0) return;
-  const scopeOf = (i: number) => scopeIds[workspaces[i] as number] as number;
+  const { first, keys } = notes;
+  if (keys.length === 0) return;
+  const scopeOf = (key: AnswerKey) => scopeIds[key.workspace] as number;
   if (few !== undefined) {
     const { rows: table, bucketType } = stageOf(window.stride);
     const bucket =
       bucketType === "date" ? "'1970-01-01'::date + (hour / 24)::integer" : "to_timestamp(hour * 3600)";
-    // Rows and keys of a small export in one statement: a COPY alone takes three trips.
+    // One statement writes the rows and keys of a small export: a COPY alone takes three round trips.
     await client.query(
       `WITH few AS (
-         INSERT INTO ${table} (series_id, bucket_start, traces)
+         INSERT INTO ${table} (key, bucket_start, traces)
          SELECT key, ${bucket}, traces FROM unnest($8::integer[], $9::bigint[], $10::bigint[]) r (key, hour, traces)
        )
        ${ENTER_KEYS(
@@ -179,11 +174,11 @@ async function writeKeys(
       [
         sourceId,
         groupBy,
-        ids.map((_, i) => first + i),
-        ids.map((_, i) => scopeOf(i)),
-        ids,
-        names.map((name) => name ?? null),
-        [...nameHours.subarray(0, ids.length)],
+        keys.map((_, i) => first + i),
+        keys.map(scopeOf),
+        keys.map((key) => key.dimensionId),
+        keys.map((key) => key.names[0]?.name ?? null),
+        keys.map((key) => key.names[0]?.lastHour ?? 0),
         ...few,
       ],
     );
@@ -193,8 +188,10 @@ async function writeKeys(
   await copyText(client, {
     into: "pg_temp.usage_export_many",
     lines: (function* () {
-      for (let i = 0; i < ids.length; i++) {
-        yield [first + i, scopeOf(i), ids[i] as string, names[i] ?? null, nameHours[i] as number];
+      let number = first;
+      for (const key of keys) {
+        const name = key.names[0];
+        yield [number++, scopeOf(key), key.dimensionId, name?.name ?? null, name?.lastHour ?? 0];
       }
     })(),
   });
@@ -203,12 +200,29 @@ async function writeKeys(
   await client.query("TRUNCATE pg_temp.usage_export_many");
 }
 
-async function writeNotes(client: Transaction["client"], { moreNames, ends }: ExportNotes): Promise<void> {
+interface NameNote {
+  readonly key: number;
+  readonly name: string;
+  readonly bucketHour: number;
+}
+
+/** The names of each key but its first. */
+function moreNamesOf({ first, keys }: ExportNotes): NameNote[] {
+  return keys.flatMap(({ names }, i) =>
+    names.slice(1).map(({ name, lastHour }) => ({ key: first + i, name, bucketHour: lastHour })),
+  );
+}
+
+async function writeNotes(
+  client: Transaction["client"],
+  names: readonly NameNote[],
+  { ends }: ExportNotes,
+): Promise<void> {
   await client.query(CREATE_NOTES);
   const toInstant = (bucketHour: number) => new Date(bucketHour * HOUR_MS).toISOString();
   await copyText(client, {
     into: "pg_temp.usage_export_name",
-    lines: moreNames.map(({ key, name, bucketHour }) => [key, name, toInstant(bucketHour)]),
+    lines: names.map(({ key, name, bucketHour }) => [key, name, toInstant(bucketHour)]),
   });
   await copyText(client, {
     into: "pg_temp.usage_export_end",

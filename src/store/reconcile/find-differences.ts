@@ -5,15 +5,15 @@ import { type Stage, stageOf } from "./export-stage.ts";
 interface Compared {
   readonly window: Window;
   readonly scopeIds: readonly number[];
-  /** False where nothing proves the end of the export: then no row may be called missing in it. */
+  /** False if nothing proves the end of the export: then no row counts as missing in it. */
   readonly whole: boolean;
   readonly stage: Stage;
 }
 
 /**
- * Holds the stage against what is stored, by key, and leaves what differs in pg_temp.usage_export_found: one row a scope, bucket
- * and id. Absent and 0 are the same. Of several things that are wrong with one key the first of this order is kept: its count,
- * the bucket's end, the name.
+ * Compares the staged export with the stored records by key, and writes differences to pg_temp.usage_export_found: one row for each
+ * scope, bucket and id. Absent and 0 are the same. If a key differs in several ways, the first of these counts: traces, the
+ * bucket's end, the name.
  */
 export async function findDifferences(
   { client }: Transaction,
@@ -27,7 +27,7 @@ export async function findDifferences(
     within,
   );
   const { stored = 0, found = 0, unstored = 0 } = rows[0] ?? {};
-  // Ends before names: what was found first of a key stands.
+  // Ends before names: the first difference found for a key is kept.
   const ends = stage.hasEnds ? await client.query(sql.ends, [scopeIds]) : undefined;
   const names = await client.query(sql.names, [scopeIds]);
   return { compared: stored + unstored, found: found + (ends?.rowCount ?? 0) + (names.rowCount ?? 0) };
@@ -44,18 +44,18 @@ function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage)
     SELECT r.series_id, r.bucket_start, r.traces
     FROM usage.series s JOIN ${records} r USING (series_id)
     WHERE s.scope_id = ANY ($1::integer[]) AND r.bucket_start >= ${bucket("$2")} AND r.bucket_start < ${bucket("$3")}`;
-  // An id that is not stored has no series: its key's number stands for one, below zero.
+  // An id that is not stored has no series: its key number, negative, takes the series id's place.
   const exported = isFolded
     ? `SELECT coalesce(k.series_id, -k.first_key) AS series_id, r.bucket_start, sum(r.traces)::bigint AS traces
        FROM ${rows} r
        JOIN (
          SELECT key, scope_id, series_id, min(key) OVER (PARTITION BY scope_id, external_id) AS first_key
          FROM pg_temp.usage_export_keyed
-       ) k ON k.key = r.series_id
+       ) k ON k.key = r.key
        WHERE k.scope_id = ANY ($1::integer[])
        GROUP BY 1, 2`
     : `SELECT coalesce(k.series_id, -k.key) AS series_id, r.bucket_start, r.traces
-       FROM ${rows} r JOIN pg_temp.usage_export_keyed k ON k.key = r.series_id
+       FROM ${rows} r JOIN pg_temp.usage_export_keyed k ON k.key = r.key
        WHERE k.scope_id = ANY ($1::integer[])`;
   const notFound = (from: string) => `NOT EXISTS (
     SELECT FROM pg_temp.usage_export_found f
@@ -93,7 +93,7 @@ function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage)
       LEFT JOIN ${records} r ON r.series_id = k.series_id AND r.bucket_start = ${bucket("n.bucket_start")}
       WHERE k.scope_id = ANY ($1::integer[]) AND ${notFound("n")}
       ORDER BY 1, 2, 3, n.bucket_end`,
-    // The latest bucket that carries an unknown name: one row a scope and id.
+    // The latest bucket with an unknown name: one row for each scope and id.
     names: `
       INSERT INTO pg_temp.usage_export_found ${columns}
       SELECT DISTINCT ON (k.scope_id, k.external_id)

@@ -13,9 +13,9 @@ async function setupMonths() {
     for (const rows of loads) {
       const months = new MonthCounter();
       // One object for all rows, as an answer hands them out.
-      const row = { seriesId: 0, bucketHour: 0, traces: 0 };
+      const row = { id: 0, bucketHour: 0, traces: 0 };
       for (const [seriesId, day, traces] of rows) {
-        months.add(Object.assign(row, { seriesId, bucketHour: hour(day), traces }));
+        months.add(Object.assign(row, { id: seriesId, bucketHour: hour(day), traces }));
       }
       await store.transaction(({ client }) => months.keep(client));
     }

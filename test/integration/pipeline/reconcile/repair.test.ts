@@ -230,7 +230,7 @@ test.each([
     "buckets outside the window",
     (cells: string[]) => cells.with(0, "2025-01-01T00:00:00Z").with(1, "2025-01-02T00:00:00Z"),
     "bucket_misplaced",
-    'line 3, column "Time Bucket Start": 2025-01-01T00:00:00.000Z',
+    'line 3, column "Time Bucket Start": bucket 2025-01-01T00:00:00.000Z',
   ],
   [
     "buckets off the grid",

@@ -5,13 +5,13 @@ import { DeadlineError, PlatformError, UsageError } from "../../../../src/errors
 import { createA2aClient } from "../../../../src/platform/agents/a2a.ts";
 import { createControlPlaneClient, hasFailed } from "../../../../src/platform/agents/control-plane.ts";
 import { controlPlaneClientOf, deploymentClientsOf } from "../../../../src/platform/clients.ts";
-import { createPlatformHttp } from "../../../../src/platform/http/http.ts";
+import { PlatformHttp } from "../../../../src/platform/http/http.ts";
 import { pollUntil } from "../../../../src/platform/http/poll.ts";
 import { type StandinOptions, startStandin } from "../../../../src/standin/server.ts";
 import { poll } from "../../../support/poll.ts";
 import { framed, KEY, rawServer, rejection, status } from "../http/raw-server.ts";
 
-/** The clients of control plane, threads and A2A: on the stand-in, and on servers that answer wrongly. */
+/** The clients of control plane, threads and A2A, on the stand-in and on servers that answer wrongly. */
 
 async function setup(options: StandinOptions = {}) {
   const standin = await startStandin(options);
@@ -33,7 +33,7 @@ async function setup(options: StandinOptions = {}) {
 }
 
 const httpOf = (baseUrl: string, variable = "USAGE_DEPLOYMENT_URL") => {
-  const http = createPlatformHttp({ baseUrl, apiKey: KEY, variable });
+  const http = new PlatformHttp({ baseUrl, apiKey: KEY, variable });
   onTestFinished(() => http.close());
   return http;
 };
@@ -56,7 +56,7 @@ function handClock() {
 }
 
 describe("control plane", () => {
-  test("reads and renames a template", async () => {
+  test("the client reads and renames a template", async () => {
     const { plane } = await setup();
     expect(await plane.template("node")).toMatchObject({
       name: "node",
@@ -73,7 +73,7 @@ describe("control plane", () => {
   });
 
   test.each(["n".repeat(64), "Node", "3node", "nöde", "", "node-", "a_b"])(
-    "does not send the name %j",
+    "the client does not send the name %j",
     async (to) => {
       const { plane, standin } = await setup();
       const error = await rejection(plane.renameTemplate({ name: "node", to }));
@@ -83,7 +83,7 @@ describe("control plane", () => {
     },
   );
 
-  test("takes free-form limits and proxies, and refuses a proxy rule without hosts", async () => {
+  test("a template may have free-form limits and proxies, but no proxy rule without hosts", async () => {
     const template = { name: "t", image: "i", resources: { gpus: 8 }, proxy_config: { mode: "none" } };
     const answer = (proxy: unknown) => JSON.stringify({ ...template, proxy_config: proxy });
     const rule = { name: "r", match_hosts: [] as string[], inject_headers: {} };
@@ -104,7 +104,7 @@ describe("control plane", () => {
     expect((await client.template("t")).proxyConfig).toMatchObject({ rules: [{ match_hosts: ["*"] }] });
   });
 
-  test("waits for a revision, tells each status, and sees a failed one", async () => {
+  test("waiting for a revision reports each status and returns a failed one", async () => {
     const { standin } = await setup({ apiKey: KEY });
     const plane = createControlPlaneClient(httpOf(standin.url), handClock());
     const create = async (image: string) => {
@@ -126,7 +126,7 @@ describe("control plane", () => {
     expect(hasFailed(await plane.waitForRevision(await create("fail"), { withinMs }))).toBe(true);
   });
 
-  test("gives up waiting at the deadline, and at once when aborted", async () => {
+  test("waiting ends at the deadline, and at once on an abort", async () => {
     const server = await rawServer(() => answered('{"status":"QUEUED"}'));
     const client = createControlPlaneClient(httpOf(server.url), handClock());
     const of = { deploymentId: "d", revisionId: "r" };
@@ -141,16 +141,16 @@ describe("control plane", () => {
 });
 
 describe("requests that change something", () => {
-  test.each([500, 503, 429])("are not sent again after %d", async (code) => {
+  test.each([500, 503, 429])("are not retried after %d", async (code) => {
     const server = await rawServer(() => status(`${code} X`, "no"));
     const client = createControlPlaneClient(httpOf(server.url));
     const error = await refused(client.createDeployment({ name: "d" }));
     expect(error).toMatchObject({ status: code, method: "POST" });
-    expect(error.next).not.toContain("asked again");
+    expect(error.next).not.toContain("retried");
     expect(server.requests).toHaveLength(1);
   });
 
-  test("follow a redirect that keeps method and body, and no other", async () => {
+  test("follow only a redirect that keeps method and body", async () => {
     const { standin } = await setup();
     const moved = (code: number) =>
       rawServer((head) => ({
@@ -166,7 +166,7 @@ describe("requests that change something", () => {
     expect(standin.requests.count).toBe(0);
   });
 
-  test("a body that is too large comes back as a refusal", async () => {
+  test("fail with request_refused if the body is too large", async () => {
     const { a2a } = await setup();
     const error = await refused(a2a.send({ assistantId: "agent", text: "x".repeat(10_000_000) }));
     expect(error).toMatchObject({ status: 413, code: "request_refused" });
@@ -190,7 +190,7 @@ describe("threads and runs", () => {
     expect(await threads.run({ threadId, runId: "00000000-0000-4000-8000-000000000000" })).toBeUndefined();
   });
 
-  test("malformed ids and refusals carry their places", async () => {
+  test("errors name the malformed ids", async () => {
     const { threads } = await setup();
     const malformed = await refused(threads.run({ threadId: "x", runId: "y" }));
     expect(malformed).toMatchObject({ status: 422, locations: ["path.thread", "path.run"] });
@@ -202,7 +202,7 @@ describe("threads and runs", () => {
     expect(busy.status).toBe(409);
   });
 
-  test("whoever hangs up while joining ends nothing; a join that is lost is joined again", async () => {
+  test("a client that hangs up does not end the run, and a lost join is repeated", async () => {
     const { threads, standin } = await setup();
     const { threadId } = await threads.createThread();
     const run = await threads.createRun({ threadId, assistantId: "agent", text: "delay=500 hello" });
@@ -215,7 +215,7 @@ describe("threads and runs", () => {
     expect(await threads.join(run, { withinMs: 60_000 })).toMatchObject({ status: "success" });
   });
 
-  test("a cancelled run is interrupted; one that takes too long is given up on", async () => {
+  test("a cancelled run is interrupted, and waiting for a long one ends at the deadline", async () => {
     const { threads } = await setup();
     const { threadId } = await threads.createThread();
     const run = await threads.createRun({ threadId, assistantId: "agent", text: "delay=60000" });
@@ -224,7 +224,7 @@ describe("threads and runs", () => {
     expect(await threads.join(run, { withinMs: 10_000 })).toMatchObject({ status: "interrupted" });
   });
 
-  test("an answer that is not JSON is no answer", async () => {
+  test("an answer that is not JSON is refused", async () => {
     const server = await rawServer(() => answered("<html>sign in</html>"));
     const error = await refused(deploymentOf(server.url).threads.createThread());
     expect(error).toMatchObject({ code: "answer_invalid", retryable: false });
@@ -246,7 +246,7 @@ function deploymentOf(deploymentUrl: string) {
 describe("A2A", () => {
   const message = { assistantId: "agent", text: "hello" };
 
-  test("sends, goes on, looks up and reads the card", async () => {
+  test("the client sends, continues a conversation, reads a task and reads the card", async () => {
     const { a2a } = await setup();
     const first = await a2a.send(message);
     expect(first).toMatchObject({ state: "completed", reply: "Echo: hello" });
@@ -265,7 +265,7 @@ describe("A2A", () => {
     });
   });
 
-  test("an error of the protocol is one of ours, without a retry", async () => {
+  test("a JSON-RPC error becomes rpc_error and is not retried", async () => {
     const { a2a } = await setup();
     const error = await refused(a2a.task({ assistantId: "agent", taskId: "nobody" }));
     expect(error).toMatchObject({ code: "rpc_error", retryable: false, status: undefined });
@@ -275,7 +275,7 @@ describe("A2A", () => {
     });
   });
 
-  test("streams events as they come, and stops listening when told to", async () => {
+  test("a stream yields events as they come and ends on an abort", async () => {
     const { a2a } = await setup();
     const seen = [];
     for await (const { state, final } of a2a.stream({ ...message, text: "delay=50" }))
@@ -295,7 +295,7 @@ describe("A2A", () => {
   });
 
   test.each(["length", "chunked", "close"] as const)(
-    "a stream cut half way (%s) is cut, not ended",
+    "a stream cut half way (%s) fails as cut",
     async (framing) => {
       const { a2a, standin } = await setup();
       standin.faults.script({ fault: { kind: "cut", framing, at: "half" }, match: { path: "/a2a/" } });
@@ -332,7 +332,7 @@ describe("A2A", () => {
   });
 });
 
-test("waiting honours what the server asks for, and tells what failed last", async () => {
+test("polling honours Retry-After and reports the last failure", async () => {
   const clock = handClock();
   const failing = new PlatformError({
     code: "rate_limited",

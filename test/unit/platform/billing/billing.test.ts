@@ -11,7 +11,7 @@ const CSV =
 const NOTHING = { onRecords: () => {} };
 
 describe("usage", () => {
-  it("sends what the API asks for, over one kept-alive connection", async () => {
+  it("sends the parameters of the API over one kept-alive connection", async () => {
     const server = await rawServer(() => status("200 OK", ANSWER));
     const client = clientOf(`${server.url}/prefix/`, { organizationId: "org-1", connections: 1 });
     await client.usage({ ...QUERY, workspaceIds: ["w1", "w2"] }, NOTHING);
@@ -33,7 +33,7 @@ describe("usage", () => {
     expect(second).toContain("start_time=2026-01-05T00%3A00%3A00.001Z");
   });
 
-  it("sends no organisation where none is set, and refuses to ask without a workspace", async () => {
+  it("sends no organisation if none is set, and refuses a request without a workspace", async () => {
     const server = await rawServer(() => status("200 OK", ANSWER));
     const client = clientOf(server.url);
     await client.usage(QUERY, NOTHING);
@@ -71,7 +71,7 @@ describe("usage", () => {
     },
   );
 
-  it("judges a 200 by its body, not by its content type", async () => {
+  it("ignores the content type of a 200 and checks its body", async () => {
     const page = "<!DOCTYPE html><title>Maintenance</title>";
     const server = await rawServer((_, index) =>
       index === 0
@@ -92,7 +92,7 @@ describe("usage", () => {
     });
   });
 
-  it("names the record that is refused, and marks it as one record's fault", async () => {
+  it("names the record that it refuses, as a location", async () => {
     const server = await rawServer(() => status("200 OK", ANSWER.replace('"traces":1', `"traces":"${KEY}"`)));
     expect(await rejection(clientOf(server.url).usage(QUERY, NOTHING))).toMatchObject({
       code: "answer_invalid",
@@ -102,13 +102,13 @@ describe("usage", () => {
     });
   });
 
-  it("refuses an answer of another grouping", async () => {
+  it("refuses an answer by another dimension", async () => {
     const server = await rawServer(() => status("200 OK", ANSWER));
     const found = await rejection(clientOf(server.url).usage({ ...QUERY, groupBy: "user" }, NOTHING));
     expect(found).toMatchObject({ code: "answer_invalid", message: expect.stringContaining("`project_id`") });
   });
 
-  it("throws unchanged what the receiver throws, and goes on working", async () => {
+  it("throws the receiver's error unchanged and stays usable", async () => {
     const server = await rawServer(() => status("200 OK", ANSWER));
     const client = clientOf(server.url);
     const mine = new RangeError("mine");
@@ -123,7 +123,7 @@ describe("usage", () => {
     expect(await client.usage(QUERY, NOTHING)).toMatchObject({ records: 1 });
   });
 
-  it("conserves every trace of a large answer, gzip and chunked", async () => {
+  it("keeps every trace of a large answer, gzip and chunked", async () => {
     const count = 20_000;
     const usage = Array.from({ length: count }, (_, index) => ({
       time_bucket: new Date(QUERY.start + (index % 48) * 3_600_000).toISOString(),
@@ -153,7 +153,7 @@ async function exported(client: BillingClient) {
       rows.length = 0;
       for await (const batch of read()) rows.push(...batch);
     });
-    return { rows, bytes: answer.bytes, whole: answer.whole };
+    return { rows, whole: answer.whole };
   } finally {
     await answer.close();
   }
@@ -165,11 +165,11 @@ describe("exportCsv", () => {
     ["chunked", false, true],
     ["close", true, true],
     ["close", false, false],
-  ] as const)("tells whether the end is proved: %s, gzip %s", async (framing, gzip, whole) => {
+  ] as const)("knows whether the end is proved: %s, gzip %s", async (framing, gzip, whole) => {
     const bytes = framed(gzip ? gzipSync(CSV) : CSV, framing, gzip ? ["content-encoding: gzip"] : []);
     const server = await rawServer(() => ({ bytes, closing: framing === "close" ? "end" : "keep" }));
     const { rows, ...answer } = await exported(clientOf(server.url));
-    expect(answer).toEqual({ bytes: CSV.length, whole });
+    expect(answer).toEqual({ whole });
     expect(rows).toMatchObject([{ dimensionId: "p", traces: 12, line: 2, bucketEnd: Date.UTC(2026, 0, 6) }]);
     expect(server.requests[0]).toContain("/granular-usage/export?start_time=");
   });
@@ -212,7 +212,7 @@ describe("exportCsv", () => {
     });
   });
 
-  it("gives a refused row the request's name", async () => {
+  it("names the request, line and column of a refused row", async () => {
     const server = await rawServer(() => status("200 OK", CSV.replace(",12", ",1x")));
     expect(await rejection(exported(clientOf(server.url)))).toMatchObject({
       code: "answer_invalid",

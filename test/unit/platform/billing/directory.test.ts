@@ -3,8 +3,8 @@ import { clientOf, framed, rawServer, rejection, status } from "../http/raw-serv
 
 const UPPER = "0B2E6B5C-8A7E-4A5E-9C3A-3F6F3C0C1D2E";
 
-describe("the listing of workspaces", () => {
-  it("reads ids, names and deletion, and tolerates the rest", async () => {
+describe("The listing of workspaces", () => {
+  it("has ids, names and deletion; unknown fields are ignored", async () => {
     const listed = [
       { id: UPPER, display_name: "A", is_deleted: true, more: [{}] },
       { id: "b", display_name: "", is_deleted: null },
@@ -24,7 +24,7 @@ describe("the listing of workspaces", () => {
     ]);
   });
 
-  it.each([404, 405])("is undefined where the server answers %d", async (code) => {
+  it.each([404, 405])("is undefined if the server answers %d", async (code) => {
     const server = await rawServer(() => status(`${code} X`, "{}"));
     const client = clientOf(server.url);
     expect(await client.workspaces()).toBeUndefined();
@@ -32,13 +32,13 @@ describe("the listing of workspaces", () => {
     expect(await client.info()).toBeUndefined();
   });
 
-  it.each([400, 401, 403, 410, 500])("is an error where the server answers %d", async (code) => {
+  it.each([400, 401, 403, 410, 500])("fails if the server answers %d", async (code) => {
     const server = await rawServer(() => status(`${code} X`, "{}"));
     expect(await rejection(clientOf(server.url).workspaces())).toMatchObject({ status: code });
   });
 
   it.each(["{}", "[1]", '[{"id":null}]', '[{"id":""}]', "[{}]", "<html>", "[] x", "[]]"])(
-    "is refused where it is %s",
+    "is refused if it is %s",
     async (body) => {
       const server = await rawServer(() => status("200 OK", body));
       expect(await rejection(clientOf(server.url).workspaces())).toMatchObject({
@@ -67,8 +67,8 @@ describe("the listing of workspaces", () => {
   });
 });
 
-describe("organisation and version", () => {
-  it("reads both", async () => {
+describe("The client", () => {
+  it("reads organisation and version", async () => {
     const server = await rawServer((head) =>
       status(
         "200 OK",
@@ -84,7 +84,7 @@ describe("organisation and version", () => {
     ]);
   });
 
-  it("has no version where the server tells none", async () => {
+  it("returns null if the server sends no version", async () => {
     const server = await rawServer(() => status("200 OK", "{}"));
     expect(await clientOf(server.url).info()).toEqual({ version: null });
     expect(await rejection(clientOf(server.url).organization())).toMatchObject({ code: "answer_invalid" });

@@ -35,7 +35,7 @@ test.each([
   ["what fits into memory", 1_000_000, 65_536],
   ["one byte more than that", 1_048_577, 65_536],
   ["many pieces of odd sizes", 3_000_001, 70_001],
-])("gives back %s, as often as asked", async (_, bytes, size) => {
+])("A spool returns %s, as often as it is read", async (_, bytes, size) => {
   const folder = ownFolder();
   const whole = Buffer.from(Array.from({ length: bytes }, (__, i) => (i * 31) % 251));
   const pieces: Buffer[] = [];
@@ -47,14 +47,14 @@ test.each([
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("chunks that are kept are the reader's own", async () => {
+test("Chunks that are not lent stay valid", async () => {
   const spool = await filled(Array.from({ length: 40 }, (_, i) => Buffer.alloc(65_536, i)));
   const kept: Buffer[] = [];
   for await (const chunk of spool.chunks()) kept.push(chunk);
   expect(kept.map((chunk) => chunk[0])).toEqual(Array.from({ length: 40 }, (_, i) => i));
 });
 
-test("says what to do where the folder takes nothing", async () => {
+test("A spool names TMPDIR if it cannot write", async () => {
   rmSync(ownFolder(), { recursive: true });
   const spool = new Spool();
   await expect(spool.push(Buffer.alloc(2_000_000))).rejects.toMatchObject({

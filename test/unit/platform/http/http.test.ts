@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { createPlatformHttp, type PlatformHttpOptions } from "../../../../src/platform/http/http.ts";
+import { PlatformHttp, type PlatformHttpOptions } from "../../../../src/platform/http/http.ts";
 import { clientOf, framed, KEY, QUERY, rawServer, rejection, status } from "./raw-server.ts";
 
 const ANSWER = '{"stride":{"days":1},"usage":[]}';
@@ -24,7 +24,7 @@ async function failure(
   )) as Found;
 }
 
-describe("an answer that is an error", () => {
+describe("An error answer", () => {
   it.each([
     [400, "request_refused", false],
     [401, "unauthorized", false],
@@ -61,7 +61,7 @@ describe("an answer that is an error", () => {
     expect(error.next).not.toBe("");
   });
 
-  it("names the next step of 401, 403 and 404", async () => {
+  it("has a next step for 401, 403 and 404", async () => {
     const server = await rawServer((_, index) => status(`${[401, 403, 404][index]} X`, ""));
     expect((await failure(server.url)).next).toContain("USAGE_API_KEY");
     const forbidden = await failure(server.url);
@@ -101,7 +101,7 @@ describe("an answer that is an error", () => {
     expect(await failure(server.url)).toMatchObject({ code: "request_refused", locations: [] });
   });
 
-  it("shows at most 300 characters of the body, and none of the key even where it would be cut in two", async () => {
+  it("shows at most 300 characters of the body and no part of the key", async () => {
     const body = `${"x".repeat(290)}${KEY}${"y".repeat(5000)}`;
     const server = await rawServer(() => status("500 X", body));
     const { message } = await failure(server.url);
@@ -110,7 +110,7 @@ describe("an answer that is an error", () => {
     expect(excerpt).not.toContain(KEY.slice(0, 5));
   });
 
-  it("keeps the status where the error's own body is cut", async () => {
+  it("keeps its status if its own body is cut", async () => {
     const server = await rawServer(() => ({
       bytes: "HTTP/1.1 503 X\r\ncontent-length: 99\r\n\r\nhalf",
       closing: "end",
@@ -119,8 +119,8 @@ describe("an answer that is an error", () => {
   });
 });
 
-describe("no answer", () => {
-  it("says network where nobody listens or the name is unknown, with the cause", async () => {
+describe("A request without an answer", () => {
+  it("fails with network and the cause if no server listens or the name is unknown", async () => {
     const refused = await failure("http://127.0.0.1:1");
     expect(refused).toMatchObject({ code: "network", retryable: true, status: undefined });
     expect(refused.cause?.code).toBe("ECONNREFUSED");
@@ -129,7 +129,7 @@ describe("no answer", () => {
     expect(unknown.next).toContain("USAGE_BASE_URL");
   });
 
-  it("says network where the connection ends before the head, or is not HTTP", async () => {
+  it("fails with network if the connection ends before the head or is not HTTP", async () => {
     const server = await rawServer((_, index) => ({
       bytes: index === 0 ? "HTTP/1.1 200 OK\r\ncontent-" : "SSH-2.0-x\r\n\r\n",
       closing: "end",
@@ -141,7 +141,7 @@ describe("no answer", () => {
     });
   });
 
-  it("says timeout where the head or the rest of the body does not come", async () => {
+  it("fails with timeout if the head or the rest of the body does not come", async () => {
     const silent = await rawServer(() => undefined);
     expect(await failure(silent.url, { timeouts: { headersMs: 60 } })).toMatchObject({
       code: "timeout",
@@ -157,7 +157,7 @@ describe("no answer", () => {
     });
   });
 
-  it("rethrows the reason of the signal unchanged, before, during the head and during the body", async () => {
+  it("throws the signal's reason unchanged before and during head and body", async () => {
     for (const reason of [new RangeError("mine"), "a string"]) {
       expect(await failure("http://127.0.0.1:1", {}, AbortSignal.abort(reason))).toBe(reason);
       const beforeHead = new AbortController();
@@ -181,8 +181,8 @@ describe("no answer", () => {
   });
 });
 
-describe("redirects", () => {
-  it("follows one within the origin, with its query, three at most", async () => {
+describe("The client", () => {
+  it("follows up to three redirects within the origin, with their query", async () => {
     const server = await rawServer((_, index) =>
       index < 3 ? status("307 X", "", [`location: /hop${index}?a=${index}`]) : status("200 OK", ANSWER),
     );
@@ -198,7 +198,7 @@ describe("redirects", () => {
     expect(endless.requests).toHaveLength(4);
   });
 
-  it.each([301, 302, 303, 307, 308])("refuses a %d to another host, and sends it nothing", async (code) => {
+  it.each([301, 302, 303, 307, 308])("refuses a %d to another host and sends it nothing", async (code) => {
     const other = await rawServer(() => status("200 OK", ANSWER));
     const server = await rawServer(() => status(`${code} X`, "", [`location: ${other.url}/login?k=${KEY}`]));
     const error = await failure(server.url);
@@ -211,7 +211,7 @@ describe("redirects", () => {
   });
 
   it.each(["", "location: https://127.0.0.1/x", "location: http://[", "location: file:///etc/passwd"])(
-    "refuses %j",
+    "refuses a redirect with %j",
     async (header) => {
       const server = await rawServer(() => status("302 X", "", header === "" ? [] : [header]));
       expect(await failure(server.url)).toMatchObject({ code: "redirect_refused" });
@@ -220,8 +220,8 @@ describe("redirects", () => {
   );
 });
 
-describe("the key", () => {
-  it("is in no error and no client, whatever the server sends back", async () => {
+describe("The API key", () => {
+  it("appears in no error, whatever the server sends back", async () => {
     const echo = `key=${KEY} and ${encodeURIComponent(KEY)} "${KEY}"`;
     const server = await rawServer((_, index) =>
       [
@@ -256,10 +256,10 @@ describe("the key", () => {
     expect(inPath.url).toContain("/[redacted]/api/v1/");
   });
 
-  it("is in no client, while a request is under way either", async () => {
+  it("appears in no inspected client, even during a request", async () => {
     const controller = new AbortController();
     const seen: string[] = [];
-    const http = createPlatformHttp({ baseUrl: "http://127.0.0.1:1", apiKey: KEY });
+    const http = new PlatformHttp({ baseUrl: "http://127.0.0.1:1", apiKey: KEY });
     seen.push(everythingOf(http));
     await http.close();
     const server = await rawServer(() => {
@@ -274,9 +274,9 @@ describe("the key", () => {
   });
 
   it.each(["", " ", "a b", "a\r\nx: y", "ключ", `${KEY}\n`])(
-    "is refused where no header could carry it: %j",
+    "is refused if no header can carry it: %j",
     (apiKey) => {
-      expect(() => createPlatformHttp({ baseUrl: "http://h", apiKey })).toThrow(/API key/);
+      expect(() => new PlatformHttp({ baseUrl: "http://h", apiKey })).toThrow(/API key/);
     },
   );
 
@@ -288,10 +288,10 @@ describe("the key", () => {
     "http://u@h",
     "http://h/?a=hunter2",
     "http://h/#hunter2",
-  ])("is sent to no such base URL: %j", (baseUrl) => {
+  ])("is not sent to the base URL %j", (baseUrl) => {
     let message = "";
     try {
-      createPlatformHttp({ baseUrl, apiKey: KEY });
+      new PlatformHttp({ baseUrl, apiKey: KEY });
     } catch (error) {
       message = (error as Error).message;
     }

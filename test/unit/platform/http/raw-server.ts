@@ -6,7 +6,7 @@ import {
   createBillingClient,
   type UsageQuery,
 } from "../../../../src/platform/billing/billing.ts";
-import { createPlatformHttp, type PlatformHttpOptions } from "../../../../src/platform/http/http.ts";
+import { PlatformHttp, type PlatformHttpOptions } from "../../../../src/platform/http/http.ts";
 
 export const KEY = "lsv2_sk_9F8e7D6c5B4a";
 
@@ -81,7 +81,7 @@ function send(socket: Socket, raw: RawAnswer): void {
 
 /** A client on `url`, closed when the test ends. */
 export function clientOf(url: string, options: Partial<PlatformHttpOptions> = {}): BillingClient {
-  const client = createBillingClient(createPlatformHttp({ baseUrl: url, apiKey: KEY, ...options }));
+  const client = createBillingClient(new PlatformHttp({ baseUrl: url, apiKey: KEY, ...options }));
   onTestFinished(() => client.close());
   return client;
 }

@@ -7,7 +7,7 @@ const SECRET = "lsv2_sk_9F8e7D6c5B4a";
 const redact = createRedactor(SECRET);
 
 describe("createRedactor", () => {
-  it("hides the secret in any case, encoded or not, and a beginning of it from half its length on", () => {
+  it("hides the secret in any case and encoding, and a beginning from half its length on", () => {
     expect(redact(`a ${SECRET} b ${SECRET.toLowerCase()}${SECRET}`)).toBe(
       "a [redacted] b [redacted][redacted]",
     );
@@ -29,7 +29,7 @@ describe("createRedactor", () => {
 });
 
 describe("withoutSecret", () => {
-  it("keeps name, code and causes, and the secret nowhere", () => {
+  it("keeps name, code and causes without the secret", () => {
     const deepest = Object.assign(new TypeError(`bad ${SECRET}`), { code: "E_DEEP", data: SECRET });
     const first = new Error(SECRET, { cause: deepest });
     const several = new AggregateError([first, new Error("other"), SECRET], SECRET);
@@ -46,7 +46,7 @@ describe("withoutSecret", () => {
     });
   });
 
-  it("ends a chain of causes that bites its own tail", () => {
+  it("cuts a circular chain of causes", () => {
     const error = new Error("a");
     error.cause = error;
     expect(inspect(withoutSecret(error, redact), { depth: 20 }).match(/Error: a/g)?.length).toBeLessThan(10);

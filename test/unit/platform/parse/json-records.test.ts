@@ -69,7 +69,7 @@ const document = fc
   });
 
 describe("JsonRecordCutter", () => {
-  it("gives what JSON.parse gives, however the bytes come apart", () => {
+  it("yields the same as JSON.parse, wherever the bytes are split", () => {
     fc.assert(
       fc.property(document, fc.array(fc.nat(), { maxLength: 6 }), ({ body, usage, stride }, cuts) => {
         const ends = cuts.map((at) => at % (body.length + 1)).sort((a, b) => a - b);
@@ -143,7 +143,7 @@ describe("JsonRecordCutter", () => {
     }
   });
 
-  it("takes a record of a megabyte, and refuses one byte more, in pieces of any size", () => {
+  it("accepts a record of a megabyte and refuses one byte more", () => {
     const around = (size: number) => `{"a":"${"x".repeat(size - 8)}"}`;
     const body = (size: number) => Buffer.from(`{"stride":{},"usage":[{},${around(size)}]}`);
     const pieces = (bytes: Buffer) =>
@@ -161,7 +161,7 @@ describe("JsonRecordCutter", () => {
     ).toBe(1);
   });
 
-  it("passes over a byte order mark, whole or in pieces", () => {
+  it("skips a byte order mark, whole or in pieces", () => {
     const body = Buffer.from('\u{FEFF}{"stride":{},"usage":[{}]}');
     expect(cut([body]).records).toBe(1);
     expect(cut(bytewise(body)).records).toBe(1);

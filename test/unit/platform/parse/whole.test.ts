@@ -40,21 +40,15 @@ async function forEach(count: number, run: (index: number) => Promise<void>): Pr
   );
 }
 
-describe("the proof that an answer is whole", () => {
-  it.each(CASES)("accepts it all: $framing, gzip $gzip, connection $connection", async (way) => {
+describe("The client", () => {
+  it.each(CASES)("accepts a whole answer: $framing, gzip $gzip, connection $connection", async (way) => {
     const server = await rawServer(() => ({
       bytes: answerOf(way),
       closing: way.framing === "close" ? "end" : "keep",
     }));
     const records: UsageRecord[] = [];
     const answer = await clientOf(server.url).usage(QUERY, { onRecords: (batch) => records.push(...batch) });
-    expect(answer).toEqual({
-      stride: "day",
-      wireStride: { days: 1, hours: 0 },
-      records: 2,
-      bytes: Buffer.byteLength(BODY),
-      framing: way.framing,
-    });
+    expect(answer).toEqual({ stride: "day", records: 2 });
     expect(records.map(({ traces }) => traces)).toEqual([4, 38]);
     expect(records[0]?.dimensionName).toBe('A "漢" 🚀}]');
   });
@@ -84,7 +78,7 @@ describe("the proof that an answer is whole", () => {
   });
 
   it.each(["length", "chunked", "close"] as const)(
-    "refuses what follows the gzip trailer: %s",
+    "refuses bytes after the gzip trailer: %s",
     async (framing) => {
       for (const more of [
         Buffer.alloc(1),
@@ -103,14 +97,14 @@ describe("the proof that an answer is whole", () => {
     },
   );
 
-  it("refuses a zero byte that comes alone after the gzip trailer", async () => {
+  it("refuses a single zero byte after the gzip trailer", async () => {
     const bytes = framed(GZIP, "close", ["content-encoding: gzip"]);
     const server = await rawServer(() => ({ bytes, more: "\0", closing: "end" }));
     const error = await rejection(clientOf(server.url).usage(QUERY, { onRecords: () => {} }));
     expect(error).toMatchObject({ code: "answer_cut" });
   });
 
-  it("refuses a gzip whose checksum does not hold", async () => {
+  it("refuses a gzip with a wrong checksum", async () => {
     const broken = Buffer.from(GZIP);
     const crc = broken.length - 8;
     broken[crc] = (broken[crc] ?? 0) ^ 1;
@@ -123,7 +117,7 @@ describe("the proof that an answer is whole", () => {
     });
   });
 
-  it("refuses an encoding that was not asked for", async () => {
+  it("refuses an encoding that it did not request", async () => {
     const server = await rawServer(() => ({
       bytes: framed(BODY, "length", ["content-encoding: br"]),
       closing: "keep",
@@ -134,7 +128,7 @@ describe("the proof that an answer is whole", () => {
     });
   });
 
-  it("refuses what is not UTF-8, and takes the same in UTF-8", async () => {
+  it("refuses text that is not UTF-8", async () => {
     const body = '{"stride":{"hours":1},"usage":[{"dimensions":{"project_id":"é"}}]}';
     const server = await rawServer((_, index) => ({
       bytes: framed(Buffer.from(body, index === 0 ? "utf8" : "latin1"), "length"),

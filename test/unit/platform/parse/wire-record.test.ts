@@ -51,7 +51,7 @@ describe("fromWireRecord", () => {
     },
   );
 
-  it("makes null, absent and empty one value", () => {
+  it("treats null, absent and empty alike", () => {
     for (const value of [null, undefined, ""]) {
       expect(read({ dimensions: { project_id: value, project_name: value } })).toMatchObject({
         dimensionId: "",
@@ -60,7 +60,7 @@ describe("fromWireRecord", () => {
     }
   });
 
-  it("keeps ids and names exactly, blanks and case too", () => {
+  it("keeps ids and names exactly, with blanks and case", () => {
     const odd = { project_id: ` ${UPPER}`, project_name: " Name " };
     expect(read({ dimensions: odd })).toMatchObject({ dimensionId: odd.project_id, dimensionName: " Name " });
     expect(read({ dimensions: { project_id: "AB" } }).dimensionId).toBe("AB");
@@ -70,7 +70,7 @@ describe("fromWireRecord", () => {
     expect(read({ dimensions: {}, traces }).traces).toBe(traces);
   });
 
-  it("makes a negative zero a zero", () => {
+  it("turns a negative zero into zero", () => {
     expect(Object.is(read({ dimensions: {}, traces: -0 }).traces, 0)).toBe(true);
   });
 
@@ -84,7 +84,7 @@ describe("fromWireRecord", () => {
     },
   );
 
-  it("shows no field but the one that is refused", () => {
+  it("shows only the field that it refuses", () => {
     const found = catchFrom(() => read({ dimensions: [{ user_email: "a@example.com" }] }));
     expect(found.message).toContain("usage[7].dimensions = an array");
     const long = catchFrom(() => read({ dimensions: {}, traces: "x".repeat(500) }));
@@ -122,7 +122,7 @@ describe("fromWireRecord", () => {
     }
   });
 
-  it("refuses an id that Postgres text cannot hold, and mends such a name", () => {
+  it("refuses an id that Postgres text cannot store, and corrects such a name", () => {
     for (const bad of ["a\0b", "a\u{D800}b", "\u{DC00}", "x".repeat(513)]) {
       expect(catchFrom(() => read({ dimensions: { project_id: bad } }))).toMatchObject({
         location: "usage.7.dimensions.project_id",
@@ -147,12 +147,12 @@ describe("GroupingWitness", () => {
     return witness.verdict();
   }
 
-  it("notices records that have only another grouping's dimension", () => {
+  it("detects records that have only another dimension", () => {
     expect(verdict({ workspace_id: "w" }, {})).toBe("workspace_id");
     expect(verdict({ user_id: "u" })).toBe("user_id");
   });
 
-  it("says nothing of records that have the asked dimension, or none", () => {
+  it("accepts records that have the requested dimension, or none", () => {
     expect(verdict()).toBeUndefined();
     expect(verdict({}, {})).toBeUndefined();
     expect(verdict({ workspace_id: "w", project_id: null })).toBeUndefined();
