@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { PROJECTS } from "./test/support/projects.ts";
@@ -13,6 +14,9 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+// Tests and the programs they start load the same modules hundreds of times: Node keeps them compiled.
+process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("node_modules/.cache/node", import.meta.url));
+
 export default defineConfig({
   test: {
     projects: Object.entries(PROJECTS).map(([name, folders]) => ({
@@ -22,6 +26,8 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // No test changes what another file sees (globals, module state), so files share processes and loaded modules.
+    isolate: false,
     // Two noisy cores: more files at once only makes each slower.
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },

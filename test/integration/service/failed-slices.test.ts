@@ -31,23 +31,17 @@ interface Shown {
 }
 
 /** Runs a backfill of five days by project and hour to its end, through the queue. */
-async function backfill({ environment }: ServiceBench): Promise<{ code: number | null; said: Shown }> {
+async function backfill(bench: ServiceBench): Promise<{ code: number | null; said: Shown }> {
+  const { environment } = bench;
   const range = ["--from", daysAgo(20), "--to", daysAgo(15), "--stride", "hour", "--group-by", "project"];
   const entered = await usageEtl(["backfill", ...range, "--detach", "--json"], environment);
   expect(entered.code).toBe(0);
   const [{ backfillId }] = JSON.parse(entered.stdout) as [{ backfillId: number }];
-  return poll(
-    async () => {
-      const { code, stdout } = await usageEtl(
-        ["backfill", "show", String(backfillId), "--json"],
-        environment,
-      );
-      const said = JSON.parse(stdout) as Shown;
-      return said.state === "done" ? { code, said } : undefined;
-    },
-    // A split waits for the next feed, and five of them lead to one hour.
-    { deadlineMs: 150_000, everyMs: 300 },
-  ) as Promise<{ code: number | null; said: Shown }>;
+  // A split waits for the next time tasks are enqueued, and five splits lead to one hour.
+  const state = `SELECT state FROM usage.backfill WHERE backfill_id = ${backfillId}`;
+  await poll(async () => (await bench.value(state)) === "done", { deadlineMs: 150_000, everyMs: 100 });
+  const { code, stdout } = await usageEtl(["backfill", "show", String(backfillId), "--json"], environment);
+  return { code, said: JSON.parse(stdout) as Shown };
 }
 
 function workspacesOf(bench: ServiceBench): Promise<number> {

@@ -64,11 +64,15 @@ export function searchBest(start: number, end: number, wanted: string, table = P
       if (rest === undefined) continue;
       const below = depth.get(piece.stride) ?? levels;
       const length = piece.end - piece.start;
-      const cost = rest.map((sum, level) => sum + (level === levels ? 1 : below > level ? length : 0));
+      const added = (level: number) => (level === levels ? 1 : below > level ? length : 0);
       const known = best[at - start];
-      const order = known === undefined ? -1 : compare(cost, known);
+      let order = known === undefined ? -1 : 0;
+      // Most candidates lose at once: their whole cost is not written out.
+      for (let level = 0; order === 0 && level <= levels; level++) {
+        order = (rest[level] as number) + added(level) - (known?.[level] as number);
+      }
       if (order < 0 || (order === 0 && piece.end < (choice[at - start]?.end ?? end))) {
-        best[at - start] = cost;
+        best[at - start] = rest.map((sum, level) => sum + added(level));
         choice[at - start] = piece;
       }
     }
