@@ -10,14 +10,16 @@ import { type LoadResult, loadAnswer } from "../../src/store/load/load.ts";
 import { createTestDatabase, ensureTemplate } from "./database.ts";
 
 /** A store over a migrated database of one's own, gone when the test is; a connection left open fails the test. */
-export async function setupMigrated(): Promise<{ store: Store; url: string }> {
+export async function setupMigrated(
+  options: { maxConnections?: number } = {},
+): Promise<{ store: Store; url: string }> {
   await ensureTemplate("migrated", async (url) => {
     const store = openStore({ url });
     await migrate(store);
     await store.close();
   });
   const database = await createTestDatabase({ template: "migrated" });
-  const store = openStore({ url: database.url });
+  const store = openStore({ url: database.url, ...options });
   onTestFinished(async () => {
     await store.close();
     await database.drop();

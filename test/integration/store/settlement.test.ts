@@ -1,12 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { GROUPINGS } from "../../../src/domain/usage/record.ts";
-import { ensureScopes } from "../../../src/store/catalog/scopes.ts";
-import { registerSource } from "../../../src/store/catalog/sources.ts";
-import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
-import { registerWorkspaces } from "../../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../../src/store/db/database.ts";
 import { pruneHistory } from "../../../src/store/load/restatements.ts";
+import { addSource } from "../../support/reporting.ts";
 import { type AnswerRow, loadRows, setupMigrated, windowOf } from "../../support/store.ts";
 
 /** What is kept of the past: when days settled, how late counts changed, and who may ask as of when. */
@@ -19,16 +15,7 @@ let sourceId: number;
 
 beforeEach(async () => {
   ({ store } = await setupMigrated());
-  sourceId = await registerSource(store, {
-    slug: "default",
-    baseUrl: "http://platform.test",
-    dataStart: "2026-03-01",
-    hourlyHours: 24,
-    configurationDigest: "one",
-  });
-  await registerWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
-  await noteAccess(store.db, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
-  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
+  sourceId = await addSource(store, { slug: "default", workspaceIds: [WORKSPACE] });
 });
 
 const rows = (text: string, values: unknown[] = []) =>

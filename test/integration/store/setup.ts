@@ -5,9 +5,8 @@ import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import { ensureScopes } from "../../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../../src/store/catalog/sources.ts";
 import { registerWorkspaces } from "../../../src/store/catalog/workspaces.ts";
-import { openStore, type Store } from "../../../src/store/db/database.ts";
-import { migrate } from "../../../src/store/db/migrate.ts";
-import { createTestDatabase, ensureTemplate } from "../../support/database.ts";
+import type { Store } from "../../../src/store/db/database.ts";
+import { setupMigrated } from "../../support/store.ts";
 
 /** The strides that the store's tests load. */
 export const LOADED_STRIDES = ["hour", "day", "week"] as const;
@@ -21,26 +20,11 @@ export interface StoreBundle {
 
 /** A store over a migrated database of one's own, and a reader beside it; both are gone when the test is. */
 export async function setupStore(options: { maxConnections?: number } = {}): Promise<StoreBundle> {
-  await ensureTemplate("migrated", async (url) => {
-    const store = openStore({ url });
-    await migrate(store);
-    await store.close();
-  });
-  const database = await createTestDatabase({ template: "migrated" });
-  const store = openStore({ url: database.url, ...options });
-  const reader = new pg.Client({
-    connectionString: database.url,
-    application_name: "reader",
-    types,
-    options: NO_JIT,
-  });
+  const { store, url } = await setupMigrated(options);
+  const reader = new pg.Client({ connectionString: url, application_name: "reader", types, options: NO_JIT });
   await reader.connect();
-  onTestFinished(async () => {
-    await store.close();
-    await reader.end();
-    await database.drop();
-  });
-  return { url: database.url, store, reader };
+  onTestFinished(() => reader.end());
+  return { url, store, reader };
 }
 
 /** Compiling the views takes seconds where the server can; on the few rows here it pays for nothing. */
