@@ -32,6 +32,8 @@ export interface ServiceBench {
 export async function setupService(
   options: {
     days?: number;
+    /** How many of the stand-in's workspaces the source is configured with: a sync costs as much less. Default: all, listed. */
+    workspaces?: number;
     standin?: StandinOptions;
     environment?: Readonly<Record<string, string>>;
     /** Servers of the test's own; whoever starts them stops them. Default: a database of the run's, a fresh Redis. */
@@ -47,12 +49,14 @@ export async function setupService(
     redis.disconnect();
     await standin.close();
   });
+  const workspaceIds = standin.organisation.workspaces.slice(0, options.workspaces ?? 0).map(({ id }) => id);
   const environment = {
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
     USAGE_BASE_URL: standin.url,
     USAGE_API_KEY: standin.apiKey,
     USAGE_DATA_START: dataStart,
+    USAGE_WORKSPACE_IDS: workspaceIds.join(","),
     USAGE_HOURLY_FOR: "P2D",
     USAGE_SYNC_EVERY: "PT3S",
     USAGE_RATE_LIMIT: "5000",

@@ -107,7 +107,7 @@ async function startForwarder(port: number) {
 test("a demoted Redis (READONLY) stops nothing for longer than it lasts, and floods no log", {
   timeout: LONG,
 }, async () => {
-  const bench = await setupService({ days: 2 });
+  const bench = await setupService({ days: 2, workspaces: 2 });
   const service = await bench.serve();
   await bench.loaded();
   await bench.redis.replicaof("127.0.0.1", await freePort());
@@ -131,7 +131,7 @@ test("a demoted Redis (READONLY) stops nothing for longer than it lasts, and flo
 test("a job whose lock is lost is given up, and its place is free for others", {
   timeout: LONG,
 }, async () => {
-  const bench = await setupService({ days: 2 });
+  const bench = await setupService({ days: 2, workspaces: 2 });
   // Each place of the worker waits for an answer that does not come for two minutes.
   bench.standin.faults.script({ fault: { kind: "hang" }, times: 4, match: { path: "granular-usage" } });
   const service = await bench.serve();
@@ -146,7 +146,7 @@ test("a job whose lock is lost is given up, and its place is free for others", {
 });
 
 test("half-open connections to Redis are given up after 30 s", { timeout: LONG }, async () => {
-  const bench = await setupService({ days: 2 });
+  const bench = await setupService({ days: 2, workspaces: 2 });
   const url = new URL(bench.redisUrl);
   const forwarder = await startForwarder(Number(url.port));
   url.port = String(forwarder.port);
@@ -167,7 +167,7 @@ test("half-open connections to Redis are given up after 30 s", { timeout: LONG }
 test("a start before Redis waits for it; Redis killed and back empty: the service goes on", {
   timeout: LONG,
 }, async () => {
-  const bench = await setupService({ days: 2 });
+  const bench = await setupService({ days: 2, workspaces: 2 });
   const port = await freePort();
   const service = start(["serve"], { ...bench.environment, REDIS_URL: `redis://127.0.0.1:${port}` });
   await poll(() => service.said.stderr.includes("Waiting for it. [redis_unreachable]"), {

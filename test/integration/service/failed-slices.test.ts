@@ -51,7 +51,7 @@ function workspacesOf(bench: ServiceBench): Promise<number> {
 test("a window that the platform refuses (400): each workspace's slice of it fails, the rest is done", {
   timeout: LONG,
 }, async () => {
-  const bench = await setupService({ days: 30 });
+  const bench = await setupService({ days: 30, workspaces: 2 });
   bench.standin.faults.script({
     fault: {
       kind: "status",
@@ -78,7 +78,7 @@ test("a window that the platform refuses (400): each workspace's slice of it fai
 test("a window that is answered with 500 every time: eight requests each, then it fails, the rest is done", {
   timeout: LONG,
 }, async () => {
-  const bench = await setupService({ days: 30 });
+  const bench = await setupService({ days: 30, workspaces: 2 });
   bench.standin.faults.script({
     // Without waiting: the pauses are the subject of test/unit/pipeline/retry.test.ts.
     fault: { kind: "status", status: 500, retry_after: 0 },
@@ -99,7 +99,7 @@ test("a window that is answered with 500 every time: eight requests each, then i
 });
 
 test("one record that fails its schema costs one bucket of one workspace", { timeout: LONG }, async () => {
-  const bench = await setupService({ days: 30 });
+  const bench = await setupService({ days: 30, workspaces: 2 });
   // The first project's record that comes from the third day: its workspace and hour.
   let bad: { bucket: string; workspaceId: string; id: string | null } | undefined;
   const proxy = await startProxy(
