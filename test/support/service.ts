@@ -28,7 +28,7 @@ export interface ServiceBench {
   loaded(deadlineMs?: number): Promise<void>;
 }
 
-/** `days` of usage before today; a round every second, so that nobody waits for one. */
+/** `days` of usage before today; a sync every three seconds, so that nobody waits long for one. */
 export async function setupService(
   options: {
     days?: number;

@@ -1,6 +1,6 @@
 /**
- * The planner's objective searched exhaustively, written from docs/decisions.md ("Planning") and the range table of
- * platform-api.md without a line of `src/`. Time is counted in whole units (hours for the platform's table).
+ * The planner's objective searched exhaustively, written from docs/architecture.md ("Rules") and the range table of
+ * docs/platform.md without a line of `src/`. Time is counted in whole units (hours for the platform's table).
  */
 
 /** A stride: bucket size, and the range lengths that get it. All in units, both ends inclusive. */
@@ -13,7 +13,7 @@ export interface Row {
 
 const DAY = 24;
 
-/** platform-api.md, "Get granular usage", finest first, in hours. */
+/** docs/platform.md, "Buckets", finest first, in hours. */
 const PLATFORM: readonly Row[] = [
   { stride: "hour", size: 1, least: 1, most: DAY - 1 },
   { stride: "day", size: DAY, least: 1 * DAY, most: 31 * DAY },
