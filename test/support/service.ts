@@ -78,7 +78,7 @@ export async function setupService(
     value,
     serve: async ({ role = "all", environment: own = {}, ...where } = {}) => {
       const running = start(["serve", "--role", role], { ...environment, ...own }, where);
-      await poll(() => running.said.stderr.includes("serving as"), { deadlineMs: 20_000 });
+      await poll(() => running.said.stderr.includes("serving as"), { deadlineMs: 60_000 });
       return running;
     },
     loaded: (deadlineMs = 120_000) =>
