@@ -16,6 +16,8 @@ export const TEST_SETTINGS: readonly string[] = [
   "synchronous_commit=off",
   "full_page_writes=off",
   "timezone=America/St_Johns",
+  // Several services at once, each with a pool of 10.
+  "max_connections=200",
 ];
 
 /** Options that give the same cluster on every system, whatever locales it has. */

@@ -4,7 +4,7 @@ import { eachRecord, startProxy } from "../support/proxy.ts";
 import { type Bench, setup } from "../support/source.ts";
 import { differences, dump, inLedger, inStore, together } from "../support/tables.ts";
 
-/** What the platform refuses or gets wrong costs as little as it can, is kept, and heals by itself. */
+/** What the platform refuses or gets wrong costs as little as possible, is recorded, and heals by itself. */
 
 const everything = ({ standin, dataStart, today, workspaceIds }: Bench) => {
   const end = today + DAY_MS;
@@ -16,7 +16,7 @@ const everything = ({ standin, dataStart, today, workspaceIds }: Bench) => {
 const usage = { path: "/granular-usage" };
 
 describe("one bad record", () => {
-  test("costs one bucket, is kept with the time to ask again, and heals", async () => {
+  test("costs one bucket, is recorded with the time of the next attempt, and heals", async () => {
     const bench = await setup({ workspaces: [0, 1], hourlyForMs: DAY_MS });
     const bad = new Date(bench.dataStart + 2 * DAY_MS).toISOString().replace(".000Z", "Z");
     const project = bench.standin.organisation.projects[2];
@@ -57,7 +57,7 @@ describe("one bad record", () => {
     );
     expect(shown).toEqual([{ coverage_status: "failed", traces: null }]);
 
-    // Before its time it is not asked for again; then it is, and goes.
+    // It is not asked for before its time; then it is, and the failure goes.
     const asked = () => proxy.seen.filter((url) => url.searchParams.get("start_time") === bad).length;
     const before = asked();
     await bench.sync({ baseUrl: proxy.url });
@@ -81,7 +81,7 @@ describe("one bad record", () => {
     ["a bucket that is no time", { time_bucket: "yesterday" }],
     ["a bucket outside the window", { time_bucket: "2025-01-01T00:00:00Z" }],
     ["more than a number can hold exactly", { traces: 2 ** 53 }],
-  ])("%s is stored nowhere, and the rest is", async (_, change) => {
+  ])("with %s is not stored; all other records are", async (_, change) => {
     const bench = await setup({ workspaces: [0], hourlyForMs: 0 });
     const user = bench.standin.organisation.streams.find(({ user }) => user !== null)?.user;
     const day = new Date(bench.dataStart + DAY_MS).toISOString().replace(".000Z", "Z");
@@ -112,7 +112,7 @@ describe("one bad record", () => {
     expect(differences(await inStore(bench, ["day"]), book)).toEqual([]);
   });
 
-  test("of a workspace that the platform chokes on leaves the others alone", async () => {
+  test("a workspace that the platform cannot answer for does not affect the others", async () => {
     const bench = await setup({ workspaces: [0, 1, 2], hourlyForMs: 0 });
     const [, chokes = ""] = bench.workspaceIds;
     bench.standin.faults.script({
@@ -135,7 +135,7 @@ describe("one bad record", () => {
   });
 });
 
-test("a server that refuses every request is not asked for every bucket by itself", async () => {
+test("a server that refuses every request is not asked for each bucket separately", async () => {
   const bench = await setup({ days: 300, workspaces: [0, 1, 2], hourlyForMs: 31 * DAY_MS });
   const source = await bench.open();
   bench.standin.faults.script({ fault: { kind: "status", status: 400 }, times: 100_000, match: usage });
@@ -152,7 +152,7 @@ describe("a refused key", () => {
     [403, { kind: "status", status: 403 }],
     [403, { kind: "status", status: 403, content_type: "text/html", body: "<html>Forbidden</html>" }],
   ] as const)(
-    "(%i) stops the source at once and is kept, and a good key clears it",
+    "answered with %i stops the source at once and is recorded; a good key clears it",
     async (status, fault) => {
       const bench = await setup({ workspaces: [0, 1], hourlyForMs: 3 * DAY_MS });
       bench.standin.faults.script({ fault, times: 1000, skip: 5, match: usage });
@@ -186,7 +186,7 @@ describe("a refused key", () => {
     },
   );
 
-  test("that is revoked is said at first contact", async () => {
+  test("that was revoked is reported at first contact", async () => {
     const bench = await setup({ workspaces: [0] });
     await bench.sync();
     bench.standin.access.revoked = true;
@@ -195,8 +195,8 @@ describe("a refused key", () => {
   });
 });
 
-describe("a platform that goes down in the middle", () => {
-  test("ends the round after three slices, and nothing is lost", async () => {
+describe("a sync that the platform or the caller interrupts", () => {
+  test("ends the sync after three failed slices, and nothing is lost", async () => {
     const bench = await setup({ workspaces: [0, 1], hourlyForMs: 4 * DAY_MS });
     bench.standin.faults.script({ fault: { kind: "reset" }, times: 100_000, skip: 8, match: usage });
     const before = bench.standin.requests.count;
@@ -208,7 +208,7 @@ describe("a platform that goes down in the middle", () => {
 
     bench.standin.faults.clear();
     await bench.sync();
-    // What gave up waits for its time, and for no longer.
+    // Slices that gave up are asked for again once their time has come.
     await bench.passTime();
     await bench.sync();
     expect((await dump(bench)).failures).toEqual([]);
@@ -222,7 +222,7 @@ describe("a platform that goes down in the middle", () => {
     expect(differences(await inStore(bench), book)).toEqual([]);
   });
 
-  test("an abort in the middle keeps what was loaded and leaves no half", async () => {
+  test("keeps what was loaded before an abort, and no part of a window", async () => {
     const bench = await setup({ workspaces: [0, 1] });
     const abort = new AbortController();
     const source = await bench.open({ signal: abort.signal });

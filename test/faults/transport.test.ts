@@ -5,14 +5,14 @@ import type { StandinOptions } from "../../src/standin/server.ts";
 import { type Bench, setup } from "../support/source.ts";
 import { dump } from "../support/tables.ts";
 
-/** Whatever goes wrong on the way, a round ends with the tables of a round in which nothing did. */
+/** Whatever goes wrong in transport, a sync ends with the tables of an undisturbed sync. */
 
-/** SEED=n runs the dice of one failure again. */
+/** SEED=n repeats the random faults of a failed run. */
 const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 
 let undisturbed: { hour: number; now: number; tables: Awaited<ReturnType<typeof dump>> } | undefined;
 
-/** A round on a server that does this; its tables, beside those of an undisturbed one. */
+/** Syncs from a server that `disturb` made faulty. Returns its tables, and as `expected` those of an undisturbed sync. */
 async function disturbed(disturb: (bench: Bench) => void, standin: Omit<StandinOptions, "now"> = {}) {
   const workspaces = [0, 1];
   const hour = Math.floor(Date.now() / HOUR_MS);
@@ -29,12 +29,12 @@ async function disturbed(disturb: (bench: Bench) => void, standin: Omit<StandinO
 const usage = { path: "/granular-usage" };
 const script = (bench: Bench, ...steps: FaultStep[]) => bench.standin.faults.script(...steps);
 
-describe("waits", () => {
+describe("retrying", () => {
   test.each([
-    ["10 s after a 429 that says nothing", undefined, 10_000],
-    ["as long as a 429 says", 3, 3_000],
-    ["as long as a 429 says, five minutes at most", 86_400, 300_000],
-  ])("%s", async (_, retryAfter, wait) => {
+    ["10 s when the answer names no time", undefined, 10_000],
+    ["as long as the answer says", 3, 3_000],
+    ["five minutes when the answer says a day", 86_400, 300_000],
+  ])("a 429 is retried after %s", async (_, retryAfter, wait) => {
     const fault = {
       kind: "status",
       status: 429,
@@ -47,7 +47,7 @@ describe("waits", () => {
     expect(tables).toEqual(expected);
   });
 
-  test("until the date that a 429 names", async () => {
+  test("a 429 is retried at the date that the answer names", async () => {
     const { bench, tables, expected } = await disturbed((b) =>
       script(b, {
         fault: { kind: "status", status: 429, retry_after: new Date(Date.now() + 40_000).toUTCString() },
@@ -60,7 +60,7 @@ describe("waits", () => {
     expect(tables).toEqual(expected);
   });
 
-  test("longer each time, up to a bound, on a server that fails on", async () => {
+  test("a failing server is retried after a pause that doubles", async () => {
     const { bench, run } = await disturbed((b) =>
       script(b, {
         fault: { kind: "status", status: 503 },
@@ -77,28 +77,28 @@ describe("waits", () => {
   });
 });
 
-describe("ends in the same tables", () => {
+describe("a sync ends with the tables of an undisturbed one", () => {
   const faults: [string, FaultStep["fault"], Omit<StandinOptions, "now">?][] = [
-    ["500", { kind: "status", status: 500 }],
-    ["502", { kind: "status", status: 502 }],
-    ["408", { kind: "status", status: 408 }],
-    ["resets", { kind: "reset" }],
+    ["answers of 500", { kind: "status", status: 500 }],
+    ["answers of 502", { kind: "status", status: 502 }],
+    ["answers of 408", { kind: "status", status: 408 }],
+    ["connections that are reset", { kind: "reset" }],
     ["bodies cut short of their length", { kind: "cut", framing: "length", at: "half" }],
     ["bodies whose length promises one byte more", { kind: "cut", framing: "length", at: "all" }],
-    ["chunks without the last one, all of the text there", { kind: "cut", framing: "chunked", at: "all" }],
-    ["chunks that end half way", { kind: "cut", framing: "chunked", at: "half" }],
-    ["gzip without its trailer", { kind: "cut", framing: "gzip" }],
-    ["gzip ended by the connection half way", { kind: "cut", framing: "close", at: "half" }],
+    ["chunked bodies that lack only the last chunk", { kind: "cut", framing: "chunked", at: "all" }],
+    ["chunked bodies that end half way", { kind: "cut", framing: "chunked", at: "half" }],
+    ["gzip bodies without their trailer", { kind: "cut", framing: "gzip" }],
+    ["gzip bodies that the connection ends half way", { kind: "cut", framing: "close", at: "half" }],
     [
-      "text ended by the connection half way",
+      "plain bodies that the connection ends half way",
       { kind: "cut", framing: "close", at: "half" },
       { compress: false },
     ],
     ["slow bodies", { kind: "slow", ms: 150 }],
     ["whole bodies in chunks", { kind: "whole", framing: "chunked" }],
-    ["whole bodies ended by the connection", { kind: "whole", framing: "close" }, { compress: false }],
+    ["whole bodies that end with the connection", { kind: "whole", framing: "close" }, { compress: false }],
   ];
-  test.each(faults)("%s", async (_, fault, standin) => {
+  test.each(faults)("after %s", async (_, fault, standin) => {
     const { bench, run, tables, expected } = await disturbed(
       (b) => script(b, { fault, times: 6, skip: 1, match: usage }),
       standin,
@@ -108,7 +108,7 @@ describe("ends in the same tables", () => {
     expect(tables).toEqual(expected);
   });
 
-  test.each([0, 1, 2])(`all of them by the dice of seed ${SEED} + %i, once they have passed`, async (n) => {
+  test.each([0, 1, 2])(`once random faults of seed ${SEED} + %i have passed`, async (n) => {
     const { bench, expected } = await disturbed((b) =>
       b.standin.faults.set({
         seed: SEED + n,
@@ -126,7 +126,7 @@ describe("ends in the same tables", () => {
     expect(await dump(bench)).toEqual(expected);
   });
 
-  test.each(["chunked", "close"] as const)("every body framed by %s", async (framing) => {
+  test.each(["chunked", "close"] as const)("when every body is framed by %s", async (framing) => {
     const { run, tables, expected } = await disturbed(() => {}, { framing, compress: false });
     expect(run.failures).toEqual([]);
     expect(tables).toEqual(expected);

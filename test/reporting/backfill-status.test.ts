@@ -1,24 +1,15 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { ensureScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
-import { registerSource } from "../../src/store/catalog/sources.ts";
-import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
+import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import { createBackfill, steerBackfill } from "../../src/store/work/backfills.ts";
+import { addSource } from "../support/reporting.ts";
 import { setupMigrated, windowOf } from "../support/store.ts";
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 
 test("backfill_status counts the slices of each backfill, for usage_reader too", async () => {
   const { store, url } = await setupMigrated();
-  const sourceId = await registerSource(store, {
-    slug: "default",
-    baseUrl: "http://platform.test",
-    dataStart: "2026-03-01",
-    hourlyHours: 24,
-    configurationDigest: "one",
-  });
-  await registerWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
-  await ensureScopes(store.db, { sourceId, groupings: ["workspace"], strides: ["day"] });
+  const sourceId = await addSource(store, { slug: "default", workspaceIds: [WORKSPACE] });
   const scopeIds = await scopesOf(store.db, {
     sourceId,
     groupBy: "workspace",

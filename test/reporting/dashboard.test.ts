@@ -5,14 +5,13 @@ import { parse } from "yaml";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { importPrices } from "../../src/pipeline/import-prices.ts";
 import { createMetrics } from "../../src/service/http/metrics.ts";
-import { ensureScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
-import { registerSource } from "../../src/store/catalog/sources.ts";
-import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
+import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { beginFetch, drawStamp, finishFetch } from "../../src/store/load/fetch-ledger.ts";
 import { concludeProbe, enterProbe, keepBaseline, startWaiting } from "../../src/store/report/probes.ts";
 import { createBackfill } from "../../src/store/work/backfills.ts";
+import { addSource } from "../support/reporting.ts";
 import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
 
 const DEPLOY = new URL("../../docs/deploy/", import.meta.url);
@@ -81,15 +80,7 @@ function expand(text: string): string {
 
 async function filledStore(): Promise<{ store: Store; url: string }> {
   const { store, url } = await setupMigrated();
-  const sourceId = await registerSource(store, {
-    slug: "default",
-    baseUrl: "http://platform.test",
-    dataStart: "2026-03-01",
-    hourlyHours: 24,
-    configurationDigest: "one",
-  });
-  await registerWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE] });
-  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
+  const sourceId = await addSource(store, { slug: "default", workspaceIds: [WORKSPACE] });
   const window = windowOf("day", "2026-03-01", "2026-03-04");
   for (const groupBy of GROUPINGS) {
     const id = groupBy === "workspace" ? WORKSPACE : "00000000-0000-4000-8000-00000000000a";

@@ -1,29 +1,23 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { ensureScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
-import { registerSource } from "../../src/store/catalog/sources.ts";
-import { noteAccess } from "../../src/store/catalog/workspace-access.ts";
-import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
+import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
+import { addSource } from "../support/reporting.ts";
 import { type AnswerRow, loadRows, setupMigrated, windowOf } from "../support/store.ts";
 
 const WORKSPACES = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"] as const;
 
 /** Everything that could make two rows of one: renames, empty ids, two sources alike, gaps, failures, hours for days. */
 async function fill(store: Store, slug: string): Promise<void> {
-  const sourceId = await registerSource(store, {
+  const sourceId = await addSource(store, {
     slug,
-    baseUrl: "http://platform.test",
+    workspaceIds: WORKSPACES,
     dataStart: "2026-02-25",
-    hourlyHours: 24,
-    configurationDigest: "one",
+    strides: ["day", "hour", "week"],
   });
-  await registerWorkspaces(store.db, { sourceId, workspaceIds: WORKSPACES });
-  await noteAccess(store.db, { sourceId, asked: WORKSPACES, named: WORKSPACES, at: Date.now() });
-  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour", "week"] });
   for (const groupBy of GROUPINGS) {
     for (const workspaceId of WORKSPACES) {
       const named = groupBy === "api_key" ? [undefined, undefined] : ["old name", "new name"];

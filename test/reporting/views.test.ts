@@ -1,16 +1,13 @@
 import pg from "pg";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { ensureScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
+import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import { learnCapability } from "../../src/store/catalog/server-capabilities.ts";
-import { registerSource } from "../../src/store/catalog/sources.ts";
-import { noteAccess } from "../../src/store/catalog/workspace-access.ts";
-import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
-import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
+import { setupSource } from "../support/reporting.ts";
+import { loadRows, windowOf } from "../support/store.ts";
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 const OTHER = "00000000-0000-4000-8000-000000000002";
@@ -24,22 +21,7 @@ let url: string;
 let sourceId: number;
 
 beforeEach(async () => {
-  ({ store, url } = await setupMigrated());
-  sourceId = await registerSource(store, {
-    slug: "default",
-    baseUrl: "http://platform.test",
-    dataStart: DAY1,
-    hourlyHours: 24,
-    configurationDigest: "one",
-  });
-  await registerWorkspaces(store.db, { sourceId, workspaceIds: [WORKSPACE, OTHER] });
-  await noteAccess(store.db, {
-    sourceId,
-    asked: [WORKSPACE, OTHER],
-    named: [WORKSPACE, OTHER],
-    at: Date.now(),
-  });
-  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
+  ({ store, url, sourceId } = await setupSource());
 });
 
 async function query(text: string): Promise<Record<string, unknown>[]> {

@@ -27,16 +27,19 @@ export interface Where {
   readonly release?: string;
 }
 
-/** Starts `usage-etl` as a user does, with nothing in its environment but what is given. Killed when the test ends. */
+/**
+ * Starts `usage-etl` as a user does. Its environment is what is given, and where Node keeps compiled modules. Killed
+ * when the test ends.
+ */
 export function start(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   { within = [], release = RELEASE }: Where = {},
 ): Running {
-  const { PATH = "", HOME = "/tmp" } = process.env;
+  const { PATH = "", HOME = "/tmp", NODE_COMPILE_CACHE = "" } = process.env;
   const [program = "", ...rest] = [...within, process.execPath, join(release, "src/cli.ts"), ...args];
   const child = spawn(program, rest, {
-    env: { PATH, HOME, ...env },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const said = { stdout: "", stderr: "" };

@@ -4,11 +4,11 @@ import { inject } from "vitest";
 import { poll } from "./poll.ts";
 import { serviceUrl } from "./services.ts";
 
-/** Databases for tests: one each, cloned from a template that is built once per run. */
+/** A database for each test, cloned from a template that is built once per run. */
 
 export interface TestDatabase {
   readonly url: string;
-  /** Removes it. Throws when the test left connections to it open, naming what they last did. */
+  /** Removes it. Throws when the test left connections open, and names their last statements. */
   drop(): Promise<void>;
 }
 
@@ -23,14 +23,14 @@ export async function ensureTemplate(name: string, build: (url: string) => Promi
   const half = `${template}_half`;
   const admin = await (await maintenance()).connect();
   try {
-    // Workers of one run meet here; a session lock, since CREATE DATABASE does not run inside a transaction.
+    // Keeps the run's other workers out. A session lock, since CREATE DATABASE does not run inside a transaction.
     await admin.query("SELECT pg_advisory_lock(hashtextextended($1, 0))", [template]);
     const { rowCount } = await admin.query("SELECT FROM pg_database WHERE datname = $1", [template]);
     if (rowCount === 1) return;
     await admin.query(`DROP DATABASE IF EXISTS ${quoted(half)} WITH (FORCE)`);
     await admin.query(`CREATE DATABASE ${quoted(half)} TEMPLATE template0`);
     await build(await databaseUrl(half));
-    // Only a whole template bears the name. Nobody may connect to it: CREATE DATABASE refuses a template in use.
+    // Only a complete template gets the name. Nobody may connect to it: CREATE DATABASE refuses a template in use.
     await untilUnused(admin, half, `the builder of template ${name}`);
     await admin.query(`ALTER DATABASE ${quoted(half)} RENAME TO ${quoted(template)}`);
     await admin.query(`ALTER DATABASE ${quoted(template)} ALLOW_CONNECTIONS false`);
@@ -40,7 +40,7 @@ export async function ensureTemplate(name: string, build: (url: string) => Promi
   }
 }
 
-/** A database of one's own: a clone of the template `template` (see `ensureTemplate`), else an empty one. */
+/** A database for the caller alone: a clone of `template` (see `ensureTemplate`), or an empty one. */
 export async function createTestDatabase(options: { template?: string } = {}): Promise<TestDatabase> {
   const pool = await maintenance();
   const name = `${inject("runPrefix")}db_${randomBytes(6).toString("hex")}`;
@@ -60,7 +60,7 @@ export async function createTestDatabase(options: { template?: string } = {}): P
   };
 }
 
-/** A backend ends a moment after its client: waits for that, and takes what stays for a leak. */
+/** Waits for the backends, which end a moment after their clients. A connection that stays is a leak. */
 async function untilUnused(admin: pg.Pool | pg.PoolClient, database: string, by: string): Promise<void> {
   await poll(
     async () => {
@@ -77,8 +77,8 @@ async function untilUnused(admin: pg.Pool | pg.PoolClient, database: string, by:
 }
 
 /**
- * Measured with a template of 60 tables: where fsync is off (our own servers) copying files takes 23 ms and the log
- * 30 ms; where it is on, copying files forces a checkpoint on the whole server and takes 600 ms to 400.
+ * Measured with a template of 60 tables. With fsync off (servers we start), copying files takes 23 ms and writing the
+ * log 30 ms. With fsync on, copying files forces a checkpoint of the whole server: 600 ms, and 400 ms by the log.
  */
 async function fastestStrategy(pool: pg.Pool): Promise<string> {
   const { rows } = await pool.query<{ fsync: string }>("SHOW fsync");

@@ -6,15 +6,15 @@ import type { TestProject } from "vitest/node";
 import { resolvePostgres, resolveRedis, type Service } from "../../src/services/resolve.ts";
 
 /**
- * One Postgres and one Redis for a whole run, started when the first test asks: a run of pure unit tests starts none.
- * Test files run in processes of their own, so they ask over HTTP (see services.ts).
+ * One Postgres and one Redis for a whole run, each started when the first test asks for it: a run of unit tests starts
+ * none. Tests run in worker processes, so they ask over HTTP (see services.ts).
  */
 
 declare module "vitest" {
   interface ProvidedContext {
     /** Answers `GET /postgres` and `GET /redis` with the URL of the run's server. */
     services: string;
-    /** Begins the name of everything the run creates on these servers. */
+    /** Prefix of the name of everything the run creates on these servers. */
     runPrefix: string;
   }
 }
@@ -45,10 +45,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
       [...started].map(async ([kind, it]) => [kind, await it] as const),
     );
     for (const settled of services) {
-      // One that did not start has failed its tests already.
+      // The tests that asked for it have failed already.
       if (settled.status === "rejected") continue;
       const [kind, service] = settled.value;
-      // A server of ours goes away with everything in it; on somebody's own, only what this run made may go.
+      // A server we started goes with everything in it. On a named server, only this run's databases may go.
       if (kind === "postgres" && service.origin === "named") await dropDatabases(service.url, runPrefix);
       await service.close();
     }

@@ -13,7 +13,7 @@ import { migrate } from "../../src/store/db/migrate.ts";
  * so that a cut link is to both ends what it is on a real network. Needs root and iproute2.
  */
 
-/** A run's own, since several may go on at once, and one that was killed leaves its links behind. */
+/** Differs by process: several runs may go on at once, and a killed run leaves its links behind. */
 const NET = `10.${64 + ((process.pid >> 8) % 128)}.${process.pid % 256}`;
 
 function ip(...args: string[]): void {
@@ -21,7 +21,7 @@ function ip(...args: string[]): void {
   if (status !== 0) throw new Error(`ip ${args.join(" ")}: ${error?.message ?? stderr.trim()}`);
 }
 
-/** Why this machine has no hosts to give; undefined where it has. */
+/** Why this machine cannot create hosts; undefined where it can. */
 export function withoutHosts(): string | undefined {
   const closers: (() => void)[] = [];
   try {
@@ -35,15 +35,15 @@ export function withoutHosts(): string | undefined {
 }
 
 export interface Host {
-  /** As servers of this host see it. */
+  /** Its address, as servers of this host see it. */
   readonly address: string;
-  /** Begins a command that is to run there. */
+  /** Prefix of a command that runs there. */
   readonly within: readonly string[];
   cutOff(): void;
   reconnect(): void;
 }
 
-/** A host that ends with the test. `index`: 1 to 62, its own within a test. */
+/** A host that ends with the test. `index`: 1 to 62, different for each host of a test. */
 export function addHost(index: number): Host {
   return createHost(index, onTestFinished);
 }
@@ -63,7 +63,7 @@ function createHost(index: number, onEnd: (close: () => void) => void): Host {
   ip("link", "set", link, "up");
   ip("-n", name, "addr", "add", `${there}/30`, "dev", "up0");
   ip("-n", name, "link", "set", "up0", "up");
-  // Servers of this host listen on 127.0.0.1 alone. Over there that address is this host's, by way of the link.
+  // Servers of this host listen on 127.0.0.1 alone. On the other host, that address leads here over the link.
   writeFileSync(`/proc/sys/net/ipv4/conf/${link}/route_localnet`, "1");
   ip("netns", "exec", name, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/conf/up0/route_localnet");
   ip("-n", name, "route", "add", "127.0.0.1/32", "via", here, "dev", "up0", "src", there);

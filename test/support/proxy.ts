@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** What a proxy in front of the platform makes of an answer; undefined leaves it as it is. */
+/** The body that replaces an answer's; undefined leaves the answer as it is. */
 export type Rewrite = (answer: { readonly url: URL; readonly text: string }) => string | undefined;
 
 export interface Proxy {
@@ -13,7 +13,7 @@ export interface Proxy {
   readonly seen: URL[];
 }
 
-/** Stands between the product and `target` and rewrites bodies: faults that a platform's own server never makes. */
+/** A proxy in front of `target` that rewrites bodies: faults that the stand-in cannot produce. */
 export async function startProxy(target: string, rewrite: Rewrite): Promise<Proxy> {
   const seen: URL[] = [];
   const server = createServer(async (request, response) => {
@@ -56,7 +56,7 @@ interface WireRecord {
   traces: number;
 }
 
-/** Rewrites the records of usage answers one by one; everything else passes. */
+/** Rewrites each record of usage answers; everything else passes unchanged. */
 export function eachRecord(change: (record: WireRecord, url: URL) => WireRecord): Rewrite {
   return ({ url, text }) => {
     if (!url.pathname.endsWith("/granular-usage")) return undefined;

@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import { inject } from "vitest";
 import { serviceUrl } from "./services.ts";
 
-/** A part of the run's Redis for one test: all its keys begin with `prefix` (hash-tagged, as BullMQ's must be). */
+/** One test's part of the run's Redis: all its keys begin with `prefix` (hash-tagged, as BullMQ requires). */
 export interface TestRedis {
   readonly url: string;
   readonly prefix: string;

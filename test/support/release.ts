@@ -6,7 +6,7 @@ import { onTestFinished } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** A folder with the next release: this one with one migration more, and SQL at the end of a file of views. */
+/** A folder with the next release: this release, one more migration, and SQL appended to a file of views. */
 export function nextRelease(next: { migration: string; sql: string; views: string }): string {
   const release = mkdtempSync(join(tmpdir(), "usage-etl-release-"));
   onTestFinished(() => rmSync(release, { recursive: true, force: true }));

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { onTestFinished } from "vitest";
+import type { Stride } from "../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { ensureScopes } from "../../src/store/catalog/scopes.ts";
 import { registerSource } from "../../src/store/catalog/sources.ts";
@@ -20,21 +21,26 @@ export async function setupSource(): Promise<{ store: Store; url: string; source
   return { store, url, sourceId: await addSource(store, { slug: "default", workspaceIds: WORKSPACES }) };
 }
 
-/** One more source; hours are expected for a day back. */
+/** One more source with proven access to its workspaces; hours are expected for a day back. Returns its id. */
 export async function addSource(
   store: Store,
-  { slug, workspaceIds }: { slug: string; workspaceIds: readonly string[] },
+  {
+    slug,
+    workspaceIds,
+    dataStart = "2026-03-01",
+    strides = ["day", "hour"],
+  }: { slug: string; workspaceIds: readonly string[]; dataStart?: string; strides?: readonly Stride[] },
 ): Promise<number> {
   const sourceId = await registerSource(store, {
     slug,
     baseUrl: "https://billing.platform.test/api",
-    dataStart: "2026-03-01",
+    dataStart,
     hourlyHours: 24,
     configurationDigest: "one",
   });
   await registerWorkspaces(store.db, { sourceId, workspaceIds });
   await noteAccess(store.db, { sourceId, asked: workspaceIds, named: workspaceIds, at: Date.now() });
-  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides: ["day", "hour"] });
+  await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides });
   return sourceId;
 }
 

@@ -39,6 +39,8 @@ export interface ServiceBench {
 interface ServiceOptions {
   /** Days of usage before today. Default 5. */
   days?: number;
+  /** How many of the stand-in's workspaces are configured: fewer make a sync cheaper. Default: all, listed. */
+  workspaces?: number;
   standin?: StandinOptions;
   environment?: Readonly<Record<string, string>>;
   /** Servers of the test's own, which it stops itself. Default: a database of the run's, a Redis of its own. */
@@ -56,12 +58,14 @@ export async function setupService(options: ServiceOptions = {}): Promise<Servic
     redis.disconnect();
     await standin.close();
   });
+  const workspaceIds = standin.organisation.workspaces.slice(0, options.workspaces ?? 0).map(({ id }) => id);
   const environment = {
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
     USAGE_BASE_URL: standin.url,
     USAGE_API_KEY: standin.apiKey,
     USAGE_DATA_START: dataStart,
+    USAGE_WORKSPACE_IDS: workspaceIds.join(","),
     USAGE_HOURLY_FOR: "P2D",
     USAGE_SYNC_EVERY: "PT3S",
     USAGE_RATE_LIMIT: "5000",
@@ -85,14 +89,15 @@ export async function setupService(options: ServiceOptions = {}): Promise<Servic
     count,
     serve: async ({ role = "all", environment: own = {}, ...where } = {}) => {
       const running = start(["serve", "--role", role], { ...environment, ...own }, where);
-      await poll(() => running.said.stderr.includes("serving as"), { deadlineMs: 20_000 });
+      await poll(() => running.said.stderr.includes("serving as"), { deadlineMs: 60_000 });
       return running;
     },
     loaded: async (deadlineMs = 120_000) => {
       const intervals = "SELECT count(*) FROM usage.coverage";
       await poll(async () => (await count(intervals)) > 0 && (await count(GAPS)) === 0, {
         deadlineMs,
-        everyMs: 200,
+        // The view costs 0.1 s of CPU, which the loads need.
+        everyMs: 500,
       });
     },
     openQueue: async (kind) => {

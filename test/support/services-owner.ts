@@ -2,8 +2,8 @@ import { startLocalPostgres } from "../../src/services/local-postgres.ts";
 import { startLocalRedis } from "../../src/services/local-redis.ts";
 
 /**
- * A bare script that owns a Postgres and a Redis until it is killed: `node services-owner.ts [DATA_DIR]`. Prints one
- * line of JSON: their URLs, or the error.
+ * `node services-owner.ts [DATA_DIR]` owns a Postgres and a Redis until it is killed. It prints one line of JSON: their
+ * URLs, or the error.
  */
 const input = {
   dataDir: process.argv[2],

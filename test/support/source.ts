@@ -37,17 +37,17 @@ export interface Bench {
   readonly logs: Record<string, unknown>[];
   /** First contact, as a new process makes it. */
   open(how?: OpenOptions): Promise<OpenSource>;
-  /** One routine round in a process of its own. */
-  sync(how?: OpenOptions): Promise<Round>;
+  /** One routine sync in a process of its own. */
+  sync(how?: OpenOptions): Promise<Sync>;
   /** What `usage-etl backfill` does, in a process of its own. */
-  fetch(request: PlanRequest, how?: OpenOptions): Promise<Round>;
+  fetch(request: PlanRequest, how?: OpenOptions): Promise<Sync>;
   reconcile(request?: Partial<ReconcileRequest>, how?: OpenOptions): Promise<ReconcileResult>;
   /** Lets whatever waits for its time be due now: kept failures and the daily probes. */
   passTime(): Promise<void>;
   sql<T>(text: string, parameters?: unknown[]): Promise<T[]>;
 }
 
-interface Round {
+interface Sync {
   readonly source: OpenSource;
   readonly run: RunResult;
   /** Slices that were planned. */
@@ -84,7 +84,7 @@ interface BenchOptions {
 const SETTLED_DAYS_AGO = 3;
 
 /**
- * The stand-in's clock stands still, so that its answers can be held against its ledger; Postgres's runs on. Everything
+ * The stand-in's clock stands still, so that its answers can be compared with its ledger; Postgres's runs on. Everything
  * is closed when the test ends, and a connection left open fails it.
  */
 export async function setup(options: BenchOptions = {}): Promise<Bench> {
@@ -152,7 +152,7 @@ export async function setup(options: BenchOptions = {}): Promise<Bench> {
     how.opened?.(source);
     return source;
   };
-  const run = async (source: OpenSource, request: PlanRequest): Promise<Round> => {
+  const run = async (source: OpenSource, request: PlanRequest): Promise<Sync> => {
     const slices = await planSource(source, request);
     const before = standin.requests.count;
     const result = await runInline(source, slices);
@@ -215,7 +215,7 @@ export function senderOn(standin: Standin, workspace: number, day: number) {
   return busiest;
 }
 
-/** A round takes seconds; one that runs into the next hour needs one window more. */
+/** A sync takes seconds; one that runs into the next hour needs one window more. */
 export async function farFromTheNextHour(marginMs = 10_000): Promise<number> {
   return poll(() => (Date.now() % HOUR_MS < HOUR_MS - marginMs ? Date.now() : 0), {
     deadlineMs: marginMs + 5_000,

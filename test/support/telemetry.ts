@@ -3,11 +3,10 @@ import { randomBytes } from "node:crypto";
 import { createRequire } from "node:module";
 
 /**
- * A tracing SDK in small, for `node --import`: what the packages of OpenTelemetry do, of which only the API is
- * installed. Every ended span is sent to OTEL_EXPORTER_OTLP_ENDPOINT as OTLP over HTTP in JSON.
+ * A small tracing SDK for `node --import`; of OpenTelemetry's packages only the API is installed. Every ended span is sent to OTEL_EXPORTER_OTLP_ENDPOINT as OTLP over HTTP in JSON.
  */
 
-// The API that bullmq-otel finds: its parts meet in a global of their version.
+// The copy of the API that bullmq-otel loads: both share a global that depends on the version.
 const require = createRequire(import.meta.url);
 const api = createRequire(require.resolve("bullmq-otel"))("@opentelemetry/api");
 
@@ -58,7 +57,7 @@ class Span {
       status: this.#error === undefined ? {} : { code: 2, message: this.#error },
     };
     const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] });
-    // Lost where the receiver has gone before this process.
+    // The span is lost if the receiver ended before this process.
     fetch(endpoint, { method: "POST", headers: { "content-type": "application/json" }, body }).catch(
       () => {},
     );

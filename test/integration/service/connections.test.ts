@@ -80,7 +80,7 @@ async function startForwarder(port: number) {
 test("the service goes on after a Redis was demoted (READONLY), and floods neither Redis nor the log", {
   timeout: LONG,
 }, async () => {
-  const bench = await setupService({ days: 2 });
+  const bench = await setupService({ days: 2, workspaces: 2 });
   const service = await bench.serve();
   await bench.loaded();
   await bench.redis.replicaof("127.0.0.1", await freePort());
@@ -104,7 +104,7 @@ test("the service goes on after a Redis was demoted (READONLY), and floods neith
 test("a job whose lock is lost is cancelled, and its place is free for others", {
   timeout: LONG,
 }, async () => {
-  const bench = await setupService({ days: 2 });
+  const bench = await setupService({ days: 2, workspaces: 2 });
   // Each place of the worker waits two minutes for an answer.
   bench.standin.faults.script({ fault: { kind: "hang" }, times: 4, match: { path: "granular-usage" } });
   const service = await bench.serve();
@@ -119,7 +119,7 @@ test("a job whose lock is lost is cancelled, and its place is free for others", 
 });
 
 test("the service closes half-open connections to Redis after 30 s", { timeout: LONG }, async () => {
-  const bench = await setupService({ days: 2 });
+  const bench = await setupService({ days: 2, workspaces: 2 });
   const url = new URL(bench.redisUrl);
   const forwarder = await startForwarder(Number(url.port));
   url.port = String(forwarder.port);
@@ -140,7 +140,7 @@ test("the service closes half-open connections to Redis after 30 s", { timeout: 
 test("the service waits for Redis at its start, and goes on after Redis was killed and came back empty", {
   timeout: LONG,
 }, async () => {
-  const bench = await setupService({ days: 2 });
+  const bench = await setupService({ days: 2, workspaces: 2 });
   const port = await freePort();
   const service = start(["serve"], { ...bench.environment, REDIS_URL: `redis://127.0.0.1:${port}` });
   await poll(() => service.said.stderr.includes("Waiting for it. [redis_unreachable]"), {

@@ -13,7 +13,7 @@ const LONG = 240_000;
 const FROM = `${daysAgo(20)}T00:00:00Z`;
 
 /** Syncs are rare, since their slices go before those of a backfill. */
-const OPTIONS = { days: 30, environment: { USAGE_SYNC_EVERY: "PT1M" } };
+const OPTIONS = { days: 30, workspaces: 2, environment: { USAGE_SYNC_EVERY: "PT1M" } };
 
 interface Shown {
   readonly state: string;
@@ -31,24 +31,15 @@ interface Shown {
 }
 
 /** Runs a backfill of five days by project and hour to its end, through the queue. */
-async function backfill({
-  enterBackfill,
-  environment,
-}: ServiceBench): Promise<{ code: number | null; said: Shown }> {
+async function backfill(bench: ServiceBench): Promise<{ code: number | null; said: Shown }> {
   const range = ["--from", daysAgo(20), "--to", daysAgo(15), "--stride", "hour", "--group-by", "project"];
-  const backfillId = await enterBackfill(...range);
-  return poll(
-    async () => {
-      const { code, stdout } = await usageEtl(
-        ["backfill", "show", String(backfillId), "--json"],
-        environment,
-      );
-      const said = JSON.parse(stdout) as Shown;
-      return said.state === "done" ? { code, said } : undefined;
-    },
-    // Each split waits until it is enqueued, and five of them lead to one hour.
-    { deadlineMs: 150_000, everyMs: 300 },
-  ) as Promise<{ code: number | null; said: Shown }>;
+  const backfillId = await bench.enterBackfill(...range);
+  const state = `SELECT state FROM usage.backfill WHERE backfill_id = ${backfillId}`;
+  // Each split waits until it is enqueued, and five of them lead to one hour.
+  await poll(async () => (await bench.value(state)) === "done", { deadlineMs: 150_000, everyMs: 100 });
+  const show = ["backfill", "show", String(backfillId), "--json"];
+  const { code, stdout } = await usageEtl(show, bench.environment);
+  return { code, said: JSON.parse(stdout) as Shown };
 }
 
 /** Serves a bench whose stand-in refuses a window of the backfill with that fault every time. */

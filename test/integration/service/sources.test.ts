@@ -30,7 +30,7 @@ async function serveBoth(bench: ServiceBench, broken: Standin) {
 function loaded(bench: ServiceBench, source: string): Promise<unknown> {
   const gaps = `SELECT count(*) FILTER (WHERE status NOT IN ('ok', 'empty', 'provisional')) = 0 AND count(*) > 0
     FROM reporting.usage_coverage_daily WHERE source_id = '${source}'`;
-  return poll(() => bench.value(gaps), { deadlineMs: 60_000, everyMs: 200 });
+  return poll(() => bench.value(gaps), { deadlineMs: 60_000, everyMs: 500 });
 }
 
 test.each([

@@ -1,6 +1,6 @@
 /**
- * The planner's objective searched exhaustively, written from docs/decisions.md ("Planning") and the range table of
- * platform-api.md without a line of `src/`. Time is counted in whole units (hours for the platform's table).
+ * The planner's objective searched exhaustively, written from docs/architecture.md ("Rules") and the range table of
+ * docs/platform.md without a line of `src/`. Time is counted in whole units (hours for the platform's table).
  */
 
 /** A stride: bucket size, and the range lengths that get it. All in units, both ends inclusive. */
@@ -13,7 +13,7 @@ export interface Row {
 
 const DAY = 24;
 
-/** platform-api.md, "Get granular usage", finest first, in hours. */
+/** docs/platform.md, "Buckets", finest first, in hours. */
 const PLATFORM: readonly Row[] = [
   { stride: "hour", size: 1, least: 1, most: DAY - 1 },
   { stride: "day", size: DAY, least: 1 * DAY, most: 31 * DAY },
@@ -64,11 +64,15 @@ export function searchBest(start: number, end: number, wanted: string, table = P
       if (rest === undefined) continue;
       const below = depth.get(piece.stride) ?? levels;
       const length = piece.end - piece.start;
-      const cost = rest.map((sum, level) => sum + (level === levels ? 1 : below > level ? length : 0));
+      const added = (level: number) => (level === levels ? 1 : below > level ? length : 0);
       const known = best[at - start];
-      const order = known === undefined ? -1 : compare(cost, known);
+      let order = known === undefined ? -1 : 0;
+      // Most candidates lose at once: their whole cost is not written out.
+      for (let level = 0; order === 0 && level <= levels; level++) {
+        order = (rest[level] as number) + added(level) - (known?.[level] as number);
+      }
       if (order < 0 || (order === 0 && piece.end < (choice[at - start]?.end ?? end))) {
-        best[at - start] = cost;
+        best[at - start] = rest.map((sum, level) => sum + added(level));
         choice[at - start] = piece;
       }
     }
