@@ -24,10 +24,7 @@ test("the committed files are what is made of the views", async () => {
     ["tests/usage_keys_are_unique.sql", dbtKeyTest(views)],
   ] as const) {
     const committed = await readFile(new URL(path, DBT), "utf8").catch(() => "");
-    expect(
-      committed,
-      `Run \`usage-etl dbt ${path.includes("sources") ? "sources" : "keys"} > docs/dbt/${path}\``,
-    ).toBe(made);
+    expect(committed, "Run `npm run schema` and read the diff.").toBe(made);
   }
 });
 
