@@ -3,6 +3,7 @@ import { sql } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
 import { EtlError } from "../../errors.ts";
 import type { Database, Store } from "./database.ts";
+import { expandDimensions } from "./dimensions.ts";
 import { SCHEMA_LOCK_RETRY, type SchemaLockRetry, withSchemaLock } from "./schema-lock.ts";
 
 const MIGRATIONS = new URL("../../../sql/migrations/", import.meta.url);
@@ -149,7 +150,7 @@ async function replaceViews(store: Store, patience: SchemaLockRetry): Promise<vo
       // One at a time: two sessions that replace the same views would deadlock. The other one may take its time.
       await client.query("SELECT pg_advisory_xact_lock(hashtext('usage-etl reporting'))");
       await client.query(`SET LOCAL lock_timeout = '${lockTimeout}'`);
-      for (const { text } of files) await client.query(text);
+      for (const { text } of files) await client.query(expandDimensions(text));
     }),
   );
 }
