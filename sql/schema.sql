@@ -1172,7 +1172,7 @@ CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING 
 -- FUNCTION usage.whole_days(parts tstzmultirange) RETURNS datemultirange
 
 COMMENT ON VIEW reporting.backfill_status IS 'Grain: backfill (key: source_id, backfill_id). Its counts are of fetch tasks, one request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';
-COMMENT ON COLUMN reporting.backfill_status.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.backfill_status.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.backfill_status.backfill_id IS 'Number of the backfill, as the command line shows it.';
 COMMENT ON COLUMN reporting.backfill_status.state IS 'running, paused, cancelled or done.';
 COMMENT ON COLUMN reporting.backfill_status.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
@@ -1184,7 +1184,7 @@ COMMENT ON COLUMN reporting.backfill_status.total IS 'All fetch tasks, waiting a
 COMMENT ON COLUMN reporting.backfill_status.created_at IS 'When the backfill was requested.';
 COMMENT ON COLUMN reporting.backfill_status.finished_at IS 'When it was done or cancelled; null before.';
 COMMENT ON VIEW reporting.data_freshness IS 'Grain: source x dimension x stride (key: source_id, group_by, stride). Says up to when usage is loaded and final.';
-COMMENT ON COLUMN reporting.data_freshness.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.data_freshness.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.data_freshness.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.data_freshness.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.data_freshness.loaded_until IS 'End of the latest loaded bucket.';
@@ -1192,7 +1192,7 @@ COMMENT ON COLUMN reporting.data_freshness.settled_until IS 'End of the latest f
 COMMENT ON COLUMN reporting.data_freshness.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.data_freshness.lag_seconds IS 'Seconds since the last request to the platform. Does not add up.';
 COMMENT ON VIEW reporting.dim_api_key IS 'Grain: API key (key: source_id, api_key_short_key). Names are not unique: join by the key.';
-COMMENT ON COLUMN reporting.dim_api_key.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.dim_api_key.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.dim_api_key.api_key_short_key IS 'Short form of the API key, which identifies it; (none) where the platform gave none; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_api_key.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_api_key.last_seen_at IS 'Start of the latest bucket that named it.';
@@ -1204,25 +1204,25 @@ COMMENT ON COLUMN reporting.dim_date.iso_weekday IS '1 is Monday, 7 is Sunday.';
 COMMENT ON COLUMN reporting.dim_date.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.dim_date.year_start IS 'First day of the year.';
 COMMENT ON VIEW reporting.dim_project IS 'Grain: project (key: source_id, project_id). Names are not unique: join by the key.';
-COMMENT ON COLUMN reporting.dim_project.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.dim_project.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.dim_project.project_id IS 'The platform''s id of the project; (none) where the platform gave none; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_project.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.dim_project.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_project.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting.dim_user IS 'Grain: user (key: source_id, user_id). Names are not unique: join by the key.';
-COMMENT ON COLUMN reporting.dim_user.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.dim_user.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.dim_user.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_user.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting.dim_user.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_user.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting.dim_user_masked IS 'Grain: user (key: source_id, user_id). Names are not unique: join by the key. Without e-mail addresses: the start of the id names a user.';
-COMMENT ON COLUMN reporting.dim_user_masked.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.dim_user_masked.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.dim_user_masked.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_user_masked.user_email IS 'The start of the user''s id instead of the address; null where no address is known.';
 COMMENT ON COLUMN reporting.dim_user_masked.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_user_masked.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting.dim_workspace IS 'Grain: workspace (key: source_id, workspace_id).';
-COMMENT ON COLUMN reporting.dim_workspace.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.dim_workspace.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.dim_workspace.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.dim_workspace.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting.dim_workspace.first_seen_at IS 'Start of the earliest bucket that named it.';
@@ -1230,7 +1230,7 @@ COMMENT ON COLUMN reporting.dim_workspace.last_seen_at IS 'Start of the latest b
 COMMENT ON COLUMN reporting.dim_workspace.is_deleted IS 'Whether the platform lists it as deleted. Its past usage stays.';
 COMMENT ON COLUMN reporting.dim_workspace.unlisted_since IS 'Since when the platform''s listing lacks it although it was not deleted. Check the access of the key.';
 COMMENT ON VIEW reporting.fct_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_daily.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_daily.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_name IS 'Current name of the workspace.';
@@ -1240,7 +1240,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_final IS 'Whether the fig
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_api_key_hourly IS 'Grain: UTC hour x workspace x API key (key: source_id, usage_hour, workspace_id, api_key_short_key), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.workspace_name IS 'Current name of the workspace.';
@@ -1250,7 +1250,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.is_final IS 'Whether the fi
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_api_key_monthly IS 'Grain: calendar month (UTC) x workspace x API key (key: source_id, month_start, workspace_id, api_key_short_key), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.workspace_name IS 'Current name of the workspace.';
@@ -1261,7 +1261,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_loaded IS 'Expected d
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON VIEW reporting.fct_usage_project_daily IS 'Grain: UTC day x workspace x project (key: source_id, usage_date, workspace_id, project_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_project_daily.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_project_daily.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.workspace_name IS 'Current name of the workspace.';
@@ -1272,7 +1272,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_daily.is_final IS 'Whether the fig
 COMMENT ON COLUMN reporting.fct_usage_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_project_hourly IS 'Grain: UTC hour x workspace x project (key: source_id, usage_hour, workspace_id, project_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_project_hourly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.workspace_name IS 'Current name of the workspace.';
@@ -1283,7 +1283,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_hourly.is_final IS 'Whether the fi
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.workspace_name IS 'Current name of the workspace.';
@@ -1295,7 +1295,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_monthly.days_loaded IS 'Expected d
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON VIEW reporting.fct_usage_user_daily IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.workspace_name IS 'Current name of the workspace.';
@@ -1306,7 +1306,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_daily.is_final IS 'Whether the figure
 COMMENT ON COLUMN reporting.fct_usage_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_user_daily_masked IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the start of the id names a user.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.workspace_name IS 'Current name of the workspace.';
@@ -1317,7 +1317,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.is_final IS 'Whether the
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_user_hourly IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.workspace_name IS 'Current name of the workspace.';
@@ -1328,7 +1328,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_hourly.is_final IS 'Whether the figur
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_user_hourly_masked IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the start of the id names a user.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.workspace_name IS 'Current name of the workspace.';
@@ -1339,7 +1339,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.is_final IS 'Whether th
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_user_monthly IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.workspace_name IS 'Current name of the workspace.';
@@ -1351,7 +1351,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_monthly.days_loaded IS 'Expected days
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON VIEW reporting.fct_usage_user_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the start of the id names a user.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.workspace_name IS 'Current name of the workspace.';
@@ -1363,7 +1363,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.days_loaded IS 'Expect
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON VIEW reporting.fct_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today. Traces add up over days and workspaces. Null traces: not loaded, which is not zero.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_daily.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_daily.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.workspace_name IS 'Current name of the workspace.';
@@ -1372,7 +1372,7 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_daily.is_final IS 'Whether the f
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_workspace_hourly IS 'Grain: UTC hour x workspace (key: source_id, usage_hour, workspace_id), every hour that is kept up to date or was loaded. Traces add up over hours and workspaces. Null traces: not loaded, which is not zero.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.workspace_name IS 'Current name of the workspace.';
@@ -1381,7 +1381,7 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.is_final IS 'Whether the 
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id), every month from the data start on. Traces add up over months and workspaces. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.workspace_name IS 'Current name of the workspace.';
@@ -1430,12 +1430,12 @@ COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountType" IS 'Work
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."Tags" IS 'JSON object as text; the platform''s usage has no tags.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceProviderName" IS 'ProviderName, as FOCUS 1.3 calls it.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."HostProviderName" IS 'Host of the platform''s billing API (FOCUS 1.3).';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_SourceId" IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_SourceId" IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_UsageDate" IS 'UTC day of the charge, for filters and joins with the other views.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_IsFinal" IS 'Whether the traces of the day are final. False: provisional, the estimate may still change.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_CoverageStatus" IS 'Status of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
 COMMENT ON VIEW reporting.metering_probe IS 'Grain: meter probe x dimension (key: source_id, probe_id, group_by). Shows the known traffic that was sent, and by how much the figure of the dimension rose. A probe without figures is one row with null group_by. Never add up over dimensions.';
-COMMENT ON COLUMN reporting.metering_probe.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.metering_probe.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.metering_probe.probe_id IS 'Number of the probe.';
 COMMENT ON COLUMN reporting.metering_probe.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.metering_probe.state IS 'sending, waiting, matched, differs or inconclusive.';
@@ -1454,14 +1454,14 @@ COMMENT ON COLUMN reporting.metering_probe.delay_ms IS 'Milliseconds from the la
 COMMENT ON COLUMN reporting.metering_probe.code IS 'Why the probe ended without a verdict, or what differs; null otherwise.';
 COMMENT ON COLUMN reporting.metering_probe.message IS 'The code in words.';
 COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
-COMMENT ON COLUMN reporting.usage_coverage_daily.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.usage_coverage_daily.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.usage_coverage_daily.status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON VIEW reporting.usage_late_change IS 'Grain: day of observation x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, group_by, stride, was_settled, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over dimensions or strides.';
-COMMENT ON COLUMN reporting.usage_late_change.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.usage_late_change.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_late_change.observed_on IS 'UTC day on which the change was found.';
 COMMENT ON COLUMN reporting.usage_late_change.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_late_change.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
@@ -1470,7 +1470,7 @@ COMMENT ON COLUMN reporting.usage_late_change.age_hours IS 'Upper end of the cla
 COMMENT ON COLUMN reporting.usage_late_change.changes IS 'Counts that changed. Adds up over days of observation and classes within one group_by and stride.';
 COMMENT ON COLUMN reporting.usage_late_change.traces_moved IS 'Sum of the absolute differences. Adds up over days of observation and classes within one group_by and stride.';
 COMMENT ON VIEW reporting.usage_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Never add up over dimensions.';
-COMMENT ON COLUMN reporting.usage_month_close.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.usage_month_close.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_month_close.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.usage_month_close.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_month_close.workspace_id IS 'The platform''s id of the workspace.';
@@ -1482,7 +1482,7 @@ COMMENT ON COLUMN reporting.usage_month_close.adjustment_traces IS 'Traces added
 COMMENT ON COLUMN reporting.usage_month_close.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
 COMMENT ON COLUMN reporting.usage_month_close.closed_at IS 'When the month was closed.';
 COMMENT ON VIEW reporting.usage_month_close_masked IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Never add up over dimensions. Without e-mail addresses: the start of the id names a user.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.workspace_id IS 'The platform''s id of the workspace.';
@@ -1494,7 +1494,7 @@ COMMENT ON COLUMN reporting.usage_month_close_masked.adjustment_traces IS 'Trace
 COMMENT ON COLUMN reporting.usage_month_close_masked.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.closed_at IS 'When the month was closed.';
 COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
-COMMENT ON COLUMN reporting.usage_reconciliation.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.usage_reconciliation.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_reconciliation.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_reconciliation.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.usage_reconciliation.period_start IS 'Start of the time bucket.';
@@ -1508,7 +1508,7 @@ COMMENT ON COLUMN reporting.usage_reconciliation.found_at IS 'When it was first 
 COMMENT ON COLUMN reporting.usage_reconciliation.period_end IS 'End of the time bucket, not included.';
 COMMENT ON COLUMN reporting.usage_reconciliation.export_says IS 'Name or end of the bucket in the CSV export, where it differs; null for names of users.';
 COMMENT ON VIEW reporting.usage_record IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id).';
-COMMENT ON COLUMN reporting.usage_record.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.usage_record.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_record.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_record.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.usage_record.period_start IS 'Start of the time bucket.';
@@ -1520,7 +1520,7 @@ COMMENT ON COLUMN reporting.usage_record.traces IS 'Number of traces. Adds up ov
 COMMENT ON COLUMN reporting.usage_record.is_settled IS 'Whether it was fetched at least USAGE_SETTLE_AFTER after the end of its bucket.';
 COMMENT ON COLUMN reporting.usage_record.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.usage_record_masked IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id). Without e-mail addresses: the start of the id names a user.';
-COMMENT ON COLUMN reporting.usage_record_masked.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.usage_record_masked.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_record_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_record_masked.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.usage_record_masked.period_start IS 'Start of the time bucket.';
@@ -1532,7 +1532,7 @@ COMMENT ON COLUMN reporting.usage_record_masked.traces IS 'Number of traces. Add
 COMMENT ON COLUMN reporting.usage_record_masked.is_settled IS 'Whether it was fetched at least USAGE_SETTLE_AFTER after the end of its bucket.';
 COMMENT ON COLUMN reporting.usage_record_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.usage_restatement IS 'Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
-COMMENT ON COLUMN reporting.usage_restatement.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.usage_restatement.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_restatement.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_restatement.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.usage_restatement.period_start IS 'Start of the time bucket.';
@@ -1542,7 +1542,7 @@ COMMENT ON COLUMN reporting.usage_restatement.old_traces IS 'Count before the ch
 COMMENT ON COLUMN reporting.usage_restatement.new_traces IS 'Count after the change; null: no record. Does not add up: one bucket may change more than once.';
 COMMENT ON COLUMN reporting.usage_restatement.restated_at IS 'When the change was stored.';
 COMMENT ON VIEW reporting.usage_unattributed_daily IS 'Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). Never add up over dimensions: each is another view of the same traces.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.source_id IS 'Slug of the source: the platform organisation that usage is read from. It is "default" with one source.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_name IS 'Current name of the workspace.';

@@ -8,7 +8,7 @@ BEGIN
     WITH words (name, comment, of) AS (
       VALUES
         -- The source, the dimensions and time.
-        ('source_id', $$Slug of the source: the platform organisation that usage is read from. It is "default" with one source.$$, ''),
+        ('source_id', $$Slug of the source, the platform organisation that usage is read from: default with a single source.$$, ''),
         ('workspace_id', $$The platform's id of the workspace.$$, ''),
         ('workspace_name', $$Current name of the workspace.$$, ''),
         ('project_id', $$The platform's id of the project; (none) where the platform gave none; null where the period is not loaded.$$, ''),
@@ -142,7 +142,7 @@ BEGIN
         ('Tags', $$JSON object as text; the platform's usage has no tags.$$, ''),
         ('ServiceProviderName', $$ProviderName, as FOCUS 1.3 calls it.$$, ''),
         ('HostProviderName', $$Host of the platform's billing API (FOCUS 1.3).$$, ''),
-        ('x_SourceId', $$Slug of the source: the platform organisation that usage is read from. It is "default" with one source.$$, ''),
+        ('x_SourceId', $$Slug of the source, the platform organisation that usage is read from: default with a single source.$$, ''),
         ('x_UsageDate', $$UTC day of the charge, for filters and joins with the other views.$$, ''),
         ('x_IsFinal', $$Whether the traces of the day are final. False: provisional, the estimate may still change.$$, ''),
         ('x_CoverageStatus', $$Status of the day's traces, the first that applies: failed, unverified, provisional, ok.$$, '')
