@@ -97,12 +97,11 @@ function queryOf(view: View, columns: readonly string[], { from, to }: OpenRange
         time.type === "date" ? `${column} <= ${start(to - 1, "day")}` : `${column} < ${instant(to)}`,
       );
   }
-  const order = [...(time === undefined ? [] : [time.name]), ...keyOf(view)];
+  const quoted = (names: Iterable<string>) => [...names].map((name) => pg.escapeIdentifier(name)).join(", ");
+  const order = new Set([...(time === undefined ? [] : [time.name]), ...keyOf(view)]);
   return [
-    `SELECT ${columns.map((name) => pg.escapeIdentifier(name)).join(", ")} FROM reporting.${pg.escapeIdentifier(view.name)}`,
+    `SELECT ${quoted(columns)} FROM reporting.${quoted([view.name])}`,
     ...(conditions.length === 0 ? [] : [`WHERE ${conditions.join(" AND ")}`]),
-    ...(order.length === 0
-      ? []
-      : [`ORDER BY ${[...new Set(order)].map((name) => pg.escapeIdentifier(name)).join(", ")}`]),
+    ...(order.size === 0 ? [] : [`ORDER BY ${quoted(order)}`]),
   ].join(" ");
 }
