@@ -1,4 +1,4 @@
--- Made by test/integration/store/schema.test.ts from the migrated database: UPDATE_SCHEMA=1 writes it anew.
+-- Made by `npm run schema` from the migrated database.
 
 CREATE SEQUENCE usage.fetch_number AS bigint;
 
@@ -112,7 +112,7 @@ CREATE TABLE usage.entity (
   CONSTRAINT entity_pkey PRIMARY KEY (entity_id),
   CONSTRAINT entity_identity UNIQUE (source_id, dimension, external_id),
   CONSTRAINT entity_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT entity_dimension_known CHECK ((dimension = ANY (ARRAY['workspace'::text, 'project'::text, 'user'::text, 'api_key'::text]))),
+  CONSTRAINT entity_dimension_known CHECK ((usage.dimension_position(dimension) IS NOT NULL)),
   CONSTRAINT entity_external_id_length CHECK ((octet_length(external_id) <= 1000))
 );
 
@@ -266,7 +266,7 @@ CREATE TABLE usage.probe_figure (
   difference bigint NOT NULL,
   CONSTRAINT probe_figure_pkey PRIMARY KEY (probe_id, group_by),
   CONSTRAINT probe_figure_probe_id_fkey FOREIGN KEY (probe_id) REFERENCES usage.probe(probe_id),
-  CONSTRAINT probe_figure_group_by_known CHECK ((group_by = ANY (ARRAY['workspace'::text, 'project'::text, 'user'::text, 'api_key'::text]))),
+  CONSTRAINT probe_figure_group_by_known CHECK ((usage.dimension_position(group_by) IS NOT NULL)),
   CONSTRAINT probe_figure_others_not_negative CHECK (((others_added >= 0) AND (others_removed >= 0)))
 );
 
@@ -329,7 +329,7 @@ CREATE TABLE usage.scope (
   CONSTRAINT scope_identity UNIQUE (source_id, kind, trace_tier, group_by, workspace_id, stride),
   CONSTRAINT scope_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT scope_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
-  CONSTRAINT scope_group_by_known CHECK ((group_by = ANY (ARRAY['workspace'::text, 'project'::text, 'user'::text, 'api_key'::text]))),
+  CONSTRAINT scope_group_by_known CHECK ((usage.dimension_position(group_by) IS NOT NULL)),
   CONSTRAINT scope_kind_known CHECK ((kind = 'traces'::text)),
   CONSTRAINT scope_stride_known CHECK ((stride = ANY (ARRAY['hour'::text, 'day'::text, 'week'::text, 'month'::text, 'year'::text]))),
   CONSTRAINT scope_trace_tier_known CHECK ((trace_tier = 'all'::text))
@@ -936,15 +936,6 @@ CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING 
 --   final_hours tstzmultirange
 -- )
 
--- VIEW usage.daily_figure (
---   day_scope_id integer,
---   entity_id integer,
---   usage_date date,
---   traces bigint,
---   settled boolean,
---   fetched_at timestamp with time zone
--- )
-
 -- VIEW usage.daily_row (
 --   slug text,
 --   group_by text,
@@ -1083,8 +1074,8 @@ CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING 
 --   dimension text,
 --   first_seen_at timestamp with time zone,
 --   last_seen_at timestamp with time zone,
---   name text,
---   label text
+--   dimension_name text,
+--   dimension_id text
 -- )
 
 -- VIEW usage.missing_day (
@@ -1156,9 +1147,19 @@ CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING 
 
 -- FUNCTION usage.days_of(parts datemultirange) RETURNS SETOF date
 
+-- FUNCTION usage.dimension_position(dimension text) RETURNS integer
+
 -- FUNCTION usage.expected_hours(data_start date, hourly_hours integer) RETURNS tstzrange
 
+-- FUNCTION usage.failure_at(bucket date, starts date[], ends date[], states text[]) RETURNS text
+
+-- FUNCTION usage.failure_at(bucket timestamp with time zone, starts timestamp with time zone[], ends timestamp with time zone[], states text[]) RETURNS text
+
+-- FUNCTION usage.figure_status(is_loaded boolean, is_unavailable boolean, failure text, is_settled boolean, traces bigint) RETURNS text
+
 -- FUNCTION usage.hours_of(parts tstzmultirange) RETURNS SETOF timestamp with time zone
+
+-- FUNCTION usage.is_final(status text) RETURNS boolean
 
 -- FUNCTION usage.month_of(day date) RETURNS date
 
@@ -1170,29 +1171,29 @@ CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING 
 
 -- FUNCTION usage.whole_days(parts tstzmultirange) RETURNS datemultirange
 
-COMMENT ON VIEW reporting.backfill_status IS 'Grain: backfill (key: source_id, backfill_id). Its counts are of slices, one request each; once they are pruned (USAGE_KEEP_HISTORY) they are 0.';
-COMMENT ON COLUMN reporting.backfill_status.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON VIEW reporting.backfill_status IS 'Grain: backfill (key: source_id, backfill_id). Its counts are of fetch tasks, one request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';
+COMMENT ON COLUMN reporting.backfill_status.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.backfill_status.backfill_id IS 'Number of the backfill, as the command line shows it.';
 COMMENT ON COLUMN reporting.backfill_status.state IS 'running, paused, cancelled or done.';
 COMMENT ON COLUMN reporting.backfill_status.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting.backfill_status.period_start IS 'Start of the range asked for.';
-COMMENT ON COLUMN reporting.backfill_status.period_end IS 'End of the range asked for, not included.';
-COMMENT ON COLUMN reporting.backfill_status.done IS 'Slices loaded. Adds up over backfills.';
-COMMENT ON COLUMN reporting.backfill_status.failed IS 'Slices that failed; backfill show names them. Adds up over backfills.';
-COMMENT ON COLUMN reporting.backfill_status.total IS 'Slices in all, those that wait or were cancelled among them. Adds up over backfills.';
-COMMENT ON COLUMN reporting.backfill_status.created_at IS 'When it was asked for.';
+COMMENT ON COLUMN reporting.backfill_status.period_start IS 'Start of the requested range.';
+COMMENT ON COLUMN reporting.backfill_status.period_end IS 'End of the requested range, not included.';
+COMMENT ON COLUMN reporting.backfill_status.done IS 'Fetch tasks that are loaded. Adds up over backfills.';
+COMMENT ON COLUMN reporting.backfill_status.failed IS 'Fetch tasks that failed; `backfill show` lists them. Adds up over backfills.';
+COMMENT ON COLUMN reporting.backfill_status.total IS 'All fetch tasks, waiting and cancelled ones included. Adds up over backfills.';
+COMMENT ON COLUMN reporting.backfill_status.created_at IS 'When the backfill was requested.';
 COMMENT ON COLUMN reporting.backfill_status.finished_at IS 'When it was done or cancelled; null before.';
-COMMENT ON VIEW reporting.data_freshness IS 'Grain: source x grouping x stride (key: source_id, group_by, stride): how far usage is loaded and settled.';
-COMMENT ON COLUMN reporting.data_freshness.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
-COMMENT ON COLUMN reporting.data_freshness.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON VIEW reporting.data_freshness IS 'Grain: source x dimension x stride (key: source_id, group_by, stride). Says up to when usage is loaded and final.';
+COMMENT ON COLUMN reporting.data_freshness.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.data_freshness.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.data_freshness.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.data_freshness.loaded_until IS 'End of the latest loaded bucket.';
-COMMENT ON COLUMN reporting.data_freshness.settled_until IS 'End of the latest settled bucket.';
-COMMENT ON COLUMN reporting.data_freshness.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON COLUMN reporting.data_freshness.lag_seconds IS 'Seconds since the platform was last asked. Does not add up.';
-COMMENT ON VIEW reporting.dim_api_key IS 'Grain: API key (key: source_id, api_key_short_key), by its short key.';
-COMMENT ON COLUMN reporting.dim_api_key.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
-COMMENT ON COLUMN reporting.dim_api_key.api_key_short_key IS 'Short form of the API key, which is its identity; (none) where there was none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.data_freshness.settled_until IS 'End of the latest final bucket.';
+COMMENT ON COLUMN reporting.data_freshness.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting.data_freshness.lag_seconds IS 'Seconds since the last request to the platform. Does not add up.';
+COMMENT ON VIEW reporting.dim_api_key IS 'Grain: API key (key: source_id, api_key_short_key). Names are not unique: join by the key.';
+COMMENT ON COLUMN reporting.dim_api_key.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.dim_api_key.api_key_short_key IS 'Short form of the API key, which identifies it; (none) where the platform gave none; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_api_key.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_api_key.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting.dim_date IS 'Grain: UTC day (key: usage_date), from the earliest data start to today.';
@@ -1202,221 +1203,221 @@ COMMENT ON COLUMN reporting.dim_date.iso_week IS 'ISO 8601 week of the year.';
 COMMENT ON COLUMN reporting.dim_date.iso_weekday IS '1 is Monday, 7 is Sunday.';
 COMMENT ON COLUMN reporting.dim_date.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.dim_date.year_start IS 'First day of the year.';
-COMMENT ON VIEW reporting.dim_project IS 'Grain: project (key: source_id, project_id). Two projects may share a name: join by id.';
-COMMENT ON COLUMN reporting.dim_project.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
-COMMENT ON COLUMN reporting.dim_project.project_id IS 'The platform''s id of the project; (none) where it gave none; null where the period is not loaded.';
+COMMENT ON VIEW reporting.dim_project IS 'Grain: project (key: source_id, project_id). Names are not unique: join by the key.';
+COMMENT ON COLUMN reporting.dim_project.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.dim_project.project_id IS 'The platform''s id of the project; (none) where the platform gave none; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_project.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.dim_project.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_project.last_seen_at IS 'Start of the latest bucket that named it.';
-COMMENT ON VIEW reporting.dim_user IS 'Grain: user (key: source_id, user_id).';
-COMMENT ON COLUMN reporting.dim_user.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
-COMMENT ON COLUMN reporting.dim_user.user_id IS 'The platform''s id of the user; (none) where it gave none; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.dim_user.user_email IS 'Current e-mail address of the user, as USAGE_USER_EMAIL lets it in.';
+COMMENT ON VIEW reporting.dim_user IS 'Grain: user (key: source_id, user_id). Names are not unique: join by the key.';
+COMMENT ON COLUMN reporting.dim_user.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.dim_user.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.dim_user.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting.dim_user.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_user.last_seen_at IS 'Start of the latest bucket that named it.';
-COMMENT ON VIEW reporting.dim_user_masked IS 'Grain: user (key: source_id, user_id). Without e-mail addresses: a user is named by the start of the id.';
-COMMENT ON COLUMN reporting.dim_user_masked.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
-COMMENT ON COLUMN reporting.dim_user_masked.user_id IS 'The platform''s id of the user; (none) where it gave none; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.dim_user_masked.user_email IS 'The start of the user''s id in the place of the address; null where no address is known.';
+COMMENT ON VIEW reporting.dim_user_masked IS 'Grain: user (key: source_id, user_id). Names are not unique: join by the key. Without e-mail addresses: the start of the id names a user.';
+COMMENT ON COLUMN reporting.dim_user_masked.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.dim_user_masked.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.dim_user_masked.user_email IS 'The start of the user''s id instead of the address; null where no address is known.';
 COMMENT ON COLUMN reporting.dim_user_masked.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_user_masked.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting.dim_workspace IS 'Grain: workspace (key: source_id, workspace_id).';
-COMMENT ON COLUMN reporting.dim_workspace.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.dim_workspace.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.dim_workspace.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.dim_workspace.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting.dim_workspace.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_workspace.last_seen_at IS 'Start of the latest bucket that named it.';
-COMMENT ON COLUMN reporting.dim_workspace.is_deleted IS 'Whether the platform lists it as deleted; its past usage stays.';
-COMMENT ON COLUMN reporting.dim_workspace.unlisted_since IS 'Since when it is gone from the platform''s listing without being deleted: look into it.';
-COMMENT ON VIEW reporting.fct_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with usage; a day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_daily.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.dim_workspace.is_deleted IS 'Whether the platform lists it as deleted. Its past usage stays.';
+COMMENT ON COLUMN reporting.dim_workspace.unlisted_since IS 'Since when the platform''s listing lacks it although it was not deleted. Check the access of the key.';
+COMMENT ON VIEW reporting.fct_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_daily.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_daily.api_key_short_key IS 'Short form of the API key, which is its identity; (none) where there was none; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_daily.api_key_short_key IS 'Short form of the API key, which identifies it; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_final IS 'Whether the figure is final: loaded, settled and without a failure. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_daily.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_api_key_hourly IS 'Grain: UTC hour x workspace x API key (key: source_id, usage_hour, workspace_id, api_key_short_key), hours with usage; an hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_usage_api_key_hourly IS 'Grain: UTC hour x workspace x API key (key: source_id, usage_hour, workspace_id, api_key_short_key), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.api_key_short_key IS 'Short form of the API key, which is its identity; (none) where there was none; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.api_key_short_key IS 'Short form of the API key, which identifies it; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.is_final IS 'Whether the figure is final: loaded, settled and without a failure. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_api_key_monthly IS 'Grain: calendar month (UTC) x workspace x API key (key: source_id, month_start, workspace_id, api_key_short_key), months with usage; a month x workspace of which not every expected day is loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_usage_api_key_monthly IS 'Grain: calendar month (UTC) x workspace x API key (key: source_id, month_start, workspace_id, api_key_short_key), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.api_key_short_key IS 'Short form of the API key, which is its identity; (none) where there was none; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_expected IS 'Days of the month from the data start on that have ended, and today from when it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_loaded IS 'Those of them that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_complete IS 'Whether every expected day is loaded; the month under way is complete up to its last ended day.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is settled with a good status: later changes are kept as restatements.';
-COMMENT ON VIEW reporting.fct_usage_project_daily IS 'Grain: UTC day x workspace x project (key: source_id, usage_date, workspace_id, project_id), days with usage; a day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
-COMMENT ON COLUMN reporting.fct_usage_project_daily.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.api_key_short_key IS 'Short form of the API key, which identifies it; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON VIEW reporting.fct_usage_project_daily IS 'Grain: UTC day x workspace x project (key: source_id, usage_date, workspace_id, project_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_usage_project_daily.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_daily.project_id IS 'The platform''s id of the project; (none) where it gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_project_daily.project_id IS 'The platform''s id of the project; (none) where the platform gave none; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting.fct_usage_project_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_project_daily.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_project_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_project_daily.is_final IS 'Whether the figure is final: loaded, settled and without a failure. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_project_daily.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_project_hourly IS 'Grain: UTC hour x workspace x project (key: source_id, usage_hour, workspace_id, project_id), hours with usage; an hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_project_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_usage_project_hourly IS 'Grain: UTC hour x workspace x project (key: source_id, usage_hour, workspace_id, project_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_usage_project_hourly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.project_id IS 'The platform''s id of the project; (none) where it gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_project_hourly.project_id IS 'The platform''s id of the project; (none) where the platform gave none; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_project_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_project_hourly.is_final IS 'Whether the figure is final: loaded, settled and without a failure. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage; a month x workspace of which not every expected day is loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_project_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_usage_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.project_id IS 'The platform''s id of the project; (none) where it gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.project_id IS 'The platform''s id of the project; (none) where the platform gave none; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.days_expected IS 'Days of the month from the data start on that have ended, and today from when it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.days_loaded IS 'Those of them that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_complete IS 'Whether every expected day is loaded; the month under way is complete up to its last ended day.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_final IS 'Whether the month is over and each of its days is settled with a good status: later changes are kept as restatements.';
-COMMENT ON VIEW reporting.fct_usage_user_daily IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage; a day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON VIEW reporting.fct_usage_user_daily IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily.user_id IS 'The platform''s id of the user; (none) where it gave none; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily.user_email IS 'Current e-mail address of the user, as USAGE_USER_EMAIL lets it in.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily.is_final IS 'Whether the figure is final: loaded, settled and without a failure. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_user_daily_masked IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage; a day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s. Without e-mail addresses: a user is named by the start of the id.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_usage_user_daily_masked IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the start of the id names a user.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.user_id IS 'The platform''s id of the user; (none) where it gave none; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.user_email IS 'The start of the user''s id in the place of the address; null where no address is known.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.user_email IS 'The start of the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.is_final IS 'Whether the figure is final: loaded, settled and without a failure. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_user_hourly IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage; an hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_usage_user_hourly IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.user_id IS 'The platform''s id of the user; (none) where it gave none; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.user_email IS 'Current e-mail address of the user, as USAGE_USER_EMAIL lets it in.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly.is_final IS 'Whether the figure is final: loaded, settled and without a failure. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_user_hourly_masked IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage; an hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s. Without e-mail addresses: a user is named by the start of the id.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_usage_user_hourly_masked IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the start of the id names a user.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.user_id IS 'The platform''s id of the user; (none) where it gave none; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.user_email IS 'The start of the user''s id in the place of the address; null where no address is known.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.user_email IS 'The start of the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.is_final IS 'Whether the figure is final: loaded, settled and without a failure. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_user_monthly IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage; a month x workspace of which not every expected day is loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_usage_user_monthly IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.user_id IS 'The platform''s id of the user; (none) where it gave none; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.user_email IS 'Current e-mail address of the user, as USAGE_USER_EMAIL lets it in.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.days_expected IS 'Days of the month from the data start on that have ended, and today from when it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.days_loaded IS 'Those of them that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.is_complete IS 'Whether every expected day is loaded; the month under way is complete up to its last ended day.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is settled with a good status: later changes are kept as restatements.';
-COMMENT ON VIEW reporting.fct_usage_user_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage; a month x workspace of which not every expected day is loaded is one row with null id and null traces. Traces add up over all of these; never add them to another grouping''s. Without e-mail addresses: a user is named by the start of the id.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON VIEW reporting.fct_usage_user_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the start of the id names a user.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.user_id IS 'The platform''s id of the user; (none) where it gave none; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.user_email IS 'The start of the user''s id in the place of the address; null where no address is known.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.days_expected IS 'Days of the month from the data start on that have ended, and today from when it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.days_loaded IS 'Those of them that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_complete IS 'Whether every expected day is loaded; the month under way is complete up to its last ended day.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_final IS 'Whether the month is over and each of its days is settled with a good status: later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.user_email IS 'The start of the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON VIEW reporting.fct_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today. Traces add up over days and workspaces. Null traces: not loaded, which is not zero.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_daily.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_daily.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_daily.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_daily.is_final IS 'Whether the figure is final: loaded, settled and without a failure. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_daily.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_workspace_hourly IS 'Grain: UTC hour x workspace (key: source_id, usage_hour, workspace_id), every hour that is kept up to date or was loaded. Traces add up over hours and workspaces. Null traces: not loaded, which is not zero.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.is_final IS 'Whether the figure is final: loaded, settled and without a failure. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id), every month from the data start on. Traces add up over months and workspaces. Null traces: not every expected day is loaded. Expected is every day that has ended, and today from when it is loaded.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id), every month from the data start on. Traces add up over months and workspaces. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_expected IS 'Days of the month from the data start on that have ended, and today from when it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_loaded IS 'Those of them that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded; the month under way is complete up to its last ended day.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is settled with a good status: later changes are kept as restatements.';
-COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuId). An ESTIMATE from the prices that were imported, not what is invoiced: taxes, discounts, free allowances and commitments are not in it. Columns of FOCUS 1.2. Costs add up over all of these within one BillingCurrency; quantities within one SkuId. Empty without prices.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuId). An ESTIMATE from the imported prices, not an invoice: without taxes, discounts, free allowances and commitments. Columns of FOCUS 1.2. Costs add up over all of these within one BillingCurrency; quantities add up within one SkuId. Empty without prices.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BilledCost" IS 'Estimate: unit price times traces, exactly. Adds up within one BillingCurrency.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountId" IS 'The platform''s id of the organisation; the source''s slug where it tells none.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountName" IS 'Name of the organisation; the source''s slug where the platform tells none.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountId" IS 'The platform''s id of the organisation; the slug of the source if the platform gives none.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountName" IS 'Name of the organisation; the slug of the source if the platform gives none.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountType" IS 'Organization.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingCurrency" IS 'ISO 4217 code of the imported price. Never add up over currencies.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingPeriodEnd" IS 'End of the UTC calendar month, not included.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingPeriodStart" IS 'Start of the UTC calendar month.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargeCategory" IS 'Usage.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargeClass" IS 'Null: no correction of an earlier billing period. Changed counts change the estimate in place.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargeClass" IS 'Null: not a correction of an earlier billing period. A changed count changes the estimate in place.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargeDescription" IS 'The charge in words.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargeFrequency" IS 'Usage-Based.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargePeriodEnd" IS 'End of the UTC day, not included.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargePeriodStart" IS 'Start of the UTC day.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ConsumedQuantity" IS 'Traces. Adds up over days and workspaces within one SkuId: two SKUs charge the same traces.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ConsumedUnit" IS 'Traces.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ContractedCost" IS 'The same as BilledCost: ContractedUnitPrice times PricingQuantity.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ContractedCost" IS 'Same as BilledCost: ContractedUnitPrice times PricingQuantity.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ContractedUnitPrice" IS 'The imported unit price.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."EffectiveCost" IS 'The same as BilledCost: nothing is paid in advance.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."EffectiveCost" IS 'Same as BilledCost: nothing is paid in advance.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."InvoiceId" IS 'Null: an estimate is on no invoice.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."InvoiceIssuerName" IS 'Host that answers for the platform''s billing.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ListCost" IS 'The same as BilledCost: no list prices are known beside the imported ones.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ListUnitPrice" IS 'The imported unit price: no list prices are known beside it.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."InvoiceIssuerName" IS 'Host of the platform''s billing API.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ListCost" IS 'Same as BilledCost: only imported prices are known, no list prices.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ListUnitPrice" IS 'The imported unit price: no list prices are known.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PricingCategory" IS 'Standard.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PricingQuantity" IS 'Traces. Adds up as ConsumedQuantity does.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PricingUnit" IS 'Traces.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ProviderName" IS 'Host that answers for the platform''s billing.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PublisherName" IS 'Host that answers for the platform''s billing.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ProviderName" IS 'Host of the platform''s billing API.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PublisherName" IS 'Host of the platform''s billing API.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceCategory" IS 'AI and Machine Learning.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceName" IS 'Agent platform traces.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceSubcategory" IS 'AI Platforms.';
@@ -1428,126 +1429,126 @@ COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountName" IS 'Curr
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountType" IS 'Workspace.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."Tags" IS 'JSON object as text; the platform''s usage has no tags.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceProviderName" IS 'ProviderName, as FOCUS 1.3 calls it.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."HostProviderName" IS 'Host that answers for the platform''s billing (FOCUS 1.3).';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_SourceId" IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."HostProviderName" IS 'Host of the platform''s billing API (FOCUS 1.3).';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_SourceId" IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_UsageDate" IS 'UTC day of the charge, for filters and joins with the other views.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_IsFinal" IS 'Whether the day''s traces are settled and their status good. False: provisional, the estimate may still change.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_CoverageStatus" IS 'Of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
-COMMENT ON VIEW reporting.metering_probe IS 'Grain: probe of the meter x grouping (key: source_id, probe_id, group_by): known traffic that was sent, and by how much the grouping''s figure rose. A probe without figures is one row with null grouping. Never add groupings up.';
-COMMENT ON COLUMN reporting.metering_probe.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_IsFinal" IS 'Whether the traces of the day are final. False: provisional, the estimate may still change.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_CoverageStatus" IS 'Status of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
+COMMENT ON VIEW reporting.metering_probe IS 'Grain: meter probe x dimension (key: source_id, probe_id, group_by). Shows the known traffic that was sent, and by how much the figure of the dimension rose. A probe without figures is one row with null group_by. Never add up over dimensions.';
+COMMENT ON COLUMN reporting.metering_probe.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.metering_probe.probe_id IS 'Number of the probe.';
-COMMENT ON COLUMN reporting.metering_probe.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON COLUMN reporting.metering_probe.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.metering_probe.state IS 'sending, waiting, matched, differs or inconclusive.';
 COMMENT ON COLUMN reporting.metering_probe.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.metering_probe.project_id IS 'The platform''s id of the project; (none) where it gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.metering_probe.project_id IS 'The platform''s id of the project; (none) where the platform gave none; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.metering_probe.expected_traces IS 'Traces that the probe sent.';
-COMMENT ON COLUMN reporting.metering_probe.billed_traces IS 'By how much the figure of this grouping rose; in all groupings but project others'' traffic stands in it.';
-COMMENT ON COLUMN reporting.metering_probe.others_added IS 'By how much the figures of all other projects rose meanwhile: so much of the rise may be theirs. 0: the comparison is exact.';
+COMMENT ON COLUMN reporting.metering_probe.billed_traces IS 'By how much the figure of this dimension rose. In all dimensions but project it includes the traffic of others.';
+COMMENT ON COLUMN reporting.metering_probe.others_added IS 'By how much the figures of all other projects rose meanwhile: up to so much of the rise may be theirs. 0: the comparison is exact.';
 COMMENT ON COLUMN reporting.metering_probe.others_removed IS 'By how much the figures of other projects fell meanwhile.';
-COMMENT ON COLUMN reporting.metering_probe.difference IS 'Traces billed too many (or, negative, too few) whatever others did; 0: as expected.';
+COMMENT ON COLUMN reporting.metering_probe.difference IS 'Traces billed in excess (negative: too few), whatever others did; 0: as expected.';
 COMMENT ON COLUMN reporting.metering_probe.started_at IS 'When the probe began.';
 COMMENT ON COLUMN reporting.metering_probe.sent_at IS 'When the last trace had been sent.';
-COMMENT ON COLUMN reporting.metering_probe.billed_at IS 'When the platform was asked whose answer first held all of it; null: it never did.';
-COMMENT ON COLUMN reporting.metering_probe.finished_at IS 'When it had its verdict; null before.';
-COMMENT ON COLUMN reporting.metering_probe.delay_ms IS 'Milliseconds from the last trace sent to the first answer that held all of it; billing took at most so long.';
-COMMENT ON COLUMN reporting.metering_probe.code IS 'Why it ended without a verdict, or what differs; null otherwise.';
-COMMENT ON COLUMN reporting.metering_probe.message IS 'The same in words.';
-COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x grouping x stride (key: source_id, usage_date, workspace_id, group_by, stride): whether its figures can be used. Expected are days from the data start on, and hours for as long as they are kept up to date.';
-COMMENT ON COLUMN reporting.usage_coverage_daily.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.metering_probe.billed_at IS 'When the first request was sent whose answer held all of the traces; null: no answer did.';
+COMMENT ON COLUMN reporting.metering_probe.finished_at IS 'When the probe had its verdict; null before.';
+COMMENT ON COLUMN reporting.metering_probe.delay_ms IS 'Milliseconds from the last trace sent to billed_at. Billing took at most so long.';
+COMMENT ON COLUMN reporting.metering_probe.code IS 'Why the probe ended without a verdict, or what differs; null otherwise.';
+COMMENT ON COLUMN reporting.metering_probe.message IS 'The code in words.';
+COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
+COMMENT ON COLUMN reporting.usage_coverage_daily.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_coverage_daily.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON COLUMN reporting.usage_coverage_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.usage_coverage_daily.status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON VIEW reporting.usage_late_change IS 'Grain: day of observation x grouping x stride x whether it was settled x class of ages (key: source_id, observed_on, group_by, stride, was_settled, age_hours): changes found although the answer before came after the bucket''s end. Never add up over groupings or strides.';
-COMMENT ON COLUMN reporting.usage_late_change.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON VIEW reporting.usage_late_change IS 'Grain: day of observation x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, group_by, stride, was_settled, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over dimensions or strides.';
+COMMENT ON COLUMN reporting.usage_late_change.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_late_change.observed_on IS 'UTC day on which the change was found.';
-COMMENT ON COLUMN reporting.usage_late_change.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON COLUMN reporting.usage_late_change.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_late_change.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting.usage_late_change.was_settled IS 'Whether the count was settled when it changed.';
+COMMENT ON COLUMN reporting.usage_late_change.was_settled IS 'Whether the count was final when it changed.';
 COMMENT ON COLUMN reporting.usage_late_change.age_hours IS 'Upper end of the class of ages, in hours since the end of the bucket.';
 COMMENT ON COLUMN reporting.usage_late_change.changes IS 'Counts that changed. Adds up over days of observation and classes within one group_by and stride.';
-COMMENT ON COLUMN reporting.usage_late_change.traces_moved IS 'Sum of the differences without their signs. Adds up over days of observation and classes within one group_by and stride.';
-COMMENT ON VIEW reporting.usage_month_close IS 'Grain: closed calendar month x grouping x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change; what came later is adjustment_traces, and both make up current_traces. Never add up over groupings.';
-COMMENT ON COLUMN reporting.usage_month_close.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON COLUMN reporting.usage_late_change.traces_moved IS 'Sum of the absolute differences. Adds up over days of observation and classes within one group_by and stride.';
+COMMENT ON VIEW reporting.usage_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Never add up over dimensions.';
+COMMENT ON COLUMN reporting.usage_month_close.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_month_close.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.usage_month_close.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON COLUMN reporting.usage_month_close.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_month_close.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.usage_month_close.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.usage_month_close.dimension_id IS 'The platform''s id in this grouping; (none) where it gave none.';
-COMMENT ON COLUMN reporting.usage_month_close.dimension_name IS 'Current name in this grouping.';
-COMMENT ON COLUMN reporting.usage_month_close.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one grouping.';
-COMMENT ON COLUMN reporting.usage_month_close.adjustment_traces IS 'What was added or taken since the month was closed. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting.usage_month_close.current_traces IS 'Traces of the month as they are stored today: closed and adjustments. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting.usage_month_close.dimension_id IS 'The platform''s id in this dimension; (none) where the platform gave none.';
+COMMENT ON COLUMN reporting.usage_month_close.dimension_name IS 'Current name in this dimension.';
+COMMENT ON COLUMN reporting.usage_month_close.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
+COMMENT ON COLUMN reporting.usage_month_close.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting.usage_month_close.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
 COMMENT ON COLUMN reporting.usage_month_close.closed_at IS 'When the month was closed.';
-COMMENT ON VIEW reporting.usage_month_close_masked IS 'Grain: closed calendar month x grouping x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change; what came later is adjustment_traces, and both make up current_traces. Never add up over groupings. Without e-mail addresses: a user is named by the start of the id.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON VIEW reporting.usage_month_close_masked IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Never add up over dimensions. Without e-mail addresses: the start of the id names a user.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.dimension_id IS 'The platform''s id in this grouping; (none) where it gave none.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.dimension_name IS 'Current name in this grouping; of a user the start of the id.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one grouping.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.adjustment_traces IS 'What was added or taken since the month was closed. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.current_traces IS 'Traces of the month as they are stored today: closed and adjustments. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.dimension_id IS 'The platform''s id in this dimension; (none) where the platform gave none.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.dimension_name IS 'Current name in this dimension; for a user the start of the id.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.closed_at IS 'When the month was closed.';
-COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between what is stored and what else the platform says (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
-COMMENT ON COLUMN reporting.usage_reconciliation.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
-COMMENT ON COLUMN reporting.usage_reconciliation.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
+COMMENT ON COLUMN reporting.usage_reconciliation.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_reconciliation.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_reconciliation.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.usage_reconciliation.period_start IS 'Start of the time bucket.';
 COMMENT ON COLUMN reporting.usage_reconciliation.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_reconciliation.dimension_id IS 'The platform''s id in this grouping; (none) where it gave none.';
-COMMENT ON COLUMN reporting.usage_reconciliation.stored_traces IS 'Count that is stored; null: not there. Does not add up: one bucket may differ from more than one total.';
-COMMENT ON COLUMN reporting.usage_reconciliation.export_traces IS 'Count in the CSV export, or the total that the stored days should add up to; null: not there. Does not add up: one bucket may differ from more than one total.';
-COMMENT ON COLUMN reporting.usage_reconciliation.kind IS 'Against the CSV export: missing_in_store, missing_in_export, traces_differ, bucket_end_differs, name_differs. Against totals: stride_total (days against a window of weeks, months or years), grouping_total (a grouping against the workspace).';
-COMMENT ON COLUMN reporting.usage_reconciliation.state IS 'open: to be asked about again; platform_disagrees: asked twice, the platform contradicts itself; repaired: what was stored was stale, and was replaced; unattributed: the workspace has more than the grouping names; closed: a later look did not find it.';
+COMMENT ON COLUMN reporting.usage_reconciliation.dimension_id IS 'The platform''s id in this dimension; (none) where the platform gave none.';
+COMMENT ON COLUMN reporting.usage_reconciliation.stored_traces IS 'Stored count; null: no record. Does not add up: one bucket may differ from more than one total.';
+COMMENT ON COLUMN reporting.usage_reconciliation.export_traces IS 'Count in the CSV export, or the control total that the stored days should add up to; null: no record. Does not add up: one bucket may differ from more than one total.';
+COMMENT ON COLUMN reporting.usage_reconciliation.kind IS 'Compared with the CSV export: missing_in_store, missing_in_export, traces_differ, bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace).';
+COMMENT ON COLUMN reporting.usage_reconciliation.state IS 'open: will be fetched again; platform_disagrees: fetched twice, the platform contradicts itself; repaired: the stored count was outdated and was replaced; unattributed: the workspace has more traces than the dimension attributes; closed: a later check did not find it.';
 COMMENT ON COLUMN reporting.usage_reconciliation.found_at IS 'When it was first found.';
 COMMENT ON COLUMN reporting.usage_reconciliation.period_end IS 'End of the time bucket, not included.';
-COMMENT ON COLUMN reporting.usage_reconciliation.export_says IS 'Name or end of the bucket in the CSV export, where that differs; null for names of users.';
+COMMENT ON COLUMN reporting.usage_reconciliation.export_says IS 'Name or end of the bucket in the CSV export, where it differs; null for names of users.';
 COMMENT ON VIEW reporting.usage_record IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id).';
-COMMENT ON COLUMN reporting.usage_record.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
-COMMENT ON COLUMN reporting.usage_record.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON COLUMN reporting.usage_record.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_record.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_record.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.usage_record.period_start IS 'Start of the time bucket.';
 COMMENT ON COLUMN reporting.usage_record.period_end IS 'End of the time bucket, not included.';
 COMMENT ON COLUMN reporting.usage_record.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_record.dimension_id IS 'The platform''s id in this grouping; (none) where it gave none.';
-COMMENT ON COLUMN reporting.usage_record.dimension_name IS 'Current name in this grouping.';
-COMMENT ON COLUMN reporting.usage_record.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.usage_record.is_settled IS 'Whether it was fetched at least USAGE_SETTLE_AFTER after its bucket ended.';
-COMMENT ON COLUMN reporting.usage_record.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.usage_record_masked IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id). Without e-mail addresses: a user is named by the start of the id.';
-COMMENT ON COLUMN reporting.usage_record_masked.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
-COMMENT ON COLUMN reporting.usage_record_masked.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON COLUMN reporting.usage_record.dimension_id IS 'The platform''s id in this dimension; (none) where the platform gave none.';
+COMMENT ON COLUMN reporting.usage_record.dimension_name IS 'Current name in this dimension.';
+COMMENT ON COLUMN reporting.usage_record.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.usage_record.is_settled IS 'Whether it was fetched at least USAGE_SETTLE_AFTER after the end of its bucket.';
+COMMENT ON COLUMN reporting.usage_record.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.usage_record_masked IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id). Without e-mail addresses: the start of the id names a user.';
+COMMENT ON COLUMN reporting.usage_record_masked.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_record_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_record_masked.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.usage_record_masked.period_start IS 'Start of the time bucket.';
 COMMENT ON COLUMN reporting.usage_record_masked.period_end IS 'End of the time bucket, not included.';
 COMMENT ON COLUMN reporting.usage_record_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_record_masked.dimension_id IS 'The platform''s id in this grouping; (none) where it gave none.';
-COMMENT ON COLUMN reporting.usage_record_masked.dimension_name IS 'Current name in this grouping; of a user the start of the id.';
-COMMENT ON COLUMN reporting.usage_record_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across groupings or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.usage_record_masked.is_settled IS 'Whether it was fetched at least USAGE_SETTLE_AFTER after its bucket ended.';
-COMMENT ON COLUMN reporting.usage_record_masked.fetched_at IS 'When the platform was asked for it, by the clock of this database.';
-COMMENT ON VIEW reporting.usage_restatement IS 'Grain: one change of a settled count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
-COMMENT ON COLUMN reporting.usage_restatement.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
-COMMENT ON COLUMN reporting.usage_restatement.group_by IS 'Grouping: workspace, project, user or api_key.';
+COMMENT ON COLUMN reporting.usage_record_masked.dimension_id IS 'The platform''s id in this dimension; (none) where the platform gave none.';
+COMMENT ON COLUMN reporting.usage_record_masked.dimension_name IS 'Current name in this dimension; for a user the start of the id.';
+COMMENT ON COLUMN reporting.usage_record_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.usage_record_masked.is_settled IS 'Whether it was fetched at least USAGE_SETTLE_AFTER after the end of its bucket.';
+COMMENT ON COLUMN reporting.usage_record_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.usage_restatement IS 'Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
+COMMENT ON COLUMN reporting.usage_restatement.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_restatement.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_restatement.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.usage_restatement.period_start IS 'Start of the time bucket.';
 COMMENT ON COLUMN reporting.usage_restatement.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_restatement.dimension_id IS 'The platform''s id in this grouping; (none) where it gave none.';
-COMMENT ON COLUMN reporting.usage_restatement.old_traces IS 'Count before; null: not there. Does not add up: one bucket may change more than once.';
-COMMENT ON COLUMN reporting.usage_restatement.new_traces IS 'Count after; null: not there. Does not add up: one bucket may change more than once.';
+COMMENT ON COLUMN reporting.usage_restatement.dimension_id IS 'The platform''s id in this dimension; (none) where the platform gave none.';
+COMMENT ON COLUMN reporting.usage_restatement.old_traces IS 'Count before the change; null: no record. Does not add up: one bucket may change more than once.';
+COMMENT ON COLUMN reporting.usage_restatement.new_traces IS 'Count after the change; null: no record. Does not add up: one bucket may change more than once.';
 COMMENT ON COLUMN reporting.usage_restatement.restated_at IS 'When the change was stored.';
-COMMENT ON VIEW reporting.usage_unattributed_daily IS 'Grain: UTC day x workspace x grouping (project, user, api_key) (key: source_id, usage_date, workspace_id, group_by). Never add up over groupings: each is another view of the same traces.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.source_id IS 'Slug of the platform organisation that usage is read from; default with one source.';
+COMMENT ON VIEW reporting.usage_unattributed_daily IS 'Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). Never add up over dimensions: each is another view of the same traces.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.source_id IS 'Slug of the source, the platform organisation that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.group_by IS 'Grouping: workspace, project, user or api_key.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_traces IS 'Traces of the workspace''s day by workspace; null: not loaded. Adds up over days and workspaces within one group_by.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.attributed_traces IS 'Sum of the grouping''s traces on that day; null: not loaded. Adds up over days and workspaces within one group_by.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.unattributed_traces IS 'What the grouping does not name; null unless both sides are final. Adds up over days and workspaces within one group_by.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.is_final IS 'Whether the figure is settled and its status good: later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_traces IS 'Traces of the day by workspace; null: not loaded. Adds up over days and workspaces within one group_by.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.attributed_traces IS 'Traces of the day that the dimension attributes; null: not loaded. Adds up over days and workspaces within one group_by.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.unattributed_traces IS 'Traces of the day that the dimension does not attribute; null unless both counts are final. Adds up over days and workspaces within one group_by.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.is_final IS 'Whether the figure is final: loaded, settled and without a failure. Later changes are kept as restatements.';
 COMMENT ON TABLE usage.dated_record IS 'Records of the strides day, week, month and year; which one, the scope of the series tells. Never sum across scopes of different strides.';

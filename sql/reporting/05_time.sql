@@ -1,7 +1,7 @@
--- Parts of time as days and hours, for the views. They take what they work on as arguments and see no table. STRICT keeps
--- the planner from dissolving them into the query, where it would expect a thousand rows of each.
+-- Functions over days and hours, for the views. They read no table. STRICT keeps the planner from inlining them: inlined,
+-- it would expect a thousand rows of each.
 
--- UTC days that lie wholly within.
+-- UTC days that lie wholly within the ranges.
 CREATE OR REPLACE FUNCTION usage.whole_days(parts tstzmultirange) RETURNS datemultirange
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -15,7 +15,7 @@ AS $$
   WHERE first < after
 $$;
 
--- UTC days that lie within in part.
+-- UTC days that the ranges touch.
 CREATE OR REPLACE FUNCTION usage.touched_days(parts tstzmultirange) RETURNS datemultirange
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -48,7 +48,7 @@ AS $$
   SELECT coalesce(sum(upper(part) - lower(part)), 0)::integer FROM unnest(parts) part
 $$;
 
--- First days of the calendar months from one day's to another's.
+-- First days of the calendar months between two days, both included.
 CREATE OR REPLACE FUNCTION usage.months_of(first date, last date) RETURNS SETOF date
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 36
 SET search_path = pg_catalog, pg_temp
@@ -56,7 +56,7 @@ AS $$
   SELECT generate_series(date_trunc('month', first::timestamp), last::timestamp, interval '1 month')::date
 $$;
 
--- Hours that are kept up to date for a source: the last so many, from a whole day on, and the one under way.
+-- Hours that a source keeps up to date: the last `hourly_hours` from the start of a UTC day, and the current hour.
 CREATE OR REPLACE FUNCTION usage.expected_hours(data_start date, hourly_hours integer) RETURNS tstzrange
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp

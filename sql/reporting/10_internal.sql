@@ -1,13 +1,15 @@
--- What the reporting views are made of. Not for readers: they see the schema reporting alone.
+-- Building blocks of the reporting views. Readers cannot see them: they see the schema reporting alone.
 --
--- Coverage and failures are ranges, and a range join compares each record with each range of its scope. So each scope's
--- ranges come as arrays in the order of time, joined once a scope: width_bucket finds a record's range in them. Joins to
--- them are left joins on a key, which the planner leaves out where a query asks for nothing of theirs.
+-- Names: `source_id` is the number of a source here and `slug` its name; the schema reporting calls the slug source_id.
+--
+-- Coverage and failures are ranges, and a range join compares each record with each range of its scope. So the ranges of a
+-- scope come as arrays sorted by time, joined once for each scope: width_bucket finds a record's range in them. They are
+-- left joins on a key, which the planner leaves out of a query that reads no column of them.
 
--- The current name of each entity: that of the latest bucket, ties by the newest fetch.
+-- The current name of each entity: the name in the latest bucket; among several, that of the newest fetch.
 CREATE OR REPLACE VIEW usage.labelled_entity AS
-SELECT e.entity_id, e.source_id, e.dimension, e.first_seen_at, e.last_seen_at, n.name,
-       CASE WHEN e.external_id = '' THEN '(none)' ELSE e.external_id END AS label
+SELECT e.entity_id, e.source_id, e.dimension, e.first_seen_at, e.last_seen_at, n.name AS dimension_name,
+       CASE WHEN e.external_id = '' THEN '(none)' ELSE e.external_id END AS dimension_id
 FROM usage.entity e
 LEFT JOIN (
   SELECT DISTINCT ON (entity_id) entity_id, name
@@ -15,10 +17,10 @@ LEFT JOIN (
   ORDER BY entity_id, last_bucket DESC, fetch_number DESC, name
 ) n USING (entity_id);
 
--- Source x grouping x workspace: what a day's figure is kept for, as one scope of days and one of hours.
+-- Source x dimension x workspace, with its scope of days and its scope of hours.
 CREATE OR REPLACE VIEW usage.cell AS
 SELECT d.scope_id AS day_scope_id, h.scope_id AS hour_scope_id, d.source_id, s.slug, s.data_start, s.hourly_hours,
-       d.group_by, w.label AS workspace_id, w.name AS workspace_name
+       d.group_by, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name
 FROM usage.scope d
 JOIN usage.source s USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = d.workspace_id
@@ -27,8 +29,8 @@ LEFT JOIN usage.scope h
  AND h.workspace_id = d.workspace_id AND h.stride = 'hour'
 WHERE d.stride = 'day' AND d.kind = 'traces' AND d.trace_tier = 'all';
 
--- Loaded and settled time of each cell, of its days and of its hours, whole. Each sum stands by itself, so that a cell stays
--- one row for the planner too.
+-- Loaded and settled time of each cell, as one multirange each. Each sum is a subquery of its own, so that the planner still
+-- expects one row for each cell.
 CREATE OR REPLACE VIEW usage.cell_time AS
 SELECT cell.day_scope_id, cell.hour_scope_id, cell.source_id, cell.slug, cell.data_start, cell.hourly_hours, cell.group_by,
        cell.workspace_id, cell.workspace_name, d.days, d.final_days, h.hours, h.final_hours
@@ -48,7 +50,7 @@ CROSS JOIN LATERAL (
   WHERE v.scope_id = cell.hour_scope_id
 ) h;
 
--- Loaded time of each scope of days: its ranges begin and end on UTC days.
+-- Loaded time of each scope of days. Its ranges begin and end on UTC days.
 CREATE OR REPLACE VIEW usage.day_coverage AS
 SELECT v.scope_id, array_agg(v.first ORDER BY v.first) AS starts, array_agg(v.settled ORDER BY v.first) AS settled,
        array_agg(v.fetched_at ORDER BY v.first) AS fetched_at, range_agg(daterange(v.first, v.after)) AS loaded
@@ -61,6 +63,7 @@ FROM (
 ) v
 GROUP BY v.scope_id;
 
+-- Failures of each scope of days.
 CREATE OR REPLACE VIEW usage.day_failure AS
 SELECT v.scope_id, array_agg(v.first ORDER BY v.first) AS starts, array_agg(v.after ORDER BY v.first) AS ends,
        array_agg(v.state ORDER BY v.first) AS states, range_agg(daterange(v.first, v.after)) AS failed
@@ -73,7 +76,7 @@ FROM (
 ) v
 GROUP BY v.scope_id;
 
--- The same of each scope of hours.
+-- Loaded time of each scope of hours.
 CREATE OR REPLACE VIEW usage.hour_coverage AS
 SELECT c.scope_id, array_agg(c.period_start ORDER BY c.period_start) AS starts,
        array_agg(c.settled ORDER BY c.period_start) AS settled, array_agg(c.fetched_at ORDER BY c.period_start) AS fetched_at,
@@ -83,6 +86,7 @@ JOIN usage.scope s USING (scope_id)
 WHERE s.stride = 'hour'
 GROUP BY c.scope_id;
 
+-- Failures of each scope of hours.
 CREATE OR REPLACE VIEW usage.hour_failure AS
 SELECT f.scope_id, array_agg(f.period_start ORDER BY f.period_start) AS starts,
        array_agg(f.period_end ORDER BY f.period_start) AS ends, array_agg(f.state ORDER BY f.period_start) AS states,

@@ -1,5 +1,5 @@
--- Calendar months of a cell. Expected is every day from the data start on that has ended, and today from when it is loaded,
--- so that a month is whole all the time and not each day anew. A month without an expected day is not there.
+-- Calendar months of a cell. Expected is every day from the data start on that has ended, and today once it is loaded. So a
+-- complete month stays complete when a new day begins. A month without an expected day has no row.
 CREATE OR REPLACE VIEW usage.month_state AS
 SELECT x.day_scope_id, x.slug, x.group_by, x.workspace_id, x.workspace_name, month AS month_start,
        upper(t.span) - lower(t.span) AS days_expected,
@@ -16,7 +16,7 @@ FROM (
   FROM usage.cell_time c
   LEFT JOIN usage.day_failure f ON f.scope_id = c.day_scope_id
   CROSS JOIN LATERAL (SELECT usage.whole_days(c.hours) - c.days AS by_hours) t
-  -- Once a cell, not once a month and mention.
+  -- Keeps the planner from computing this for each month and mention: once for each cell is enough.
   OFFSET 0
 ) x
 CROSS JOIN LATERAL usage.months_of(x.data_start, x.today) month
@@ -26,8 +26,8 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (SELECT daterange(least(greatest(month, x.data_start), u.after), u.after) AS span) t
 WHERE NOT isempty(t.span);
 
--- The months of a cell as arrays in the order of time, as its coverage is: a year by month and user is a row a month, user
--- and workspace. In a plain month no day is made of hours: its kept totals are its figures.
+-- The months of a cell as arrays sorted by time, as its coverage is: monthly_row joins them once for each cell, not once for
+-- each row. In a plain month no day is made of hours, so its stored totals are its figures.
 CREATE OR REPLACE VIEW usage.cell_months AS
 SELECT day_scope_id, array_agg(month_start ORDER BY month_start) AS starts,
        array_agg(days_expected ORDER BY month_start) AS days_expected,
@@ -36,11 +36,11 @@ SELECT day_scope_id, array_agg(month_start ORDER BY month_start) AS starts,
 FROM usage.month_state
 GROUP BY day_scope_id;
 
--- Figures of whole months by entity; only a month with a day that is made of hours is more than its kept total. A month
--- that is not whole is one row without entity.
+-- Figures of complete months by entity. Only a month with a day that is made of hours is more than its stored total. An
+-- incomplete month is one row without an entity.
 CREATE OR REPLACE VIEW usage.monthly_row AS
-SELECT cell.slug, cell.group_by, t.month_start, cell.workspace_id, cell.workspace_name, e.label AS dimension_id,
-       e.name AS dimension_name, t.traces, m.days_expected[width_bucket(t.month_start, m.starts)] AS days_expected,
+SELECT cell.slug, cell.group_by, t.month_start, cell.workspace_id, cell.workspace_name, e.dimension_id, e.dimension_name,
+       t.traces, m.days_expected[width_bucket(t.month_start, m.starts)] AS days_expected,
        m.days_loaded[width_bucket(t.month_start, m.starts)] AS days_loaded,
        m.is_final[width_bucket(t.month_start, m.starts)] AS is_final
 FROM usage.cell cell
@@ -50,8 +50,8 @@ JOIN usage.monthly_total t USING (series_id)
 JOIN usage.labelled_entity e USING (entity_id)
 WHERE m.plain[width_bucket(t.month_start, m.starts)]
 UNION ALL
-SELECT m.slug, m.group_by, f.month_start, m.workspace_id, m.workspace_name, e.label, e.name, f.traces, m.days_expected,
-       m.days_loaded, m.is_final
+SELECT m.slug, m.group_by, f.month_start, m.workspace_id, m.workspace_name, e.dimension_id, e.dimension_name, f.traces,
+       m.days_expected, m.days_loaded, m.is_final
 FROM usage.month_state m
 JOIN (
   SELECT day_scope_id, entity_id, month_start, sum(traces)::bigint AS traces

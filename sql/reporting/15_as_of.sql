@@ -1,6 +1,6 @@
--- What was stored as settled at an instant: today's records with every restatement since then undone. A load stamps its
--- restatements and what it settles with one instant after its locks, so that for a scope they come in the order of its
--- loads. Only days are answered for: the figures that a day's hours stand in for are never settled as a day.
+-- Figures that were stored as settled at an instant: today's records without the restatements since then. A load takes its
+-- locks first, then stamps its restatements and settlements with one instant. So the stamps of a scope have the order of its
+-- loads. Only stored days count: a day that is made of hours never settles as a day.
 CREATE OR REPLACE FUNCTION usage.daily_as_of(as_of timestamptz, grouping_wanted text)
 RETURNS TABLE (
   scope_id integer, entity_id integer, usage_date date, traces bigint, settled_at timestamptz
@@ -9,7 +9,8 @@ LANGUAGE sql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
-  -- Day by day, so that figures find theirs by a hash: over ranges every figure would be held against all of its scope's.
+  -- One row for each day, so that the planner can join by a hash. A range join would compare each figure with each range of
+  -- its scope.
   WITH settled AS (
     SELECT t.scope_id, d::date AS usage_date, t.settled_at
     FROM usage.settlement t
@@ -45,8 +46,8 @@ AS $$
   WHERE f.traces > 0
 $$;
 
--- Refuses what can not be answered to the trace: an instant that a load under way may still change (a load commits at most
--- fifteen minutes after the instant it stamps), and one from before the history that is kept.
+-- Refuses an instant that cannot be answered exactly: one that a running load may still change (a load commits at most
+-- 15 minutes after the instant it stamps), and one before the history that is kept.
 CREATE OR REPLACE FUNCTION usage.check_as_of(as_of timestamptz) RETURNS void
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -55,15 +56,15 @@ DECLARE
   whole_since timestamptz := (SELECT max(history_since) FROM usage.source);
 BEGIN
   IF as_of IS NULL THEN
-    RAISE EXCEPTION 'as of when? The instant is null.' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'The instant is null.' USING ERRCODE = 'invalid_parameter_value', HINT = 'Pass an instant at least 20 minutes ago.';
   END IF;
   IF as_of > clock_timestamp() - interval '20 minutes' THEN
-    RAISE EXCEPTION 'as of %: too young, loads under way may still change it.', as_of
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'Ask for an instant at least 20 minutes ago.';
+    RAISE EXCEPTION 'As of %: running loads may still change this instant.', as_of
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'Pass an instant at least 20 minutes ago.';
   END IF;
   IF as_of < whole_since THEN
-    RAISE EXCEPTION 'as of %: the history kept begins at %.', as_of, whole_since
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'USAGE_KEEP_HISTORY says how long it is kept.';
+    RAISE EXCEPTION 'As of %: the history begins at %.', as_of, whole_since
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'USAGE_KEEP_HISTORY sets how long it is kept.';
   END IF;
 END
 $$;
@@ -79,9 +80,9 @@ AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM usage.check_as_of(as_of);
-  -- Every settled day, with usage or without.
+  -- Every settled day, with or without usage.
   RETURN QUERY
-  SELECT src.slug, d.day::date, w.label, w.name, coalesce(f.traces, 0), t.settled_at
+  SELECT src.slug, d.day::date, w.dimension_id, w.dimension_name, coalesce(f.traces, 0), t.settled_at
   FROM usage.settlement t
   JOIN usage.scope s USING (scope_id)
   JOIN usage.source src USING (source_id)
@@ -98,10 +99,11 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION reporting.usage_project_daily_as_of(as_of timestamptz)
+-- each dimension but workspace
+CREATE OR REPLACE FUNCTION reporting.usage_{dimension}_daily_as_of(as_of timestamptz)
 RETURNS TABLE (
-  source_id text, usage_date date, workspace_id text, workspace_name text, project_id text, project_name text,
-  traces bigint, settled_at timestamptz
+  source_id text, usage_date date, workspace_id text, workspace_name text, {column_types}, traces bigint,
+  settled_at timestamptz
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -111,63 +113,17 @@ AS $$
 BEGIN
   PERFORM usage.check_as_of(as_of);
   RETURN QUERY
-  SELECT src.slug, a.usage_date, w.label, w.name, e.label, e.name, a.traces, a.settled_at
-  FROM usage.daily_as_of(as_of, 'project') a
+  SELECT src.slug, a.usage_date, w.dimension_id, w.dimension_name, {columns}, a.traces, a.settled_at
+  FROM usage.daily_as_of(as_of, '{dimension}') a
   JOIN usage.scope s USING (scope_id)
   JOIN usage.source src USING (source_id)
   JOIN usage.labelled_entity w ON w.entity_id = s.workspace_id
-  JOIN usage.labelled_entity e ON e.entity_id = a.entity_id;
+  JOIN usage.labelled_entity d ON d.entity_id = a.entity_id;
 END
 $$;
 
-CREATE OR REPLACE FUNCTION reporting.usage_user_daily_as_of(as_of timestamptz)
-RETURNS TABLE (
-  source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text,
-  traces bigint, settled_at timestamptz
-)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET jit = off
-AS $$
-#variable_conflict use_column
-BEGIN
-  PERFORM usage.check_as_of(as_of);
-  RETURN QUERY
-  SELECT src.slug, a.usage_date, w.label, w.name, e.label, e.name, a.traces, a.settled_at
-  FROM usage.daily_as_of(as_of, 'user') a
-  JOIN usage.scope s USING (scope_id)
-  JOIN usage.source src USING (source_id)
-  JOIN usage.labelled_entity w ON w.entity_id = s.workspace_id
-  JOIN usage.labelled_entity e ON e.entity_id = a.entity_id;
-END
-$$;
-
-CREATE OR REPLACE FUNCTION reporting.usage_api_key_daily_as_of(as_of timestamptz)
-RETURNS TABLE (
-  source_id text, usage_date date, workspace_id text, workspace_name text, api_key_short_key text,
-  traces bigint, settled_at timestamptz
-)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET jit = off
-AS $$
-#variable_conflict use_column
-BEGIN
-  PERFORM usage.check_as_of(as_of);
-  RETURN QUERY
-  SELECT src.slug, a.usage_date, w.label, w.name, e.label, a.traces, a.settled_at
-  FROM usage.daily_as_of(as_of, 'api_key') a
-  JOIN usage.scope s USING (scope_id)
-  JOIN usage.source src USING (source_id)
-  JOIN usage.labelled_entity w ON w.entity_id = s.workspace_id
-  JOIN usage.labelled_entity e ON e.entity_id = a.entity_id;
-END
-$$;
-
-REVOKE ALL ON FUNCTION
-  reporting.usage_workspace_daily_as_of (timestamptz), reporting.usage_project_daily_as_of (timestamptz),
-  reporting.usage_user_daily_as_of (timestamptz), reporting.usage_api_key_daily_as_of (timestamptz) FROM public;
-COMMENT ON FUNCTION reporting.usage_workspace_daily_as_of (timestamptz) IS 'Grain: UTC day x workspace, every day that was settled at the instant: what was stored then. Refuses an instant younger than 20 minutes or older than the history kept.';
-COMMENT ON FUNCTION reporting.usage_project_daily_as_of (timestamptz) IS 'Grain: UTC day x workspace x project with usage, days that were settled at the instant: what was stored then.';
-COMMENT ON FUNCTION reporting.usage_user_daily_as_of (timestamptz) IS 'Grain: UTC day x workspace x user with usage, days that were settled at the instant: what was stored then.';
-COMMENT ON FUNCTION reporting.usage_api_key_daily_as_of (timestamptz) IS 'Grain: UTC day x workspace x API key with usage, days that were settled at the instant: what was stored then.';
+-- end
+COMMENT ON FUNCTION reporting.usage_workspace_daily_as_of (timestamptz) IS 'Grain: UTC day x workspace, every day that was settled at the instant, with the traces stored then. Refuses an instant less than 20 minutes ago or before the history that is kept.';
+-- each dimension but workspace
+COMMENT ON FUNCTION reporting.usage_{dimension}_daily_as_of (timestamptz) IS 'Grain: UTC day x workspace x {title}, days with usage that were settled at the instant, with the traces stored then. Refuses an instant less than 20 minutes ago or before the history that is kept.';
+-- end

@@ -1,29 +1,19 @@
 CREATE OR REPLACE VIEW reporting.fct_usage_workspace_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name,
-       CASE WHEN d.loaded THEN coalesce(f.traces, 0) END AS traces,
-       d.loaded AND d.settled AND d.status IN ('ok', 'empty') AS is_final,
+       CASE WHEN d.loaded THEN coalesce(f.traces, 0) END AS traces, usage.is_final(d.status) AS is_final,
        CASE WHEN d.status = 'ok' AND coalesce(f.traces, 0) = 0 THEN 'empty' ELSE d.status END AS coverage_status,
        d.fetched_at
 FROM usage.day_state d
 LEFT JOIN usage.workspace_day f ON f.day_scope_id = d.day_scope_id AND f.usage_date = d.usage_date
 WHERE d.group_by = 'workspace';
+COMMENT ON VIEW reporting.fct_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today. Traces add up over days and workspaces. Null traces: not loaded, which is not zero.';
 
-CREATE OR REPLACE VIEW reporting.fct_usage_project_daily AS
-SELECT slug AS source_id, usage_date, workspace_id, workspace_name, dimension_id AS project_id,
-       dimension_name AS project_name, traces, settled AND status IN ('ok', 'empty') AS is_final,
+-- each dimension but workspace
+CREATE OR REPLACE VIEW reporting.fct_usage_{dimension}_daily AS
+SELECT slug AS source_id, usage_date, workspace_id, workspace_name, {columns}, traces, usage.is_final(status) AS is_final,
        status AS coverage_status, fetched_at
-FROM usage.daily_row
-WHERE group_by = 'project';
+FROM usage.daily_row d
+WHERE group_by = '{dimension}';
+COMMENT ON VIEW reporting.fct_usage_{dimension}_daily IS 'Grain: UTC day x workspace x {title} (key: source_id, usage_date, workspace_id, {id_column}), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
 
-CREATE OR REPLACE VIEW reporting.fct_usage_user_daily AS
-SELECT slug AS source_id, usage_date, workspace_id, workspace_name, dimension_id AS user_id,
-       dimension_name AS user_email, traces, settled AND status IN ('ok', 'empty') AS is_final,
-       status AS coverage_status, fetched_at
-FROM usage.daily_row
-WHERE group_by = 'user';
-
-CREATE OR REPLACE VIEW reporting.fct_usage_api_key_daily AS
-SELECT slug AS source_id, usage_date, workspace_id, workspace_name, dimension_id AS api_key_short_key,
-       traces, settled AND status IN ('ok', 'empty') AS is_final, status AS coverage_status, fetched_at
-FROM usage.daily_row
-WHERE group_by = 'api_key';
+-- end

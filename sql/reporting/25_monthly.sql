@@ -10,22 +10,14 @@ LEFT JOIN (
   GROUP BY slug, workspace_id, month_start
 ) f ON f.slug = m.slug AND f.workspace_id = m.workspace_id AND f.month_start = m.month_start
 WHERE m.group_by = 'workspace';
+COMMENT ON VIEW reporting.fct_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id), every month from the data start on. Traces add up over months and workspaces. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
 
-CREATE OR REPLACE VIEW reporting.fct_usage_project_monthly AS
-SELECT slug AS source_id, month_start, workspace_id, workspace_name, dimension_id AS project_id,
-       dimension_name AS project_name, traces, days_expected, days_loaded, days_loaded = days_expected AS is_complete,
-       is_final
-FROM usage.monthly_row
-WHERE group_by = 'project';
+-- each dimension but workspace
+CREATE OR REPLACE VIEW reporting.fct_usage_{dimension}_monthly AS
+SELECT slug AS source_id, month_start, workspace_id, workspace_name, {columns}, traces, days_expected, days_loaded,
+       days_loaded = days_expected AS is_complete, is_final
+FROM usage.monthly_row d
+WHERE group_by = '{dimension}';
+COMMENT ON VIEW reporting.fct_usage_{dimension}_monthly IS 'Grain: calendar month (UTC) x workspace x {title} (key: source_id, month_start, workspace_id, {id_column}), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
 
-CREATE OR REPLACE VIEW reporting.fct_usage_user_monthly AS
-SELECT slug AS source_id, month_start, workspace_id, workspace_name, dimension_id AS user_id, dimension_name AS user_email,
-       traces, days_expected, days_loaded, days_loaded = days_expected AS is_complete, is_final
-FROM usage.monthly_row
-WHERE group_by = 'user';
-
-CREATE OR REPLACE VIEW reporting.fct_usage_api_key_monthly AS
-SELECT slug AS source_id, month_start, workspace_id, workspace_name, dimension_id AS api_key_short_key, traces,
-       days_expected, days_loaded, days_loaded = days_expected AS is_complete, is_final
-FROM usage.monthly_row
-WHERE group_by = 'api_key';
+-- end

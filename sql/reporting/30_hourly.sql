@@ -1,31 +1,21 @@
 CREATE OR REPLACE VIEW reporting.fct_usage_workspace_hourly AS
 SELECT h.slug AS source_id, h.usage_hour, h.workspace_id, h.workspace_name,
-       CASE WHEN h.loaded THEN coalesce(sum(r.traces), 0)::bigint END AS traces,
-       h.loaded AND h.settled AND h.status IN ('ok', 'empty') AS is_final,
+       CASE WHEN h.loaded THEN coalesce(sum(r.traces), 0)::bigint END AS traces, usage.is_final(h.status) AS is_final,
        CASE WHEN h.status = 'ok' AND coalesce(sum(r.traces), 0) = 0 THEN 'empty' ELSE h.status END AS coverage_status,
        h.fetched_at
 FROM usage.hour_state h
 LEFT JOIN usage.series s ON s.scope_id = h.hour_scope_id
 LEFT JOIN usage.hourly_record r ON r.series_id = s.series_id AND r.bucket_start = h.usage_hour
 WHERE h.group_by = 'workspace'
-GROUP BY h.slug, h.usage_hour, h.workspace_id, h.workspace_name, h.loaded, h.settled, h.status, h.fetched_at;
+GROUP BY h.slug, h.usage_hour, h.workspace_id, h.workspace_name, h.loaded, h.status, h.fetched_at;
+COMMENT ON VIEW reporting.fct_usage_workspace_hourly IS 'Grain: UTC hour x workspace (key: source_id, usage_hour, workspace_id), every hour that is kept up to date or was loaded. Traces add up over hours and workspaces. Null traces: not loaded, which is not zero.';
 
-CREATE OR REPLACE VIEW reporting.fct_usage_project_hourly AS
-SELECT slug AS source_id, usage_hour, workspace_id, workspace_name, dimension_id AS project_id,
-       dimension_name AS project_name, traces, settled AND status IN ('ok', 'empty') AS is_final,
+-- each dimension but workspace
+CREATE OR REPLACE VIEW reporting.fct_usage_{dimension}_hourly AS
+SELECT slug AS source_id, usage_hour, workspace_id, workspace_name, {columns}, traces, usage.is_final(status) AS is_final,
        status AS coverage_status, fetched_at
-FROM usage.hourly_row
-WHERE group_by = 'project';
+FROM usage.hourly_row d
+WHERE group_by = '{dimension}';
+COMMENT ON VIEW reporting.fct_usage_{dimension}_hourly IS 'Grain: UTC hour x workspace x {title} (key: source_id, usage_hour, workspace_id, {id_column}), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
 
-CREATE OR REPLACE VIEW reporting.fct_usage_user_hourly AS
-SELECT slug AS source_id, usage_hour, workspace_id, workspace_name, dimension_id AS user_id,
-       dimension_name AS user_email, traces, settled AND status IN ('ok', 'empty') AS is_final,
-       status AS coverage_status, fetched_at
-FROM usage.hourly_row
-WHERE group_by = 'user';
-
-CREATE OR REPLACE VIEW reporting.fct_usage_api_key_hourly AS
-SELECT slug AS source_id, usage_hour, workspace_id, workspace_name, dimension_id AS api_key_short_key,
-       traces, settled AND status IN ('ok', 'empty') AS is_final, status AS coverage_status, fetched_at
-FROM usage.hourly_row
-WHERE group_by = 'api_key';
+-- end

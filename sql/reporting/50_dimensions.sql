@@ -6,28 +6,22 @@ FROM (SELECT min(data_start) AS first FROM usage.source) s
 CROSS JOIN LATERAL generate_series(
   s.first::timestamp, date_trunc('day', now() AT TIME ZONE 'UTC'), interval '1 day'
 ) day;
+COMMENT ON VIEW reporting.dim_date IS 'Grain: UTC day (key: usage_date), from the earliest data start to today.';
 
 CREATE OR REPLACE VIEW reporting.dim_workspace AS
-SELECT src.slug AS source_id, e.label AS workspace_id, e.name AS workspace_name, e.first_seen_at, e.last_seen_at,
+SELECT src.slug AS source_id, e.dimension_id AS workspace_id, e.dimension_name AS workspace_name, e.first_seen_at, e.last_seen_at,
        w.is_deleted, w.unlisted_since
 FROM usage.labelled_entity e
 JOIN usage.source src USING (source_id)
 JOIN usage.workspace w USING (entity_id);
+COMMENT ON VIEW reporting.dim_workspace IS 'Grain: workspace (key: source_id, workspace_id).';
 
-CREATE OR REPLACE VIEW reporting.dim_project AS
-SELECT src.slug AS source_id, e.label AS project_id, e.name AS project_name, e.first_seen_at, e.last_seen_at
-FROM usage.labelled_entity e
+-- each dimension but workspace
+CREATE OR REPLACE VIEW reporting.dim_{dimension} AS
+SELECT src.slug AS source_id, {columns}, d.first_seen_at, d.last_seen_at
+FROM usage.labelled_entity d
 JOIN usage.source src USING (source_id)
-WHERE e.dimension = 'project';
+WHERE d.dimension = '{dimension}';
+COMMENT ON VIEW reporting.dim_{dimension} IS 'Grain: {title} (key: source_id, {id_column}). Names are not unique: join by the key.';
 
-CREATE OR REPLACE VIEW reporting.dim_user AS
-SELECT src.slug AS source_id, e.label AS user_id, e.name AS user_email, e.first_seen_at, e.last_seen_at
-FROM usage.labelled_entity e
-JOIN usage.source src USING (source_id)
-WHERE e.dimension = 'user';
-
-CREATE OR REPLACE VIEW reporting.dim_api_key AS
-SELECT src.slug AS source_id, e.label AS api_key_short_key, e.first_seen_at, e.last_seen_at
-FROM usage.labelled_entity e
-JOIN usage.source src USING (source_id)
-WHERE e.dimension = 'api_key';
+-- end

@@ -1,5 +1,5 @@
--- Whether anything was used on a day is asked of one series after the other until one says so: in the order of their key,
--- else all series are read for each day.
+-- ok or empty: the subqueries look at one series after the other and stop at the first with traces. ORDER BY the key makes
+-- the planner do so; else it reads all series for each day.
 CREATE OR REPLACE VIEW reporting.usage_coverage_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.group_by, 'day'::text AS stride,
        CASE
@@ -19,8 +19,8 @@ SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.group_by, 'day'::tex
        END AS status
 FROM usage.day_state d
 UNION ALL
--- A day's hours have the first status that any of them has, in the order of the documentation: told from ranges, since all
--- hours of three years are millions.
+-- The hours of a day have one status: the first of usage.figure_status that any of them has. It comes from ranges, not from
+-- figure_status, because the hours of three years are millions.
 SELECT x.slug, day, x.workspace_id, x.group_by, 'hour',
        CASE
          WHEN n.source_id IS NOT NULL AND NOT x.hours @> t.part THEN 'not_available'
@@ -41,7 +41,7 @@ FROM (
          c.hours * tstzmultirange(tstzrange(NULL, date_trunc('hour', now(), 'UTC') + interval '1 hour'))
            + tstzmultirange(usage.expected_hours(c.data_start, c.hourly_hours)) AS shown
   FROM usage.cell_time c
-  -- Once a cell, not once a day and mention.
+  -- Keeps the planner from computing this for each day and mention: once for each cell is enough.
   OFFSET 0
 ) x
 CROSS JOIN LATERAL usage.days_of(usage.touched_days(x.shown)) day
@@ -52,6 +52,7 @@ CROSS JOIN LATERAL (
     tstzrange(day::timestamp AT TIME ZONE 'UTC', (day + 1)::timestamp AT TIME ZONE 'UTC')
   ) AS part
 ) t;
+COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
 
 CREATE OR REPLACE VIEW reporting.data_freshness AS
 SELECT src.slug AS source_id, c.group_by, c.stride, max(v.period_end) AS loaded_until,
@@ -61,3 +62,4 @@ FROM usage.scope c
 JOIN usage.source src USING (source_id)
 JOIN usage.coverage v USING (scope_id)
 GROUP BY src.slug, c.group_by, c.stride;
+COMMENT ON VIEW reporting.data_freshness IS 'Grain: source x dimension x stride (key: source_id, group_by, stride). Says up to when usage is loaded and final.';

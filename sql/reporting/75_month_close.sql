@@ -1,6 +1,6 @@
 CREATE OR REPLACE VIEW reporting.usage_month_close AS
-SELECT src.slug AS source_id, m.month_start, c.group_by, w.label AS workspace_id, w.name AS workspace_name,
-       e.label AS dimension_id, e.name AS dimension_name, coalesce(t.traces, 0) AS closed_traces,
+SELECT src.slug AS source_id, m.month_start, c.group_by, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name,
+       e.dimension_id, e.dimension_name, coalesce(t.traces, 0) AS closed_traces,
        now.traces - coalesce(t.traces, 0) AS adjustment_traces, now.traces AS current_traces, m.closed_at
 FROM usage.month_close m
 JOIN usage.source src USING (source_id)
@@ -16,3 +16,4 @@ CROSS JOIN LATERAL (
     AND r.bucket_start < (m.month_start + interval '1 month')::date
 ) now
 WHERE now.traces > 0 OR t.traces > 0;
+COMMENT ON VIEW reporting.usage_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Never add up over dimensions.';

@@ -1,9 +1,9 @@
--- Costs in the columns of FOCUS 1.2, estimated from imported prices. Names are written as FOCUS writes them, so that what
--- reads a FOCUS file reads this; columns of our own begin with x_, as FOCUS asks.
--- One grouping only, the workspace's: the others are views of the same traces, and would be charged again. Days without
--- traces are no charge: FOCUS wants a positive quantity.
+-- Costs in the columns of FOCUS 1.2, estimated from imported prices. Names are spelled as in FOCUS, so that any reader of
+-- FOCUS files can read this view. Our own columns begin with x_, as FOCUS asks.
+-- It reads one dimension, the workspace: the others show the same traces and would charge them again. Days without traces
+-- have no row: FOCUS wants a positive quantity.
 CREATE OR REPLACE VIEW reporting.focus_cost_usage_estimated AS
--- Once, and not for each day: the prices are few, the entities are not.
+-- Materialized: computed once, not for each day. Prices are few, entities are many.
 WITH price AS MATERIALIZED (
   SELECT p.sku_id, k.name AS sku, p.price_id, p.unit_price, p.currency, p.valid_from, p.valid_to, p.source_id,
          p.workspace_id, w.external_id AS workspace
@@ -53,7 +53,7 @@ SELECT c.cost AS "BilledCost",
        u.workspace_name AS "SubAccountName",
        'Workspace'::text AS "SubAccountType",
        '{}'::text AS "Tags",
-       -- FOCUS 1.3 has these two in the place of ProviderName and PublisherName.
+       -- FOCUS 1.3 replaces ProviderName and PublisherName by these two.
        f.provider AS "ServiceProviderName",
        f.provider AS "HostProviderName",
        u.source_id AS "x_SourceId",
@@ -70,9 +70,10 @@ CROSS JOIN LATERAL (
   -- The most specific price of each SKU.
   ORDER BY sku_id, workspace_id NULLS LAST, source_id NULLS LAST
 ) p
--- Whoever answers the billing requests is all that is known of the provider: its host, without scheme, port and path.
+-- All that is known of the provider is the host of the billing API, without scheme, port and path.
 CROSS JOIN LATERAL (SELECT substring(s.base_url FROM '^[a-z]+://(?:[^/@]*@)?([^/:?#]+)') AS provider) f
--- Both factors are exact, and so is their product: 18 and 19 digits, ten of them after the point.
+-- Exact: the factors have 18 and 19 digits, ten of them after the point.
 CROSS JOIN LATERAL (SELECT (p.unit_price * u.traces)::numeric(38, 10) AS cost) c
--- Without prices nothing is read at all.
+-- Without prices the view reads no usage.
 WHERE u.traces > 0 AND EXISTS (SELECT FROM usage.price);
+COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuId). An ESTIMATE from the imported prices, not an invoice: without taxes, discounts, free allowances and commitments. Columns of FOCUS 1.2. Costs add up over all of these within one BillingCurrency; quantities add up within one SkuId. Empty without prices.';

@@ -1,4 +1,4 @@
--- A probe without figures (under way, or ended before anything was compared) is one row with null grouping.
+-- A probe without figures (running, or ended before the comparison) is one row with null group_by.
 CREATE OR REPLACE VIEW reporting.metering_probe AS
 SELECT src.slug AS source_id, p.probe_id, f.group_by, p.state, p.workspace_id, p.project_id,
        p.expected_traces::bigint AS expected_traces, f.billed_traces, f.others_added, f.others_removed, f.difference,
@@ -8,3 +8,4 @@ SELECT src.slug AS source_id, p.probe_id, f.group_by, p.state, p.workspace_id, p
 FROM usage.probe p
 JOIN usage.source src USING (source_id)
 LEFT JOIN usage.probe_figure f USING (probe_id);
+COMMENT ON VIEW reporting.metering_probe IS 'Grain: meter probe x dimension (key: source_id, probe_id, group_by). Shows the known traffic that was sent, and by how much the figure of the dimension rose. A probe without figures is one row with null group_by. Never add up over dimensions.';

@@ -1,12 +1,12 @@
--- Twins of the views that carry e-mail addresses of users, for those who may not see them: the same columns in the same
--- order, with the start of the user's id in the place of the address. Made from the catalogue, so that no view that gets
--- such a column is forgotten.
+-- Twins of the views that hold e-mail addresses of users, for readers who may not see addresses. A twin has the same columns
+-- in the same order, with the start of the user's id instead of the address. Twins are made from the catalogue of Postgres,
+-- so that no view with such a column is forgotten.
 DO $$
 DECLARE
   one record;
 BEGIN
   FOR one IN
-    SELECT c.relname AS view,
+    SELECT c.relname || '_masked' AS twin, c.relname AS view, obj_description(c.oid) AS comment,
            string_agg(
              CASE a.attname
                WHEN 'user_email' THEN
@@ -21,12 +21,14 @@ BEGIN
     FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
     WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v' AND c.relname NOT LIKE '%\_masked'
-    GROUP BY c.relname
+    GROUP BY c.oid
     HAVING bool_or(a.attname IN ('user_email', 'dimension_name'))
     ORDER BY c.relname
   LOOP
+    EXECUTE format('CREATE OR REPLACE VIEW reporting.%I AS SELECT %s FROM reporting.%I', one.twin, one.columns, one.view);
     EXECUTE format(
-      'CREATE OR REPLACE VIEW reporting.%I AS SELECT %s FROM reporting.%I', one.view || '_masked', one.columns, one.view
+      'COMMENT ON VIEW reporting.%I IS %L', one.twin,
+      one.comment || ' Without e-mail addresses: the start of the id names a user.'
     );
   END LOOP;
 END
@@ -44,4 +46,4 @@ AS $$
          CASE WHEN f.user_email IS NOT NULL THEN 'user ' || left(f.user_id, 8) END, f.traces, f.settled_at
   FROM reporting.usage_user_daily_as_of(as_of) f
 $$;
-COMMENT ON FUNCTION reporting.usage_user_daily_as_of_masked (timestamptz) IS 'As usage_user_daily_as_of, with the start of the user''s id in the place of the address.';
+COMMENT ON FUNCTION reporting.usage_user_daily_as_of_masked (timestamptz) IS 'As usage_user_daily_as_of, with the start of the user''s id instead of the address.';

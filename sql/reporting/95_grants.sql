@@ -1,5 +1,4 @@
--- Who reads what. A role that this one may not create is not there yet: `migrate` prints what to run, and grants the next
--- time.
+-- Who reads what. `migrate` may not be allowed to create a role: then it prints what to run, and its next run grants.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA reporting FROM public;
 
 DO $$
@@ -14,7 +13,7 @@ BEGIN
 
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'usage_reader_masked') THEN
     GRANT USAGE ON SCHEMA reporting TO usage_reader_masked;
-    -- A view that came to carry addresses may have been granted by an earlier release.
+    -- An earlier release may have granted a view that holds addresses by now.
     REVOKE ALL ON ALL TABLES IN SCHEMA reporting FROM usage_reader_masked;
     REVOKE ALL ON ALL FUNCTIONS IN SCHEMA reporting FROM usage_reader_masked;
     FOR one IN

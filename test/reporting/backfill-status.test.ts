@@ -7,7 +7,7 @@ import { setupMigrated, windowOf } from "../support/store.ts";
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 
-test("backfill_status counts the slices of each backfill, for usage_reader too", async () => {
+test("backfill_status counts the fetch tasks of each backfill, and usage_reader sees it", async () => {
   const { store, url } = await setupMigrated();
   const sourceId = await addSource(store, { slug: "default", workspaceIds: [WORKSPACE] });
   const scopeIds = await scopesOf(store.db, {

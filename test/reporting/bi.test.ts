@@ -31,7 +31,7 @@ const EXPECTED: readonly (readonly string[] | null)[] = [
   ["2026-03 | Research | 0.0210000000 | USD | t", "2026-03 | Support | 0.0025000000 | USD | t"],
 ];
 
-test("every SQL block of docs/bi.md runs, and answers what it says", async () => {
+test("every SQL block of docs/bi.md runs and returns the rows that it describes", async () => {
   const { store, url, sourceId } = await setupSource();
   const load = (
     groupBy: "workspace" | "project" | "user",
@@ -83,7 +83,7 @@ test("every SQL block of docs/bi.md runs, and answers what it says", async () =>
   }
 });
 
-test("docs/bi.md names no view and no column that does not exist", async () => {
+test("docs/bi.md names only views that exist", async () => {
   const { store } = await setupSource();
   const views = (await listViews(store.db)).map(({ name }) => name);
   const named = (await readFile(new URL("../../docs/bi.md", import.meta.url), "utf8")).match(

@@ -114,7 +114,7 @@ describe("JDBC", () => {
   const absent =
     jar === undefined ? "no postgresql.jar (libpostgresql-jdbc-java)" : missing("java", ["-version"]);
 
-  test.for(ZONES)("in %s", { timeout: 180_000 }, async (zone, { skip }) => {
+  test.for(ZONES)("reads the same values in the zone %s", { timeout: 180_000 }, async (zone, { skip }) => {
     if (absent !== undefined || jar === undefined) return skip(absent);
     const url = `jdbc:postgresql://${database.host}${database.pathname}?options=-c%20role=usage_reader`;
     const program = fileURLToPath(new URL("clients/Jdbc.java", import.meta.url));
@@ -161,7 +161,7 @@ describe("ODBC", () => {
   const absent = missing("isql", ["--version"]);
   const driver = absent === undefined ? odbcDriver() : undefined;
 
-  test.for(ZONES)("in %s", { timeout: 180_000 }, async (zone, { skip }) => {
+  test.for(ZONES)("reads the same values in the zone %s", { timeout: 180_000 }, async (zone, { skip }) => {
     if (driver === undefined) return skip(absent ?? "no ODBC driver for PostgreSQL (odbc-postgresql)");
     const settings = ["SET ROLE usage_reader", "SET search_path = reporting", "SET TIME ZONE 'UTC'"];
     const connection = [
@@ -209,7 +209,7 @@ describe("ODBC", () => {
 describe("psql", () => {
   const absent = missing("psql", ["--version"]);
 
-  test.for(ZONES)("in %s", async (zone, { skip }) => {
+  test.for(ZONES)("reads the same values in the zone %s", async (zone, { skip }) => {
     if (absent !== undefined) return skip(absent);
     const psql = async (...commands: readonly string[]) => {
       const env = { ...process.env, TZ: zone, PGTZ: zone, PGOPTIONS: "-c role=usage_reader -c jit=off" };
@@ -240,7 +240,7 @@ function toInstant(cell: string): string {
     : cell;
 }
 
-describe("drivers of Node, in a process of the zone", () => {
+describe("a driver of Node, in a process of the zone", () => {
   const require = createRequire(import.meta.url);
   const resolved = (name: string) => {
     try {
@@ -270,7 +270,7 @@ describe("drivers of Node, in a process of the zone", () => {
   }
   const LOCAL_DAY = `const day = (d) => [d.getFullYear(), d.getMonth() + 1, d.getDate()].map((n) => String(n).padStart(2, "0")).join("-");`;
 
-  test.for(ZONES)("pg in %s", async (zone) => {
+  test.for(ZONES)("pg reads the same values in the zone %s", async (zone) => {
     const program = `
       const { driver, connection, views, queries } = JSON.parse(process.argv[1]);
       const pg = require(driver);
@@ -300,7 +300,7 @@ describe("drivers of Node, in a process of the zone", () => {
     expect(said.answers).toEqual(ANSWERS);
   });
 
-  test.for(ZONES)("Cube's in %s", async (zone, { skip }) => {
+  test.for(ZONES)("that of Cube reads the same values in the zone %s", async (zone, { skip }) => {
     const driver = resolved("@cubejs-backend/postgres-driver");
     if (driver === undefined) return skip("@cubejs-backend/postgres-driver does not resolve (NODE_PATH)");
     const program = `
@@ -336,7 +336,7 @@ describe("drivers of Node, in a process of the zone", () => {
     );
   });
 
-  test.for(ZONES)("Evidence's in %s", async (zone, { skip }) => {
+  test.for(ZONES)("that of Evidence reads the same values in the zone %s", async (zone, { skip }) => {
     const driver = resolved("@evidence-dev/postgres");
     if (driver === undefined) return skip("@evidence-dev/postgres does not resolve (NODE_PATH)");
     const program = `

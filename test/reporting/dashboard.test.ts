@@ -140,7 +140,7 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
 }
 
 describe("the SQL of the dashboard", () => {
-  test("runs as usage_reader, and shows what is loaded", async () => {
+  test("runs as usage_reader and shows what is loaded", async () => {
     const { store, url } = await filledStore();
     await importPrices(store, { file: "prices", replace: false, lines: [{ where: "line 2", price: PRICE }] });
     const client = new pg.Client({ connectionString: url });
@@ -167,13 +167,13 @@ describe("the SQL of the dashboard", () => {
     expect(empty).toEqual([]);
   });
 
-  test("an unknown macro or variable is refused", () => {
+  test("must not use an unknown macro or variable", () => {
     expect(() => expand("SELECT $__unknown(x)")).toThrow("$__unknown");
     // Without :sqlstring, Grafana puts a value in as it is.
     expect(() => expand("SELECT $source")).toThrow("$source");
   });
 
-  test("shows usage by every grouping, costs, and whether both can be trusted", () => {
+  test("shows usage by every dimension, costs, and whether both can be trusted", () => {
     const views = new Set(queries.flatMap(({ rawSql }) => rawSql.match(/(?<=reporting\.)\w+/g) ?? []));
     expect([...views].sort()).toEqual([
       ...["backfill_status", "data_freshness", "dim_workspace"],
@@ -187,7 +187,7 @@ describe("the SQL of the dashboard", () => {
     ]);
   });
 
-  test("reads the schema reporting, and nothing else", () => {
+  test("reads only the schema reporting", () => {
     for (const { title, rawSql } of queries) {
       const tables = [...rawSql.matchAll(/\b(?:FROM|JOIN) ([\w.]+)/g)].map((found) => found[1]);
       expect(tables.length, title).toBeGreaterThan(0);
@@ -196,7 +196,7 @@ describe("the SQL of the dashboard", () => {
   });
 });
 
-test("every panel has a data source that is provisioned", () => {
+test("every panel has a provisioned data source", () => {
   const { datasources } = parse(read("monitoring/grafana/datasources/datasources.yml")) as {
     datasources: Datasource[];
   };
@@ -251,7 +251,7 @@ describe("metrics", () => {
     return labels;
   }
 
-  test("every metric and label that the dashboard, the alerts and the autoscaler name is exposed", async () => {
+  test("the service exposes every metric and label that the dashboard, the alerts and the autoscaler name", async () => {
     const labels = await exposed();
     // Prometheus's own, and what it makes of a metric's label `job`, since its own has that name.
     labels.set("up", new Set(["job"]));
@@ -271,7 +271,7 @@ describe("metrics", () => {
   });
 });
 
-test("every alert says what is wrong, and docs/operate.md what to do about it", () => {
+test("every alert says what is wrong, and docs/operate.md says what to do", () => {
   const runbook = read("../operate.md");
   expect(runbook).toContain("## Alerts");
   for (const { alert, labels, annotations } of rules) {

@@ -16,7 +16,7 @@ interface Sources {
   }[];
 }
 
-test("the committed files are what is made of the views", async () => {
+test("the committed files match the views", async () => {
   const { store } = await setupSource();
   const views = await listViews(store.db);
   for (const [path, made] of [
@@ -24,25 +24,22 @@ test("the committed files are what is made of the views", async () => {
     ["tests/usage_keys_are_unique.sql", dbtKeyTest(views)],
   ] as const) {
     const committed = await readFile(new URL(path, DBT), "utf8").catch(() => "");
-    expect(
-      committed,
-      `Run \`usage-etl dbt ${path.includes("sources") ? "sources" : "keys"} > docs/dbt/${path}\``,
-    ).toBe(made);
+    expect(committed, "Run `npm run schema` and read the diff.").toBe(made);
   }
 });
 
-test("every view has a key, a comment, and comments of its columns", async () => {
+test("every view has a key, a comment, and a comment on each column", async () => {
   const { store } = await setupSource();
   for (const view of await listViews(store.db)) {
     const names = view.columns.map(({ name }) => name);
-    expect(keyOf(view).length, `${view.name} has no key in src/store/report/views.ts`).toBeGreaterThan(0);
+    expect(keyOf(view).length, `${view.name} has no "(key: ...)" in its comment`).toBeGreaterThan(0);
     expect(names, view.name).toEqual(expect.arrayContaining([...keyOf(view)]));
     for (const said of [view, ...view.columns])
       expect(said.comment, `${view.name}.${said.name}`).not.toBe("");
   }
 });
 
-test("what the files test holds on usage of every grouping, with days that are missing", async () => {
+test("the dbt tests pass on usage of every dimension with missing days, and fail on doubled rows", async () => {
   const { store, url, sourceId } = await setupSource();
   for (const groupBy of GROUPINGS) {
     for (const workspaceId of WORKSPACES) {

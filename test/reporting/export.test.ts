@@ -44,7 +44,7 @@ const PRICE = { sku: "traces", unitPrice: "0.0000000003", currency: "USD", valid
 const RANGE = ["--from", "2026-03-01", "--to", "2026-03-03"];
 
 describe("formats", () => {
-  test("CSV: null and empty differ, formulas are guarded, numbers and days are as they are", async () => {
+  test("CSV tells null from empty, guards formulas, and keeps numbers and days unchanged", async () => {
     const { run } = await setup();
     const { code, stdout, stderr } = await run("--view", "fct_usage_workspace_daily", ...RANGE);
     expect([code, stderr]).toEqual([
@@ -81,7 +81,7 @@ describe("formats", () => {
     expect(project.stdout).toBe("project_name,traces\n'-1+2,3\n,\n,\n,\n");
   });
 
-  test("CSV: a minus is guarded in a text, and stays in a number", async () => {
+  test("CSV guards a minus in a text and keeps it in a number", async () => {
     const { url, run } = await setup();
     const owner = await connectPlain(url);
     await owner.query(`
@@ -99,7 +99,7 @@ describe("formats", () => {
     ]);
   });
 
-  test("JSON Lines: digits of whole numbers stay, decimals are texts", async () => {
+  test("JSON Lines keep all digits of whole numbers and write decimals as texts", async () => {
     const { run } = await setup();
     const columns = "x_UsageDate,ConsumedQuantity,BilledCost,x_IsFinal,InvoiceId,ChargePeriodStart";
     const costs = await run("--view", "focus_cost_usage_estimated", "--format", "json", "--columns", columns);
@@ -130,7 +130,7 @@ describe("formats", () => {
     expect(traces.stdout.split("\n")[0]).toBe(`{"traces":${BIG}}`);
   });
 
-  test("Parquet: every view, each column in its own type, each value as Postgres has it", async () => {
+  test("Parquet holds every view, each column in its own type and each value as in Postgres", async () => {
     const { store, url, folder, run } = await setup();
     const plain = await connectPlain(url);
     for (const view of await listViews(store.db)) {
@@ -217,8 +217,8 @@ function decimalOf(bytes: Uint8Array, scale: number): string {
   return scale === 0 ? `${sign}${digits}` : `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }
 
-describe("what is asked for", () => {
-  test("ends off the grid are widened outwards", async () => {
+describe("the requested range", () => {
+  test("an end inside a bucket is widened outwards", async () => {
     const { run } = await setup();
     const days = async (from: string, to: string) => {
       const args = ["--view", "dim_date", "--columns", "usage_date", "--from", from, "--to", to];
@@ -235,7 +235,7 @@ describe("what is asked for", () => {
     );
   });
 
-  test("a range without data is a file with a header, exit code 0 and a note", async () => {
+  test("a range without data gives a file with a header, exit code 0 and a note", async () => {
     const { folder, run } = await setup();
     const range = ["--from", "2020-01-01", "--to", "2020-02-01"];
     for (const format of ["csv", "json", "parquet"]) {
@@ -275,7 +275,7 @@ describe("what is asked for", () => {
   });
 });
 
-describe("an export that cannot end", () => {
+describe("an interrupted export", () => {
   /** A view of as many rows as wanted, made by the owner: one of ours would have to be filled first. */
   async function withLongView(rows: number, { time = "nothing" } = {}) {
     const bench = await setup();
@@ -286,7 +286,7 @@ describe("an export that cannot end", () => {
     return bench;
   }
 
-  test("a reader that closes the pipe ends it, quietly and at once", async () => {
+  test("ends quietly and at once when the reader closes the pipe", async () => {
     const { url } = await withLongView(1_000_000_000);
     const running = start(["export", "--view", "long"], { DATABASE_URL: url });
     running.process.stdout?.once("data", () => running.process.stdout?.destroy());
@@ -297,7 +297,7 @@ describe("an export that cannot end", () => {
     ]);
   });
 
-  test("Ctrl-C leaves the file that was there, and no part of another", async () => {
+  test("keeps the previous file after Ctrl-C, and no part of a new one", async () => {
     const { url, folder } = await withLongView(1_000_000_000, { time: "usage_hour" });
     const out = join(folder, "long.csv");
     await writeFile(out, "before");
@@ -317,7 +317,7 @@ describe("an export that cannot end", () => {
     expect(await readFile(out, "utf8")).toBe("before");
   });
 
-  test("a device that is full is told of", async () => {
+  test("reports a full device", async () => {
     const { run } = await withLongView(10);
     const { code, stderr } = await run("--view", "long", "--out", "/dev/full");
     expect([code, stderr]).toEqual([
@@ -326,7 +326,7 @@ describe("an export that cannot end", () => {
     ]);
   });
 
-  test("a disk that fills up keeps nothing of it", async ({ skip }) => {
+  test("leaves nothing behind when the disk fills up", async ({ skip }) => {
     const { folder, run } = await withLongView(100_000);
     const small = join(folder, "small");
     await mkdir(small);

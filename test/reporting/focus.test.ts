@@ -61,14 +61,14 @@ const COSTS = `SELECT "x_UsageDate" AS day, "SubAccountId" AS workspace, "SkuId"
                FROM reporting.focus_cost_usage_estimated ORDER BY 2, 1, 3`;
 
 describe("which price applies", () => {
-  test("without prices there are no rows", async () => {
+  test("the view is empty without prices", async () => {
     const bench = await setupSource();
     await enterUsage(bench, { [WORKSPACE]: [5, 0, null, 7] });
     const client = await connectPlain(bench.url, "usage_reader");
     expect((await client.query(COSTS)).rows).toEqual([]);
   });
 
-  test("days that are loaded and have traces, at the price of the day, provisional ones marked", async () => {
+  test("each loaded day with traces costs the price of the day, and provisional days are marked", async () => {
     const bench = await setupSource();
     await enterUsage(bench, { [WORKSPACE]: [5, 0, null, 7] });
     await enterUsage(bench, { [OTHER]: [11] }, 10 * 365 * 86_400_000);
@@ -100,7 +100,7 @@ describe("which price applies", () => {
     ]);
   });
 
-  test("the most specific of a SKU: the workspace's, then the source's, then everybody's; each SKU is a charge", async () => {
+  test("the most specific price of a SKU applies (workspace, source, all), and each SKU is a charge", async () => {
     const bench = await setupSource();
     await enterUsage(bench, { [WORKSPACE]: [1, 1], [OTHER]: [1] });
     await enterPrices(bench.store, [
@@ -123,7 +123,7 @@ describe("which price applies", () => {
     ]);
   });
 
-  test("a grouping that is loaded beside the workspace's is not charged again", async () => {
+  test("usage of another dimension than the workspace is not charged again", async () => {
     const bench = await setupSource();
     await enterUsage(bench, { [WORKSPACE]: [5] });
     for (const groupBy of ["project", "user", "api_key"] as const) {
@@ -142,7 +142,7 @@ describe("which price applies", () => {
   });
 });
 
-describe("rules of FOCUS 1.2, each as the rows that break it", () => {
+describe("no row breaks a rule of FOCUS 1.2", () => {
   const MANDATORY = [
     ...["BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodEnd"],
     ...["BillingPeriodStart", "ChargeCategory", "ChargeClass", "ChargeDescription", "ChargePeriodEnd"],
@@ -196,7 +196,7 @@ describe("rules of FOCUS 1.2, each as the rows that break it", () => {
     "nothing is invoiced": `"InvoiceId" IS NOT NULL`,
   };
 
-  test("columns, types and rows", async () => {
+  test("the view has the columns and types of FOCUS, and its rows keep the rules", async () => {
     const bench = await setupSource();
     await enterUsage(bench, { [WORKSPACE]: [5, 0, null, 9_007_199_254_740_991], [OTHER]: [1, 2, 3, 4] });
     await enterPrices(bench.store, [
@@ -235,7 +235,9 @@ describe("rules of FOCUS 1.2, each as the rows that break it", () => {
   });
 });
 
-test("costs are price times traces to the last digit, whatever both are", { timeout: 120_000 }, async () => {
+test("costs are price times traces to the last digit for any price and count", {
+  timeout: 120_000,
+}, async () => {
   const bench = await setupSource();
   const client = await connectPlain(bench.url, "usage_reader");
   const seed = Date.now() % 2 ** 31;

@@ -41,8 +41,8 @@ const lines = async (store: Store) =>
     [one.sku, one.unitPrice, one.currency, one.validFrom, one.validTo, one.source, one.workspace].join(" "),
   );
 
-describe("what is imported", () => {
-  test("CSV and JSON say the same, digit by digit", async () => {
+describe("an import", () => {
+  test("stores the same digits from CSV and JSON", async () => {
     const { store } = await setupSource();
     const csv = `\uFEFF${HEADER}"traces, base",0.0000000001,USD,2026-01-01,,,\r\ntraces,12345678.0123456789,EUR,2026-01-01,2026-07-01,default,${OTHER.toUpperCase()}\r\n`;
     expect(await read(store, csv)).toMatchObject({ added: 2, unchanged: 0, removed: 0 });
@@ -59,7 +59,7 @@ describe("what is imported", () => {
     expect(await lines(store)).toEqual(stored);
   });
 
-  test("again: nothing changes; --replace makes the file the whole list, and keeps what stays", async () => {
+  test("changes nothing when repeated; with --replace the file becomes the whole list, and equal prices stay", async () => {
     const { store } = await setupSource();
     const first = "traces,0.0005,USD,2026-01-01,2026-07-01,,\n";
     await read(store, `${HEADER}${first}traces,0.0006,USD,2026-07-01,,,\n`);
@@ -76,7 +76,7 @@ describe("what is imported", () => {
     expect(await listPrices(store.db)).toEqual([]);
   });
 
-  test("prices of everybody, a source and a workspace stand beside each other", async () => {
+  test("keeps prices for all, for a source and for a workspace side by side", async () => {
     const { store } = await setupSource();
     const row = (of: string) => `traces,1,USD,2026-01-01,,${of}\n`;
     await read(
@@ -91,7 +91,7 @@ describe("what is imported", () => {
     ]);
   });
 
-  test("two imports at once: one waits, and both hold", async () => {
+  test("waits for another import, and both are stored", async () => {
     const { store } = await setupSource();
     const row = "traces,0.0005,USD,2026-01-01,,,\n";
     const both = await Promise.allSettled([
@@ -103,7 +103,7 @@ describe("what is imported", () => {
   });
 });
 
-describe("what is refused, with nothing stored", () => {
+describe("an import is refused and stores nothing", () => {
   const good = "traces,0.0005,USD,2026-01-01,2026-02-01,,\n";
   test.each([
     ["traces,-0.0005,USD,2026-01-01,,,", 'line 3, column "unit_price": "-0.0005" is negative'],
@@ -145,7 +145,7 @@ describe("what is refused, with nothing stored", () => {
     expect(await listPrices(store.db)).toEqual([]);
   });
 
-  test("an overlap with what is stored names both, and what to do", async () => {
+  test("when it overlaps a stored price: the message names both and the next step", async () => {
     const { store } = await setupSource();
     await read(store, `${HEADER}traces,0.0005,USD,2026-01-01,,,\n`);
     expect(
@@ -158,7 +158,7 @@ describe("what is refused, with nothing stored", () => {
     expect(await lines(store)).toHaveLength(1);
   });
 
-  test("a workspace of two sources has to be given with one of them", async () => {
+  test("when a workspace of two sources comes without its source", async () => {
     const { store } = await setupSource();
     await addSource(store, { slug: "another", workspaceIds: [WORKSPACE] });
     expect(await problemsOf(read(store, `${HEADER}traces,1,USD,2026-01-01,,,${WORKSPACE}\n`))).toEqual([
@@ -180,7 +180,7 @@ describe("what is refused, with nothing stored", () => {
     ["sku,sku,unit_price,currency,valid_from\n", ['there are two columns "sku"']],
     ["", ["the file is empty"]],
     ["\n \n", ["the file is empty"]],
-  ])("the header %j", async (text, problems) => {
+  ])("for the header %j", async (text, problems) => {
     expect(await problemsOf(readPriceFile(await fileOf(text)))).toEqual(
       problems.map((problem) =>
         expect.stringMatching(new RegExp(`^line 1: .*${problem.replace("?", "\\?")}`)),
@@ -199,7 +199,7 @@ describe("what is refused, with nothing stored", () => {
       '[{"sku": "a", "unit_price": -1, "currency": "USD", "valid_from": "2026-01-01"}]',
       'item 1, column "unit_price": "-1" is negative',
     ],
-  ])("the JSON %s", async (text, problem) => {
+  ])("for the JSON %s", async (text, problem) => {
     expect(await problemsOf(readPriceFile(await fileOf(text, "prices.json")))).toEqual([
       expect.stringContaining(problem),
     ]);
@@ -216,7 +216,7 @@ describe("what is refused, with nothing stored", () => {
     ]);
   });
 
-  test("a file that is not there, or not UTF-8", async () => {
+  test("when the file is missing or not UTF-8", async () => {
     await expect(readPriceFile("/nowhere/prices.csv")).rejects.toMatchObject({
       code: "price_file_unreadable",
     });
@@ -224,7 +224,7 @@ describe("what is refused, with nothing stored", () => {
     await expect(readPriceFile(latin1)).rejects.toThrow("it is not UTF-8");
   });
 
-  test("a shifted file is told of in one message of ten lines", async () => {
+  test("with one message of ten lines for a file whose columns are shifted", async () => {
     const rows = Array.from({ length: 30 }, () => "1,USD,traces,2026-01-01,,,\n").join("");
     const problems = await problemsOf(readPriceFile(await fileOf(`${HEADER}${rows}`)));
     expect(problems).toHaveLength(11);
@@ -232,7 +232,7 @@ describe("what is refused, with nothing stored", () => {
   });
 });
 
-test("the command imports, lists, and notes SKUs that charge the same traces", async () => {
+test("the command imports and lists prices, and notes SKUs that charge the same traces", async () => {
   const { url } = await setupSource();
   const env = { DATABASE_URL: url };
   expect((await usageEtl(["prices", "list"], env)).stdout).toContain("No prices");

@@ -12,7 +12,7 @@ const BEFORE_TODAY = new Date(Date.now() - 2 * 3_600_000).toISOString();
 let url: string;
 let owner: pg.Client;
 
-/** A settled day and hour of every grouping, a user with an address, a restatement and a closed month. */
+/** A settled day and hour of every dimension, a user with an address, a restatement and a closed month. */
 beforeEach(async () => {
   const bench = await setupSource();
   url = bench.url;
@@ -39,7 +39,7 @@ beforeEach(async () => {
     UPDATE usage.restatement SET restated_at = now() - interval '3 hours'`);
 });
 
-/** SQLSTATE of a refusal; what came of it where none did. */
+/** SQLSTATE of a refusal; without a refusal, what was done. */
 async function refusal(client: pg.Client, statement: string): Promise<string> {
   return client.query(statement).then(
     ({ rowCount }) => `done: ${rowCount}`,
@@ -93,7 +93,7 @@ describe.each(["usage_reader", "usage_reader_masked"])("%s", (role) => {
     expect(allowed).toEqual({});
   });
 
-  test("changes nothing in the schema reporting, and makes nothing there", async () => {
+  test("can neither change nor create anything in the schema reporting", async () => {
     const reader = await connectPlain(url, role);
     const attempts = [
       ...(await namesOf(owner, VIEWS)).map((name) => `DELETE FROM reporting.${name}`),
@@ -108,12 +108,12 @@ describe.each(["usage_reader", "usage_reader_masked"])("%s", (role) => {
   });
 });
 
-describe("e-mail addresses", () => {
+describe("views with e-mail addresses", () => {
   const WITH_ADDRESSES = [
     ...["dim_user", "fct_usage_user_daily", "fct_usage_user_hourly", "usage_month_close", "usage_record"],
   ];
 
-  test("usage_reader sees them, and every view there is", async () => {
+  test("show them to usage_reader, who reads every view", async () => {
     const reader = await connectPlain(url, "usage_reader");
     for (const view of await namesOf(owner, VIEWS))
       await reader.query(`SELECT * FROM reporting.${view} LIMIT 1`);
@@ -125,7 +125,7 @@ describe("e-mail addresses", () => {
     expect(asOf.rows).toMatchObject([{ user_email: EMAIL, traces: "5" }]);
   });
 
-  test("usage_reader_masked sees none in anything that it may read", async () => {
+  test("are refused to usage_reader_masked, who sees no address anywhere", async () => {
     const reader = await connectPlain(url, "usage_reader_masked");
     const refused: string[] = [];
     const seen: string[] = [];
@@ -154,7 +154,7 @@ describe("e-mail addresses", () => {
     expect(seen.join("\n")).not.toContain("@");
   });
 
-  test("a twin has the columns of its view in their order, and its rows", async () => {
+  test("have twins with the same columns and rows but without addresses", async () => {
     const views = await namesOf(owner, VIEWS);
     const twins = views.filter((view) => view.endsWith("_masked"));
     expect(twins).toEqual(expect.arrayContaining(WITH_ADDRESSES.map((view) => `${view}_masked`)));

@@ -5,7 +5,7 @@ import { openStore, type Store } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { createTestDatabase } from "../support/database.ts";
 
-/** From the schema of an earlier release, with what a customer built on it, to today's. */
+/** Upgrades from the schema of an earlier release, on which a customer has built views. */
 
 const SQL = new URL("../../sql/migrations/", import.meta.url);
 const LAST_MIGRATION = "0010_slice";
@@ -77,7 +77,7 @@ const views = async () => {
   return found.map(([name, oid, grants, columns]) => ({ name, oid, grants, columns: columns as string[] }));
 };
 
-test("views keep their identity, their grants and the order of their columns; what stands on them goes on", async () => {
+test("views keep their identity, grants and column order, and views of customers go on working", async () => {
   await client.query(`
     CREATE SCHEMA mart;
     CREATE VIEW mart.by_user AS
@@ -114,7 +114,7 @@ test("views keep their identity, their grants and the order of their columns; wh
   await client.query("RESET ROLE");
 });
 
-test("the totals of months are filled from the records that are there", async () => {
+test("the totals of months are filled from existing records", async () => {
   await migrate(store);
   const counted = await rows(`
     SELECT series_id, date_trunc('month', bucket_start::timestamp)::date::text, sum(traces)::text, count(*)::integer

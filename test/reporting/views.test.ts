@@ -46,14 +46,14 @@ async function query(text: string): Promise<Record<string, unknown>[]> {
 const load = (given: Omit<Parameters<typeof loadRows>[1], "sourceId" | "workspaceId">) =>
   loadRows(store, { sourceId, workspaceId: WORKSPACE, ...given });
 
-describe("zero, missing, failed, unverified, provisional and not available differ", () => {
+describe("the status of a day", () => {
   const dailyOf = (workspaceId: string) =>
     query(
       `SELECT usage_date, traces, is_final, coverage_status FROM reporting.fct_usage_workspace_daily
        WHERE workspace_id = '${workspaceId}' AND usage_date < '2026-03-05' ORDER BY usage_date`,
     );
 
-  test("a settled day with usage, one without, and one that was never loaded", async () => {
+  test("is ok with usage, empty without, and missing if it was never loaded", async () => {
     await load({
       groupBy: "workspace",
       window: windowOf("day", DAY1, DAY3),
@@ -68,7 +68,7 @@ describe("zero, missing, failed, unverified, provisional and not available diffe
     expect((await dailyOf(OTHER)).map((row) => row.coverage_status)).toEqual(Array(4).fill("missing"));
   });
 
-  test("provisional while it has not settled", async () => {
+  test("is provisional until the day settles", async () => {
     const settleAfterMs = 10 * 365 * 86_400_000;
     await load({
       groupBy: "workspace",
@@ -85,7 +85,7 @@ describe("zero, missing, failed, unverified, provisional and not available diffe
   });
 
   test.each(["failed", "unverified"] as const)(
-    "%s, with the figure that was loaded before",
+    "is %s after such a fetch, and the figure loaded before stays",
     async (state) => {
       await load({
         groupBy: "workspace",
@@ -112,7 +112,7 @@ describe("zero, missing, failed, unverified, provisional and not available diffe
     },
   );
 
-  test("hours that the server does not have are not available, and not a gap", async () => {
+  test("is not_available for hours that the server does not have, instead of a gap", async () => {
     await learnCapability(store.db, { sourceId, capability: "no_hour", evidence: "test" });
     const rows = await query(
       `SELECT DISTINCT status FROM reporting.usage_coverage_daily WHERE stride = 'hour' AND group_by = 'workspace'`,
@@ -121,7 +121,7 @@ describe("zero, missing, failed, unverified, provisional and not available diffe
   });
 });
 
-describe("a day is made of hours only where the day itself is not loaded", () => {
+describe("a day that is not loaded itself", () => {
   const hours = Array.from({ length: 24 }, (_, hour) => `${DAY1}T${String(hour).padStart(2, "0")}:00:00Z`);
   const dayOne = () =>
     query(
@@ -135,19 +135,19 @@ describe("a day is made of hours only where the day itself is not loaded", () =>
       rows: hours.filter((hour) => hour >= from && hour < to).map((hour) => [hour, PROJECT, 2] as const),
     });
 
-  test("all 24 hours make a day", async () => {
+  test("is made of its 24 hours", async () => {
     await loadHours(`${DAY1}T00:00:00Z`, `${DAY1}T12:00:00Z`);
     expect(await dayOne()).toEqual([{ project_id: null, traces: null }]);
     await loadHours(`${DAY1}T12:00:00Z`, `${DAY2}T00:00:00Z`);
     expect(await dayOne()).toEqual([{ project_id: PROJECT, traces: "48" }]);
   });
 
-  test("23 hours do not", async () => {
+  test("stays missing with 23 hours", async () => {
     await loadHours(`${DAY1}T00:00:00Z`, `${DAY1}T23:00:00Z`);
     expect(await dayOne()).toEqual([{ project_id: null, traces: null }]);
   });
 
-  test("a loaded day wins over its hours, which are never added to it", async () => {
+  test("is the loaded day once that comes: hours are never added to it", async () => {
     await loadHours(`${DAY1}T00:00:00Z`, `${DAY1}T12:00:00Z`);
     await loadHours(`${DAY1}T12:00:00Z`, `${DAY2}T00:00:00Z`);
     await load({ groupBy: "project", window: windowOf("day", DAY1, DAY2), rows: [[DAY1, PROJECT, 50]] });
@@ -155,7 +155,7 @@ describe("a day is made of hours only where the day itself is not loaded", () =>
   });
 });
 
-test("ids that are null, and names that change, are shown as one value with its latest name", async () => {
+test("empty ids are shown as (none), and an id with several names has the latest one", async () => {
   await load({
     groupBy: "project",
     window: windowOf("day", DAY1, DAY3),
@@ -177,8 +177,8 @@ test("ids that are null, and names that change, are shown as one value with its 
   ]);
 });
 
-describe("for BI tools", () => {
-  test("columns are these, in this order, of types that every client understands", async () => {
+describe("the schema reporting", () => {
+  test("has the columns of columns.txt, in this order, of types that every client understands", async () => {
     const rows = await query(
       `SELECT concat(table_name, '.', column_name, ' ', data_type,
                      CASE WHEN data_type = 'numeric' THEN '(' || numeric_precision || ',' || numeric_scale || ')' END) AS column
@@ -192,7 +192,7 @@ describe("for BI tools", () => {
     expect([...types].filter((type) => !understood.includes(type) && !exact.test(type))).toEqual([]);
   });
 
-  test("every view and column says what it is", async () => {
+  test("has a comment on every view and column", async () => {
     const silent = await query(
       `SELECT c.relname || '.' || coalesce(a.attname, '') AS what
        FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
@@ -202,7 +202,7 @@ describe("for BI tools", () => {
     expect(silent).toEqual([]);
   });
 
-  test("usage_reader reads every view, and nothing of the schema usage", async () => {
+  test("is all that usage_reader reads", async () => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     onTestFinished(() => client.end());
@@ -216,7 +216,7 @@ describe("for BI tools", () => {
     await expect(client.query("DELETE FROM reporting.dim_date")).rejects.toThrow();
   });
 
-  test("a customer's own view on ours survives another migrate", async () => {
+  test("keeps the views that customers built on it when migrate runs again", async () => {
     await query(
       "CREATE VIEW public.mine AS SELECT usage_date, traces FROM reporting.fct_usage_workspace_daily; GRANT SELECT ON public.mine TO usage_reader",
     );

@@ -44,12 +44,12 @@ export async function addSource(
   return sourceId;
 }
 
-/** Everything a plain client would see, as text: no driver's own idea of dates and numbers stands between. */
+/** A connection that returns all values as the text of Postgres, without conversions of the driver. */
 export async function connectPlain(url: string, role?: string): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: url,
     types: { getTypeParser: () => (value: string) => value },
-    // Compiling the views takes seconds, and pays for nothing on a few rows.
+    // Compiling the views takes seconds, which a few rows never repay.
     options: "-c jit=off -c timezone=UTC",
   });
   await client.connect();

@@ -1,15 +1,36 @@
+import { fileURLToPath } from "node:url";
 import type pg from "pg";
 
+export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+/** The kysely-codegen command that writes the row types of a migrated database, as file and arguments. */
+export async function rowTypesCommand(client: pg.Client, url: string): Promise<[string, string[]]> {
+  // Tables only: people and BI tools read the views, and sql/reporting adds and removes them.
+  const { rows } = await client.query<{ name: string }>(
+    "SELECT table_name::text AS name FROM information_schema.views WHERE table_schema = 'usage' ORDER BY 1",
+  );
+  const excluded = [...rows.map(({ name }) => name), "kysely_*"].map((name) => `usage.${name}`);
+  return [
+    `${ROOT}node_modules/.bin/kysely-codegen`,
+    [
+      ...["--dialect", "postgres", "--url", url, "--default-schema", "usage"],
+      ...["--include-pattern", "usage.*", "--exclude-pattern", `{${excluded.join(",")}}`],
+      ...["--date-parser", "string", "--type-mapping", '{"int8":"number"}'],
+      ...["--out-file", "src/store/db/tables.ts"],
+    ],
+  ];
+}
+
 /**
- * The schema as readable SQL, made from the catalogues: the same text from Postgres 15 to 18, for it holds nothing that
- * only one of them tells (NOT NULL as a constraint of its own, ownership, settings). Views are dumped as their columns:
- * the text of a view is its file in sql/reporting.
+ * The schema as readable SQL, made from the catalogues of Postgres. The text is the same from Postgres 15 to 18: it leaves
+ * out what they show differently (NOT NULL as a constraint, ownership, settings). Views are dumped as their columns: the
+ * text of a view is in sql/reporting.
  */
 export async function dumpSchema(client: pg.Client): Promise<string> {
   const one = async (query: string) =>
     (await client.query<{ text: string }>(query)).rows.map((row) => row.text);
   const parts = [
-    "-- Made by test/integration/store/schema.test.ts from the migrated database: UPDATE_SCHEMA=1 writes it anew.\n",
+    "-- Made by `npm run schema` from the migrated database.\n",
     ...(await one(SEQUENCES)),
     ...(await one(TABLES)),
     ...(await one(INDEXES)),
@@ -21,10 +42,10 @@ export async function dumpSchema(client: pg.Client): Promise<string> {
   return `${parts.join("\n")}`;
 }
 
-/** Ours: not what the migrator keeps for itself. */
+/** Without the tables of the migrator. */
 const OURS = `c.relnamespace IN ('usage'::regnamespace, 'reporting'::regnamespace) AND c.relname NOT LIKE 'kysely%'`;
 const NAME = "c.relnamespace::regnamespace || '.' || c.relname";
-/** Byte order: a database's own collation may sort otherwise. */
+/** Byte order: the collation of the database may sort differently. */
 const ORDER = `ORDER BY (${NAME}) COLLATE "C"`;
 
 const SEQUENCES = `
@@ -57,7 +78,7 @@ const TABLES = `
   GROUP BY c.oid
   ${ORDER}`;
 
-/** Those that stand behind a constraint are told with it. */
+/** The index of a constraint is part of the constraint. */
 const INDEXES = `
   SELECT pg_get_indexdef(c.oid) || ';' || chr(10) AS text
   FROM pg_class c

@@ -5,7 +5,7 @@ import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import type { Standin } from "../../src/standin/server.ts";
 import type { Bench } from "./source.ts";
 
-/** What is stored and what the stand-in's ledger says, as lines of the same form: one a key, its traces behind. */
+/** Stored usage and the stand-in's ledger as lines of the same form: a key and its traces. */
 
 /** `group_by stride bucket workspace dimension` to traces; absent is zero. */
 export type Figures = Map<string, number>;
@@ -18,7 +18,7 @@ interface Asked {
   readonly workspaceIds?: readonly string[];
 }
 
-/** The book itself, summed here: nothing of the stand-in's answers and nothing of the product stands between. */
+/** The stand-in's ledger, summed here: independent of the stand-in's answers and of the product. */
 export function inLedger(standin: Standin, asked: Asked): Figures {
   const figures: Figures = new Map();
   const { ledger, organisation, access } = standin;
@@ -47,7 +47,7 @@ export function inLedger(standin: Standin, asked: Asked): Figures {
   return figures;
 }
 
-/** The records of these strides that are stored, zeros left out. */
+/** Stored records of these strides, without zeros. */
 export async function inStore(
   { sql }: Bench,
   strides: readonly Stride[] = ["hour", "day"],
@@ -87,7 +87,7 @@ function line(groupBy: string, stride: string, at: number, workspace: string, di
   return `${groupBy} ${stride} ${new Date(at).toISOString()} ${workspace} ${dimension}`;
 }
 
-/** Lines that differ, at most twenty: a message to read instead of ten thousand lines. */
+/** The first twenty lines that differ. */
 export function differences(stored: Figures, expected: Figures): string[] {
   return [...new Set([...stored.keys(), ...expected.keys()])]
     .filter((key) => stored.get(key) !== expected.get(key))
@@ -96,12 +96,12 @@ export function differences(stored: Figures, expected: Figures): string[] {
     .map((key) => `${key}: stored ${stored.get(key) ?? "nothing"}, ledger ${expected.get(key) ?? "nothing"}`);
 }
 
-/** Several figures of different keys in one. */
+/** Merges figures of different keys. */
 export function together(...all: readonly Figures[]): Figures {
   return new Map(all.flatMap((figures) => [...figures]));
 }
 
-/** Traces by grouping and stride. */
+/** Traces by dimension and stride. */
 export function totals(figures: Figures): Record<string, number> {
   const sums: Record<string, number> = {};
   for (const [key, traces] of figures) {
@@ -112,8 +112,8 @@ export function totals(figures: Figures): Record<string, number> {
 }
 
 /**
- * Everything a reader can see, without what tells two runs apart (numbers, times of fetches, order of ids): equal dumps
- * are equal tables. Fragments of coverage that touch are one.
+ * Everything a reader can see, without what differs between two runs (numbers, times of fetches, order of ids): equal dumps
+ * are equal tables. Loaded intervals that touch are one.
  */
 export async function dump(bench: Pick<Bench, "sql">) {
   const lines = async (text: string) =>

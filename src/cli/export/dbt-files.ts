@@ -1,7 +1,10 @@
+import { DIMENSIONS } from "../../store/db/dimensions.ts";
 import { keyOf, type View } from "../../store/report/views.ts";
 
 /** These ids are null if a day or hour of the workspace is not loaded. */
-const NULL_WHERE_MISSING = ["project_id", "user_id", "api_key_short_key"];
+const NULL_WHERE_MISSING = Object.values(DIMENSIONS)
+  .map(({ id }) => id)
+  .filter((id) => id !== DIMENSIONS.workspace.id);
 /** By default a sync runs every 15 minutes. A day without one is an outage. */
 const FRESHNESS = "{ warn_after: { count: 6, period: hour }, error_after: { count: 24, period: hour } }";
 

@@ -23,9 +23,8 @@ interface CopyTarget {
 }
 
 /**
- * Writes rows with COPY in binary, in 64 KiB buffers: the fastest of the ways that were measured. `rows` come in key order;
- * each is encoded when Postgres has taken what went before, so that no more than two buffers are ever in memory. Returns
- * their number.
+ * Writes rows with COPY in binary, in 64 KiB buffers: the fastest way of those measured. `rows` come in key order. Each
+ * buffer is encoded after Postgres has taken the one before, so that at most two are in memory. Returns the number of rows.
  */
 export async function copyRows(
   client: PoolClient,
@@ -34,7 +33,7 @@ export async function copyRows(
   return copyBatches(client, { ...target, batches: [rows] });
 }
 
-/** The same for rows that come in batches, of which one is in memory at a time. */
+/** The same for rows in batches. One batch is in memory at a time. */
 export async function copyBatches(
   client: PoolClient,
   {
@@ -56,7 +55,7 @@ export async function copyBatches(
   return encoder.rows;
 }
 
-/** Writes lines of columns with COPY in text; null is no value. */
+/** Writes lines of columns with COPY in text. null stays null. */
 export async function copyText(
   client: PoolClient,
   { into, lines }: { into: string; lines: Iterable<readonly (string | number | null)[]> },
@@ -84,7 +83,7 @@ function toText(value: string | number | null): string {
     : value.replace(/[\\\t\n\r]/g, (character) => ESCAPED[character] as string);
 }
 
-/** The next buffer is asked for when Postgres has taken the one before. */
+/** Takes the next buffer once Postgres has taken the one before. */
 async function copyBuffers(
   client: PoolClient,
   statement: string,
@@ -92,14 +91,14 @@ async function copyBuffers(
 ): Promise<void> {
   const stream = client.query(copyFrom(statement));
   const done = once(stream, "finish");
-  // A failure between two writes must not be an unhandled one before it is awaited below.
+  // A failure between two writes is handled where `done` is awaited below.
   done.catch(() => {});
   try {
     for await (const buffer of buffers) {
       if (!stream.write(buffer)) await Promise.race([once(stream, "drain"), done]);
     }
   } catch (error) {
-    // Ends the COPY, so that the transaction can be rolled back. Why is nothing for the server's log.
+    // Ends the COPY, so that the transaction can roll back. The server's log does not need the reason.
     stream.destroy(new Error("abandoned"));
     await done.catch(() => {});
     throw error;
@@ -108,7 +107,7 @@ async function copyBuffers(
   await done;
 }
 
-/** Rows as COPY takes them in binary, 30 or 34 bytes each. */
+/** Encodes rows for a binary COPY, 30 or 34 bytes each. */
 class RowEncoder {
   rows = 0;
   readonly #bucketType: BucketType;
@@ -123,7 +122,7 @@ class RowEncoder {
     this.#at = HEADER.copy(this.#buffer);
   }
 
-  /** Buffers that are full; the last rows wait for those to come. */
+  /** Yields full buffers. The last rows wait for the next call, or for `rest`. */
   *encode(rows: Iterable<NumberedRow>): Generator<Buffer, void> {
     const isDate = this.#bucketType === "date";
     const bucketBytes = isDate ? 4 : 8;
@@ -146,7 +145,7 @@ class RowEncoder {
       if (isDate) at = buffer.writeInt32BE(hours / 24, at);
       else at = buffer.writeBigInt64BE(BigInt(hours) * MICROSECONDS_PER_HOUR, at);
       at = buffer.writeInt32BE(8, at);
-      // Counts are safe integers: the high word is a whole number below 2^21.
+      // Counts are safe integers, so the high word is below 2^21.
       at = buffer.writeInt32BE(Math.floor(traces / 2 ** 32), at);
       at = buffer.writeUInt32BE(traces % 2 ** 32, at);
       this.rows++;

@@ -6,7 +6,7 @@ import type { DB } from "./tables.ts";
 
 export type Database = Kysely<DB>;
 
-/** One connection inside one transaction: the typed builder, and the client beneath it for COPY. */
+/** One connection inside one transaction: the typed builder, and its client for COPY. */
 export interface Transaction {
   readonly db: Database;
   readonly client: pg.PoolClient;
@@ -14,14 +14,14 @@ export interface Transaction {
 
 export interface Store {
   readonly db: Database;
-  /** Runs `work` in one READ COMMITTED transaction; the whole of it again where Postgres or the network asks for that. */
+  /** Runs `work` in one READ COMMITTED transaction, and repeats all of it after a retryable failure. */
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
-  /** Runs one statement outside a transaction, again where Postgres or the network asks for that: it may happen twice. */
+  /** Runs one statement outside a transaction, and repeats it after a retryable failure: it may run twice. */
   statement<T>(work: (db: Database) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
-/** What the driver hands out: bigint as a safe number, date as its text (a Date would shift it by the local offset). */
+/** What the driver returns: bigint as a safe number, date as its text (a Date would shift it by the local offset). */
 const types: pg.CustomTypesConfig = {
   getTypeParser(oid: number, format?: "text" | "binary") {
     if (oid === pg.types.builtins.INT8) return toSafeNumber;
@@ -32,11 +32,12 @@ const types: pg.CustomTypesConfig = {
 
 function toSafeNumber(text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw new RangeError(`bigint ${text} of Postgres is beyond 2^53`);
+  if (!Number.isSafeInteger(value))
+    throw new RangeError(`Postgres returned the bigint ${text}, which is beyond 2^53`);
   return value;
 }
 
-/** Worth the whole transaction again: COMMIT may have happened, the fences make that harmless. */
+/** After these the whole transaction is repeated. It may have committed: the fetch numbers make a repeated load harmless. */
 const RETRYABLE_STATES = /^(40001|40P01|08\w{3}|57P0[123]|53300|25006)$/;
 const LOST_CONNECTION = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT"]);
 const ATTEMPTS = 4;
@@ -45,7 +46,7 @@ function isRetryable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: string }).code;
   if (code !== undefined) return RETRYABLE_STATES.test(code) || LOST_CONNECTION.has(code);
-  // "Not queryable": the backend ended between two statements, and the next one found the connection gone.
+  // "Not queryable": the backend ended between two statements.
   return /connection terminated|not queryable|timeout exceeded when trying to connect/i.test(error.message);
 }
 
@@ -55,14 +56,14 @@ export function openStore(options: { url: string; maxConnections?: number }): St
     connectionString: options.url,
     max: options.maxConnections ?? 10,
     connectionTimeoutMillis: 10_000,
-    // Postgres gives up a host that was cut off, and that host never hears of it: without these a query that it waits
-    // for, and the job behind it, would hang for ever. Given up after 10 s of silence and ten probes, one a second.
+    // A host that is cut off never learns that Postgres closed its connection: without keepalives its query and job would
+    // hang forever. The connection ends after 10 s of silence and ten probes, one a second.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     application_name: "usage-etl",
     types,
   });
-  // A killed backend is otherwise an uncaught exception; the query that was under way reports it.
+  // Without a listener a killed backend is an uncaught exception. The running query reports it.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
 
@@ -71,10 +72,10 @@ export function openStore(options: { url: string; maxConnections?: number }): St
     let broken: Error | undefined;
     try {
       // PgBouncer refuses start-up parameters, so the limits are set here, for this transaction. A host that vanishes
-      // within one holds locks that others wait for, until its socket is given up: sooner than the idle time is over,
-      // else each session of it that waits for them comes to hold them in turn. Keepalives notice a silent peer; one
-      // that owes an acknowledgement is not sent any, and only the user timeout ends that (15 minutes otherwise).
-      // The last one says that this release keeps the monthly totals itself: a trigger does it for older ones.
+      // within it holds locks until Postgres closes its socket. That must happen before the idle timeout, or each waiting
+      // session of that host gets the locks in turn. Keepalives notice a silent peer. No keepalive goes to a peer that owes
+      // an acknowledgement: there only the user timeout applies (15 minutes by default).
+      // keeps_months: this release keeps the monthly totals itself; for older releases a trigger does (0030).
       await client.query(
         `BEGIN; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '10min';
          SET LOCAL idle_in_transaction_session_timeout = '30s';
@@ -115,7 +116,7 @@ async function repeated<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Kysely over one client that somebody else owns. */
+/** Kysely over a client that its caller releases. */
 function over(client: pg.PoolClient): Database {
   const lent = new Proxy(client, {
     get(target, property) {
@@ -130,14 +131,14 @@ function over(client: pg.PoolClient): Database {
 }
 
 /**
- * Errors: `postgres_unreachable` unless Postgres answers, `postgres_refused` where it does but not to this user or for
- * this database. The address is shown without its password.
+ * Errors: `postgres_unreachable` if Postgres does not answer, `postgres_refused` if it refuses the user or the database.
+ * Messages show the address without its password.
  */
 export async function checkReachable(store: Store, url: string): Promise<void> {
   try {
     await sql`select 1`.execute(store.db);
   } catch (cause) {
-    // Class 28 is a refused log-in, 3D000 a database that does not exist: the server is there, the URL is wrong.
+    // Class 28 is a refused log-in, 3D000 an unknown database: the server runs, but the URL is wrong.
     if (cause instanceof Error && "code" in cause && /^(28|3D)/.test(String(cause.code))) {
       throw new UsageError({
         code: "postgres_refused",
@@ -149,7 +150,7 @@ export async function checkReachable(store: Store, url: string): Promise<void> {
     throw new UnreachableError({
       code: "postgres_unreachable",
       message: `Postgres at ${withoutPassword(url)} does not answer: ${cause instanceof Error ? cause.message : String(cause)}`,
-      next: "Start it, or set DATABASE_URL to one that runs.",
+      next: "Start it, or set DATABASE_URL to a running server.",
       retryable: true,
       cause,
     });

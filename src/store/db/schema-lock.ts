@@ -3,23 +3,23 @@ import { sql } from "kysely";
 import { EtlError } from "../../errors.ts";
 import type { Database } from "./database.ts";
 
-/** How long a change of the schema tries for its locks. */
+/** How long a change of the schema tries to get its locks. */
 export interface SchemaLockRetry {
-  /** Longest wait for a lock: for so long, whoever comes after waits behind it. */
+  /** Longest wait for a lock. Queries that come later queue behind it for so long. */
   readonly lockMs: number;
   readonly attempts: number;
   readonly pause: (ms: number) => Promise<unknown>;
 }
 
-/** Some two minutes, in which reports that begin meanwhile are held up for two seconds at a time. */
+/** About two minutes in all. Reports that begin meanwhile wait two seconds at a time. */
 export const SCHEMA_LOCK_RETRY: SchemaLockRetry = { lockMs: 2_000, attempts: 30, pause: wait };
 
-/** lock_not_available and deadlock_detected: somebody else is at it. */
+/** lock_not_available and deadlock_detected. */
 const HELD_UP = new Set(["55P03", "40P01"]);
 
 /**
- * Runs `work`, which changes tables or views in one transaction, again where a lock was not to be had. Errors:
- * `schema_in_use` with who holds it, after the last attempt.
+ * Runs `work`, which changes tables or views in one transaction, and repeats it while another session holds a lock.
+ * Errors: `schema_in_use`, which names the session, after the last attempt.
  */
 export async function withSchemaLock<T>(
   db: Database,
@@ -32,7 +32,7 @@ export async function withSchemaLock<T>(
     } catch (error) {
       if (!HELD_UP.has((error as { code?: string }).code ?? "")) throw error;
       if (attempt >= attempts) throw await inUse(db, error);
-      // Longer than the wait itself, and not in step with another one's.
+      // Longer than the wait for the lock, and random, so that two sessions do not keep colliding.
       await pause(lockMs * (1 + Math.random()));
     }
   }
@@ -55,13 +55,13 @@ async function inUse(db: Database, cause: unknown): Promise<EtlError> {
   const holder = rows[0];
   const about =
     holder === undefined
-      ? "It has ended meanwhile."
-      : `Process ${holder.pid} (${holder.who}) has held ${holder.held} for ${holder.seconds} s: ${holder.query}`;
+      ? "The transaction has ended meanwhile."
+      : `Process ${holder.pid} (${holder.who}) has held ${holder.held} for ${holder.seconds} s with: ${holder.query}`;
   const end = holder === undefined ? "" : `, or end it with SELECT pg_terminate_backend(${holder.pid}),`;
   return new EtlError({
     code: "schema_in_use",
-    message: `Tables or views are in use by a long transaction, so they were not changed. ${about}`,
-    next: `Wait until it is over${end} and run \`usage-etl migrate\` again. Nothing is half done.`,
+    message: `A long transaction uses tables or views, so they were not changed. ${about}`,
+    next: `Wait until it ends${end} and run \`usage-etl migrate\` again. Nothing is half done.`,
     retryable: true,
     cause,
   });

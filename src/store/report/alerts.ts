@@ -5,21 +5,21 @@ export type AlertKind = "difference" | "control_total" | "settled_changed" | "st
 
 interface Found {
   readonly count: number;
-  /** When the newest was found, epoch milliseconds; 0 where there is none. */
+  /** When the newest was found, epoch milliseconds; 0 without any. */
   readonly newest: number;
 }
 
-/** What is wrong with a source now. */
+/** The state of a source that alerts depend on. */
 export interface AlertFacts {
-  /** Counts on which the platform's JSON and export differ when asked twice. */
+  /** Counts on which the platform contradicts itself: its JSON and its export differ after a second request. */
   readonly differences: Found;
-  /** Totals that are not the sum of their days when asked twice. */
+  /** Control totals on which the platform contradicts itself: they differ from their days after a second request. */
   readonly controlTotals: Found;
-  /** Restatements of the last day that the webhook was not told of, and the newest there is (0: none). */
+  /** Restatements of the last day that no alert has reported, and the number of the newest one (0: none). */
   readonly settledChanges: number;
   readonly newestRestatement: number;
   readonly changedLately: boolean;
-  /** Seconds since anything was loaded, or since the source is known where nothing ever was. */
+  /** Seconds since the last load; without any load, since the source was registered. */
   readonly quietSeconds: number;
   readonly isRefused: boolean;
 }
@@ -65,7 +65,7 @@ export interface ToldAlert {
   readonly newest: number;
 }
 
-/** Alerts of a source that were told and are not cleared. */
+/** Alerts of a source that the webhook has received and that are not over. */
 export async function toldAlerts(db: Database, sourceId: number): Promise<ToldAlert[]> {
   const rows = await db
     .selectFrom("alert")
@@ -76,7 +76,7 @@ export async function toldAlerts(db: Database, sourceId: number): Promise<ToldAl
   return rows.map((row) => ({ kind: row.kind as AlertKind, told: row.told, newest: row.newest }));
 }
 
-/** Keeps what the webhook was told. */
+/** Stores what the webhook has received. */
 export async function noteTold(
   db: Database,
   alerts: readonly { sourceId: number; kind: AlertKind; told: number; newest: number; isOver: boolean }[],

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { LatenessClass } from "../../domain/finality.ts";
 import type { Database } from "../db/database.ts";
 
-/** The distribution of late changes of a source's days over the last so many days, by workspace: each trace once. */
+/** Late changes of a source's days by age, found in the last `days` days. Reads the workspaces: each trace once. */
 export async function latenessOf(
   db: Database,
   { sourceId, days }: { sourceId: number; days: number },

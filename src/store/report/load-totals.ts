@@ -3,7 +3,7 @@ import type { Stride } from "../../domain/time/stride.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
-/** What loads came to: by workspace, and by request. */
+/** Totals of loaded usage: by workspace, and by request. */
 
 export interface WorkspaceTotal {
   readonly workspace: string;
@@ -30,13 +30,13 @@ export interface FetchTotals {
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   readonly requests: number;
-  /** Records and traces of answers that were loaded. */
+  /** Of answers that were loaded. */
   readonly records: number;
   readonly traces: number;
   readonly failed: number;
 }
 
-/** The newest fetch number drawn, to count from. */
+/** The newest fetch number. */
 export async function newestFetch(db: Database): Promise<number> {
   const { rows } = await sql<{ newest: number }>`
     select coalesce(max(fetch_number), 0) as newest from usage.fetch
@@ -44,7 +44,7 @@ export async function newestFetch(db: Database): Promise<number> {
   return (rows[0] as { newest: number }).newest;
 }
 
-/** What the requests for usage after a fetch number came to, by grouping and stride. */
+/** Requests for usage after a fetch number, by dimension and stride, with the records and traces that were loaded. */
 export async function fetchTotals(
   db: Database,
   { source, after }: { source: string; after: number },
@@ -57,7 +57,7 @@ export async function fetchTotals(
     from usage.fetch f join usage.source s using (source_id)
     where s.slug = ${source} and f.fetch_number > ${after} and f.purpose = 'load'
     group by f.group_by, f.stride
-    order by array_position(array['workspace', 'project', 'user', 'api_key'], f.group_by),
+    order by usage.dimension_position(f.group_by),
              array_position(array['year', 'month', 'week', 'day', 'hour'], f.stride)
   `.execute(db);
   return rows;

@@ -7,7 +7,7 @@ import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 import { unreconciledDays } from "../reconcile/reconciled-days.ts";
 
-/** Why a day of a grouping and workspace keeps its month from being closed; the first that applies. */
+/** Why a day of a dimension and workspace keeps its month open: the first that applies. */
 export const OPEN_REASONS = [
   "missing",
   "failed",
@@ -34,12 +34,12 @@ export type CloseResult =
   | { readonly state: "closed_before"; readonly closedAt: string; readonly adjusted: number }
   | { readonly state: "open"; readonly open: readonly OpenDay[] };
 
-/** What no request mends: closed all the same, where somebody says so. */
+/** No request repairs these. The month is closed anyway if the user accepts them. */
 const DISAGREEMENTS: readonly OpenReason[] = ["platform_disagrees", "total_differs"];
 
 interface Month {
   readonly sourceId: number;
-  /** The days of the month that hold usage: from the source's data start on. */
+  /** The days of the month from the source's data start on. */
   readonly range: Interval;
   /** First day, ISO. */
   readonly monthStart: string;
@@ -48,8 +48,8 @@ interface Month {
 }
 
 /**
- * Writes down what a month came to, by grouping, workspace and id, if every day of it is loaded, settled and proved; else
- * says what is open. Check and totals are of one moment, since the loads of the source wait. A month is closed once.
+ * Stores the totals of a month by dimension, workspace and id, if every day of it is loaded, final and proved; else returns
+ * the open days. Loads of the source wait meanwhile, so check and totals see the same records. A month closes once.
  */
 export async function closeMonth(
   store: Store,
@@ -113,7 +113,7 @@ async function closedBefore(db: Database, month: Month): Promise<CloseResult | u
   );
 }
 
-/** Nothing known is nothing to be written down: it would look like a month without usage. */
+/** Without a known workspace the closed month would look like one without usage. */
 async function refuseWithoutWorkspaces(db: Database, { sourceId }: Month): Promise<void> {
   const { rows } = await sql`
     select from usage.workspace w join usage.entity e using (entity_id) where e.source_id = ${sourceId} limit 1
@@ -121,12 +121,12 @@ async function refuseWithoutWorkspaces(db: Database, { sourceId }: Month): Promi
   if (rows.length > 0) return;
   throw new UsageError({
     code: "workspaces_unknown",
-    message: "No workspace of this source is known: there is nothing to close.",
+    message: "No workspace of this source is known, so there is nothing to close.",
     next: "Run `usage-etl sync` first.",
   });
 }
 
-/** Every day of every grouping and workspace that is not final and proved, in order of day, grouping and workspace. */
+/** Every day of every dimension and workspace that is not final and proved, in order of day, dimension and workspace. */
 async function openDays(db: Database, month: Month): Promise<OpenDay[]> {
   const { sourceId, range } = month;
   const { rows } = await sql<Omit<OpenDay, "day"> & { start: Date }>`
@@ -135,7 +135,7 @@ async function openDays(db: Database, month: Month): Promise<OpenDay[]> {
                 when not c.settled then 'provisional' else 'total_differs' end as reason
     from usage.workspace w
     join usage.entity e using (entity_id)
-    -- Not from scopes: a workspace that was never planned has none, and every day of it is missing.
+    -- Not from scopes: a workspace that was never planned has none, but each of its days is missing.
     cross join unnest(${[...GROUPINGS]}::text[]) g
     left join usage.scope s
       on s.source_id = e.source_id and s.workspace_id = w.entity_id and s.group_by = g and s.stride = 'day'

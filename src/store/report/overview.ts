@@ -3,16 +3,16 @@ import type { Interval } from "../../domain/time/window.ts";
 import type { Database } from "../db/database.ts";
 import { pendingMigrations } from "../db/migrate.ts";
 
-/** Reading queries for people and pages: they change nothing. Instants are ISO texts in UTC. */
+/** Queries for commands and pages. They change nothing. Instants are ISO texts in UTC. */
 
 export interface CoverageLine {
   readonly source: string;
   readonly groupBy: string;
   readonly stride: string;
   readonly status: string;
-  /** Day x workspace. */
+  /** Days x workspaces. */
   readonly days: number;
-  /** Those of them that are over: today's figure may yet come. */
+  /** Those of them that have ended: today may still be loaded. */
   readonly endedDays: number;
   readonly firstDay: string;
   readonly lastDay: string;
@@ -30,7 +30,7 @@ export async function coverageLines(db: Database, range?: Interval): Promise<Cov
     where (${from}::timestamptz is null or usage_date >= (${from}::timestamptz at time zone 'UTC')::date)
       and (${to}::timestamptz is null or usage_date < ((${to}::timestamptz - interval '1 microsecond') at time zone 'UTC')::date + 1)
     group by 1, 2, 3, 4
-    order by 1, array_position(array['workspace', 'project', 'user', 'api_key'], group_by),
+    order by 1, usage.dimension_position(group_by),
              array_position(array['day', 'hour'], stride),
              array_position(array['not_available', 'failed', 'missing', 'unverified', 'provisional', 'empty', 'ok'], status)
   `.execute(db);
@@ -52,7 +52,7 @@ export interface SourceStatus {
   }[];
   readonly failures: readonly { state: string; code: string; parts: number; nextRetry: string }[];
   readonly openDifferences: number;
-  /** Figures that the platform itself gives in two ways. */
+  /** Counts on which the platform contradicts itself. */
   readonly platformDisagrees: number;
   readonly restatements: number;
   readonly unlistedWorkspaces: readonly string[];
@@ -106,7 +106,7 @@ export interface ListedSource {
   readonly dataStart: string;
 }
 
-/** Every source that was ever opened. */
+/** Every source that was ever registered. */
 export async function listSources(db: Database): Promise<ListedSource[]> {
   const rows = await db
     .selectFrom("source")
@@ -116,7 +116,7 @@ export async function listSources(db: Database): Promise<ListedSource[]> {
   return rows.map((row) => ({ sourceId: row.source_id, source: row.slug, dataStart: row.data_start }));
 }
 
-/** Version of the server and whether reports can be granted, for `doctor`. */
+/** Version of Postgres, and whether the reader roles exist, for `doctor`. */
 export async function serverCapabilities(
   db: Database,
 ): Promise<{ version: string; hasReaders: boolean; number: number }> {
@@ -127,10 +127,10 @@ export async function serverCapabilities(
   return rows[0] as { version: string; hasReaders: boolean; number: number };
 }
 
-/** A connection that reading queries may use. */
+/** A database that is only read. */
 export type Reader = Database;
 
-/** Names of migrations that the database lacks; rejects where it does not answer. */
+/** Names of migrations that the database lacks. Throws if it does not answer. */
 export async function checkSchema(reader: Reader): Promise<string[]> {
   return pendingMigrations(reader);
 }
@@ -157,7 +157,7 @@ interface MetricFacts {
   readonly checked: readonly { source: string; at: number }[];
   readonly settledChanges: readonly { source: string; changes: number }[];
   readonly fetches: readonly { source: string; outcome: string; fetches: number }[];
-  /** The last probe of each source that was compared; delay in seconds, null where it was never billed whole. */
+  /** The last compared probe of each source. Delay in seconds; null if not all of it was billed. */
   readonly probes: readonly {
     source: string;
     groupBy: string;
@@ -167,7 +167,7 @@ interface MetricFacts {
   }[];
 }
 
-/** What `/metrics` shows of the store, in one statement. */
+/** What `/metrics` shows of the store, read by one statement. */
 export async function metricFacts(reader: Reader): Promise<MetricFacts> {
   const { rows } = await sql<MetricFacts>`
     select

@@ -21,12 +21,12 @@ export async function listPrices(db: Database): Promise<StoredPrice[]> {
   return rows;
 }
 
-/** Until the transaction ends nobody else changes prices; they can be read all the while. */
+/** Keeps others from changing prices until the transaction ends. They can still read them. */
 export async function lockPrices(db: Database): Promise<void> {
   await sql`lock table usage.price in share row exclusive mode`.execute(db);
 }
 
-/** Slugs of the sources, and the platform's ids of the workspaces that each is known to have. */
+/** Slugs of the sources, each with the platform's ids of its known workspaces. */
 export async function knownWorkspaces(db: Database): Promise<{ source: string; workspaces: string[] }[]> {
   const { rows } = await sql<{ source: string; workspaces: string[] }>`
     select s.slug as source,
@@ -56,7 +56,7 @@ export async function addPrices(db: Database, prices: readonly Price[]): Promise
     select distinct p ->> 'sku' from jsonb_array_elements(${given}::jsonb) p
     on conflict on constraint sku_name_key do nothing
   `.execute(db);
-  // Each text is cast where it lands: none passes through a float on its way.
+  // Postgres casts each text itself, so that no price passes through a float.
   await sql`
     insert into usage.price (sku_id, source_id, workspace_id, unit_price, currency, valid_from, valid_to)
     select k.sku_id, s.source_id, e.entity_id, (p ->> 'unitPrice')::numeric, p ->> 'currency',

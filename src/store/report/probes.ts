@@ -3,11 +3,11 @@ import type { ProbeFigure, WorkspaceReading } from "../../domain/probe.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
 
-/** Traces by workspace id, before the first trace of a probe was sent. */
+/** Traces by workspace id, read before the probe sent its first trace. */
 export type Baseline = Readonly<Record<string, WorkspaceReading>>;
 export type ProbeVerdict = "matched" | "differs" | "inconclusive";
 
-/** A probe that has no verdict yet. Instants in epoch milliseconds, by Postgres's clock. */
+/** A probe without a verdict. Instants in epoch milliseconds, by Postgres's clock. */
 export interface OpenProbe {
   readonly probeId: number;
   readonly state: "sending" | "waiting";
@@ -21,7 +21,7 @@ export interface OpenProbe {
   readonly waitUntil: number | undefined;
 }
 
-/** Enters a probe; undefined where the source has one under way already. */
+/** Enters a probe and returns its id; undefined if the source has a running probe. */
 export async function enterProbe(
   db: Database,
   probe: { sourceId: number; project: string },
@@ -75,7 +75,7 @@ export async function keepBaseline(
     .execute();
 }
 
-/** Counts traces that are about to be sent. */
+/** Counts traces before they are sent. */
 export async function expectTraces(
   db: Database,
   expected: { probeId: number; traces: number },
@@ -88,7 +88,7 @@ export async function expectTraces(
     .execute();
 }
 
-/** All is sent: from now on anybody may wait for it to be billed. */
+/** Marks a probe as sent. From now on any process may wait for its billing. */
 export async function startWaiting(
   db: Database,
   waiting: { probeId: number; withinMs: number },
@@ -117,7 +117,7 @@ export interface Conclusion {
   readonly message?: string | undefined;
 }
 
-/** Gives a probe its verdict, once: false where another process has given it one. */
+/** Gives a probe its verdict, once. Returns false if another process was first. */
 export async function concludeProbe(store: Store, end: Conclusion): Promise<boolean> {
   return store.transaction(async ({ db }) => {
     const { numUpdatedRows } = await db
@@ -154,7 +154,7 @@ export async function concludeProbe(store: Store, end: Conclusion): Promise<bool
   });
 }
 
-/** Whether an earlier probe of these days may still have traces on their way into this one's figures. */
+/** Whether traces of an earlier probe of these days may still reach the figures of this one. */
 export async function hasUnsettledProbe(
   db: Database,
   before: { sourceId: number; probeId: number; days: number },
@@ -171,7 +171,7 @@ export async function hasUnsettledProbe(
   return row !== undefined;
 }
 
-/** The verdict that a probe was given. */
+/** The verdict of a probe. */
 export async function conclusionOf(db: Database, probeId: number): Promise<Conclusion> {
   const row = await db
     .selectFrom("probe")

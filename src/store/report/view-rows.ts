@@ -4,17 +4,17 @@ import { EtlError } from "../../errors.ts";
 import type { Store } from "../db/database.ts";
 import { keyOf, timeColumnOf, type View } from "./views.ts";
 
-/** A row as Postgres writes it: texts in the order of the columns, with instants in UTC. */
+/** A row as Postgres writes it: texts in the order of the columns, instants in UTC. */
 export type TextRow = readonly (string | null)[];
 
-/** Half-open, epoch milliseconds; an end that is left out is open. */
+/** Half-open, epoch milliseconds. Without `from` or `to` that end is open. */
 interface OpenRange {
   readonly from?: number;
   readonly to?: number;
 }
 
 interface RowsWanted {
-  /** Ends what the cursor's own connection waits for, when the signal comes. */
+  /** Cancels the statement of the cursor's connection when the signal aborts. */
   readonly store: Store;
   readonly url: string;
   readonly view: View;
@@ -24,16 +24,16 @@ interface RowsWanted {
   readonly signal: AbortSignal;
 }
 
-/** Rows fetched at once. More make it no faster; a million rows or four take the same 400 to 550 MB (CSV, Parquet). */
+/** Rows per FETCH. More are not faster. One or four million rows take the same 400 to 550 MB (CSV, Parquet). */
 const BATCH = 1000;
-/** A reader of the output may pause for so long; after that the snapshot, which holds back vacuum, is given up. */
+/** How long a reader of the output may pause. Then Postgres drops the snapshot, because it holds back vacuum. */
 const LONGEST_PAUSE = "10min";
 
 const asText: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
 /**
- * The rows of a view by its time and key, in batches, as they were at one instant: one cursor over a connection of its
- * own, since those of the store give up a transaction that idles. Errors: `export_interrupted` where Postgres ends it.
+ * The rows of a view in the order of its time and key, in batches, as of one instant. The cursor has a connection of its
+ * own, because connections of the store end an idle transaction. Errors: `export_interrupted` if Postgres ends it.
  */
 export async function* readView(wanted: RowsWanted): AsyncGenerator<TextRow[]> {
   const { store, url, view, columns, range, signal } = wanted;
@@ -42,9 +42,9 @@ export async function* readView(wanted: RowsWanted): AsyncGenerator<TextRow[]> {
     application_name: "usage-etl export",
     types: asText,
   });
-  // What fails tells of it where it is awaited.
+  // The failing query throws the error where it is awaited.
   client.on("error", () => {});
-  // Closing alone would leave Postgres at work on what nobody waits for.
+  // Closing the connection alone would leave the query running in Postgres.
   const stop = () => void sql`select pg_cancel_backend(${pid})`.execute(store.db).catch(() => client.end());
   let pid = 0;
   signal.addEventListener("abort", stop, { once: true });
@@ -69,7 +69,7 @@ export async function* readView(wanted: RowsWanted): AsyncGenerator<TextRow[]> {
     throw new EtlError({
       code: "export_interrupted",
       message: `Postgres ended the export of ${view.name}: ${cause instanceof Error ? cause.message : String(cause)}.`,
-      next: "Run it again; a shorter range takes less time.",
+      next: "Run it again. A shorter range takes less time.",
       cause,
     });
   } finally {
@@ -78,7 +78,7 @@ export async function* readView(wanted: RowsWanted): AsyncGenerator<TextRow[]> {
   }
 }
 
-/** Ends of the range off the column's grid are widened outwards, as everywhere. */
+/** An end of the range inside a bucket is widened outwards to the bucket's end. */
 function queryOf(view: View, columns: readonly string[], { from, to }: OpenRange): string {
   const time = timeColumnOf(view);
   const conditions: string[] = [];
@@ -91,18 +91,17 @@ function queryOf(view: View, columns: readonly string[], { from, to }: OpenRange
         : `date_trunc('hour', ${instant(epochMs)}, 'UTC')`;
     const unit = time.name === "month_start" ? "month" : "day";
     if (from !== undefined) conditions.push(`${column} >= ${start(from, unit)}`);
-    // The last instant before the end lies in the last day wanted.
+    // The last instant before the end lies in the last wanted day.
     if (to !== undefined)
       conditions.push(
         time.type === "date" ? `${column} <= ${start(to - 1, "day")}` : `${column} < ${instant(to)}`,
       );
   }
-  const order = [...(time === undefined ? [] : [time.name]), ...keyOf(view)];
+  const quoted = (names: Iterable<string>) => [...names].map((name) => pg.escapeIdentifier(name)).join(", ");
+  const order = new Set([...(time === undefined ? [] : [time.name]), ...keyOf(view)]);
   return [
-    `SELECT ${columns.map((name) => pg.escapeIdentifier(name)).join(", ")} FROM reporting.${pg.escapeIdentifier(view.name)}`,
+    `SELECT ${quoted(columns)} FROM reporting.${quoted([view.name])}`,
     ...(conditions.length === 0 ? [] : [`WHERE ${conditions.join(" AND ")}`]),
-    ...(order.length === 0
-      ? []
-      : [`ORDER BY ${[...new Set(order)].map((name) => pg.escapeIdentifier(name)).join(", ")}`]),
+    ...(order.size === 0 ? [] : [`ORDER BY ${quoted(order)}`]),
   ].join(" ");
 }

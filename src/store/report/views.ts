@@ -5,7 +5,7 @@ export interface ViewColumn {
   readonly name: string;
   /** As Postgres names it, without modifier: `bigint`, `numeric`, `timestamp with time zone`. */
   readonly type: string;
-  /** Digits, and those of them after the point; null for all types but numeric, and for a numeric without bounds. */
+  /** Digits in all and after the point; null for other types than numeric, and for a numeric without bounds. */
   readonly precision: number | null;
   readonly scale: number | null;
   readonly comment: string;
@@ -17,7 +17,7 @@ export interface View {
   readonly columns: readonly ViewColumn[];
 }
 
-/** Every view of the schema reporting with its columns in their order, as the catalogue has them. */
+/** Every view of the schema reporting, with its columns in their order. */
 export async function listViews(db: Database): Promise<View[]> {
   const { rows } = await sql<View>`
     select c.relname as name, coalesce(obj_description(c.oid, 'pg_class'), '') as comment,
@@ -36,12 +36,12 @@ export async function listViews(db: Database): Promise<View[]> {
   return rows;
 }
 
-/** The columns that tell the rows of a view apart, as its comment names them; none for a view that is not ours. */
+/** The key columns of a view, from its comment. A view that is not ours has none. */
 export function keyOf(view: View): readonly string[] {
   return /\(key: ([^)]*)\)/.exec(view.comment)?.[1]?.split(", ") ?? [];
 }
 
-/** What a view is cut by in time, the first that it has. */
+/** Columns that a range of time filters by: the first that the view has. */
 const TIME_COLUMNS = [
   "usage_date",
   "usage_hour",
@@ -50,7 +50,7 @@ const TIME_COLUMNS = [
   "observed_on",
   "x_UsageDate",
 ];
-/** Its period is what was asked for. */
+/** Views whose period is a parameter, not the time of usage. */
 const TIMELESS = ["backfill_status"];
 
 export function timeColumnOf(view: View): ViewColumn | undefined {

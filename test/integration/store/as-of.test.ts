@@ -6,7 +6,7 @@ import { history } from "./model/histories.ts";
 import { History } from "./model/history.ts";
 import { setupStore } from "./setup.ts";
 
-// What was believed on invoice day: whatever happens afterwards, an instant gives back what was settled then, to the trace.
+// An as-of query returns exactly what was settled at the instant, whatever happened afterwards.
 
 const numRuns = Number(process.env.MODEL_RUNS ?? 60);
 const timeout = 30_000 + numRuns * 2_000;
@@ -30,7 +30,9 @@ const SETTLED_DAYS = (table: string, where: string) => `
   WHERE s.stride = 'day' AND ${where}
   ORDER BY 1, 2`;
 
-test("every instant of any history gives back what was settled then", { timeout }, async () => {
+test("an as-of query returns what was settled at the instant, for any instant of any history", {
+  timeout,
+}, async () => {
   const bundle = await setupStore();
   const { reader } = bundle;
   const rowsOf = async (text: string, values: unknown[] = []) => (await reader.query(text, values)).rows;

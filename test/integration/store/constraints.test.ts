@@ -2,7 +2,7 @@ import type pg from "pg";
 import { expect, test } from "vitest";
 import { setupStore } from "./setup.ts";
 
-// What no code path may store, Postgres refuses by name. Every constraint and unique index of the migrations is here.
+// Each constraint and unique index of the migrations, with a statement that it refuses.
 
 /** One whole row of everything: source 1, workspace entity 1, project entity 2, scope 1, series 1. */
 const WHOLE = `
@@ -205,7 +205,7 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   reconciled_no_overlap: copyOf("reconciled", { period_start: "'2026-01-06Z'::timestamptz" }),
 };
 
-test("every constraint refuses what it is for", async () => {
+test("every constraint refuses the row that violates it", async () => {
   const { reader } = await setupStore();
   await reader.query(WHOLE);
   const refused: Record<string, string | undefined> = {};
@@ -225,7 +225,7 @@ test("every constraint refuses what it is for", async () => {
   expect(untested, "constraints that no test violates").toEqual([]);
 });
 
-/** Name of the constraint that refuses a statement; what else became of it where none does. */
+/** Name of the constraint that refuses a statement; without one, what happened instead. */
 async function constraintOf(client: pg.Client, statement: string): Promise<string | undefined> {
   await client.query("BEGIN");
   try {

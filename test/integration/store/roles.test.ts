@@ -5,7 +5,7 @@ import { usageEtl } from "../../support/cli.ts";
 
 /** Roles belong to a whole server, so these tests have one of their own. */
 
-test("migrate by a role that may not create roles prints what a superuser must run, and goes on", async ({
+test("migrate prints what a superuser must run if its role may not create roles, and goes on", async ({
   skip,
 }) => {
   const { PATH = "" } = process.env;
@@ -33,14 +33,14 @@ test("migrate by a role that may not create roles prints what a superuser must r
     expect(stderr).toContain("A superuser must run");
     for (const statement of said.missingRoles) expect(stderr).toContain(statement);
   }
-  // Schema and views are there, for whoever owns them.
+  // The owner reads schema and views.
   const loader = new pg.Client({ connectionString: url.href });
   await loader.connect();
   onTestFinished(() => loader.end());
   const figures = "SELECT count(*)::integer AS days FROM reporting.fct_usage_workspace_daily";
   expect((await loader.query(figures)).rows).toEqual([{ days: 0 }]);
 
-  // One of the two is granted what is its own, while the other is still missing.
+  // A role that exists gets its grants while the other one is still missing.
   for (const [role, others] of [
     ["usage_reader", ["CREATE ROLE usage_reader_masked NOLOGIN;"]],
     ["usage_reader_masked", []],

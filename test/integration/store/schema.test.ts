@@ -1,61 +1,35 @@
 import { execFile } from "node:child_process";
-import { readFile, writeFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../../src/store/db/database.ts";
 import { migrate, pendingMigrations } from "../../../src/store/db/migrate.ts";
 import { createTestDatabase } from "../../support/database.ts";
-import { dumpSchema } from "../../support/schema-dump.ts";
+import { dumpSchema, ROOT, rowTypesCommand } from "../../support/schema-dump.ts";
 import { setupStore } from "./setup.ts";
 
-const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-const SCHEMA = `${ROOT}sql/schema.sql`;
+const HINT = "Run `npm run schema` and read the diff.";
 
-test("sql/schema.sql is what the migrations and views make", async () => {
+test("sql/schema.sql is the schema that the migrations and views make", async () => {
   const { reader } = await setupStore();
-  const schema = await dumpSchema(reader);
-  if (process.env.UPDATE_SCHEMA === "1") await writeFile(SCHEMA, schema);
-  const committed = await readFile(SCHEMA, "utf8").catch(() => "");
-  expect(
-    schema,
-    "sql/schema.sql is not what the migrations make. Run `UPDATE_SCHEMA=1 npx vitest run test/integration/store/schema.test.ts` and read its diff",
-  ).toBe(committed);
+  const committed = await readFile(`${ROOT}sql/schema.sql`, "utf8").catch(() => "");
+  expect(await dumpSchema(reader), HINT).toBe(committed);
 });
 
-test("src/store/db/tables.ts is what kysely-codegen makes of the migrations", {
+test("src/store/db/tables.ts has the row types that kysely-codegen makes of the migrations", {
   timeout: 120_000,
 }, async () => {
   const { url, reader } = await setupStore();
-  // Its rows are for the tables: views are read by people and BI tools, and come and go with sql/reporting.
-  const { rows } = await reader.query<{ name: string }>(
-    "SELECT table_name::text AS name FROM information_schema.views WHERE table_schema = 'usage' ORDER BY 1",
-  );
-  const excluded = [...rows.map(({ name }) => name), "kysely_*"].map((name) => `usage.${name}`);
-  const options = [
-    ...["--dialect", "postgres", "--url", url, "--default-schema", "usage"],
-    ...["--include-pattern", "usage.*", "--exclude-pattern", `{${excluded.join(",")}}`],
-    ...[
-      "--date-parser",
-      "string",
-      "--type-mapping",
-      '{"int8":"number"}',
-      "--out-file",
-      "src/store/db/tables.ts",
-    ],
-  ];
-  const run = promisify(execFile)(`${ROOT}node_modules/.bin/kysely-codegen`, [...options, "--verify"], {
-    cwd: ROOT,
-  });
-  const output = await run.then(
+  const [file, options] = await rowTypesCommand(reader, url);
+  const output = await promisify(execFile)(file, [...options, "--verify"], { cwd: ROOT }).then(
     () => "",
     ({ stdout, stderr }) => `${stdout}\n${stderr}`,
   );
-  expect(output, `Run kysely-codegen ${options.join(" ")}`).toBe("");
+  expect(output, HINT).toBe("");
 });
 
-test("migrate may be started three times at once on an empty database", async () => {
+test("migrate may start three times at once on an empty database", async () => {
   for (let round = 0; round < 3; round++) {
     const { url, drop } = await createTestDatabase();
     onTestFinished(drop);
@@ -63,7 +37,7 @@ test("migrate may be started three times at once on an empty database", async ()
     const results = await Promise.all(stores.map((store) => migrate(store)));
     expect(await pendingMigrations((stores[0] as (typeof stores)[0]).db)).toEqual([]);
     await Promise.all(stores.map((store) => store.close()));
-    // Each migration ran in one of them.
+    // Each migration ran in exactly one of them.
     const applied = results.flatMap((result) => result.applied);
     expect(applied.length).toBeGreaterThan(0);
     expect(applied.toSorted()).toEqual([...new Set(applied)].sort());

@@ -1,0 +1,8 @@
+-- Internal views of earlier releases that nothing reads any more. One that somebody built on stays.
+DO $$
+BEGIN
+  DROP VIEW IF EXISTS usage.daily_figure;
+EXCEPTION
+  WHEN dependent_objects_still_exist THEN NULL;
+END
+$$;

@@ -1,0 +1,37 @@
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import pg from "pg";
+import { dbtKeyTest, dbtSources } from "../../src/cli/export/dbt-files.ts";
+import { resolvePostgres } from "../../src/services/resolve.ts";
+import { openStore } from "../../src/store/db/database.ts";
+import { migrate } from "../../src/store/db/migrate.ts";
+import { listViews } from "../../src/store/report/views.ts";
+import { dumpSchema, ROOT, rowTypesCommand } from "./schema-dump.ts";
+
+/** `npm run schema`: writes every file that is made from the migrated database. Read the diff before you commit it. */
+
+const service = await resolvePostgres();
+const admin = new pg.Client({ connectionString: service.url });
+await admin.connect();
+const name = `usage_etl_schema_${randomBytes(6).toString("hex")}`;
+const url = Object.assign(new URL(service.url), { pathname: `/${name}` }).href;
+try {
+  await admin.query(`CREATE DATABASE ${name}`);
+  const store = openStore({ url });
+  await migrate(store);
+  const views = await listViews(store.db);
+  await store.close();
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  writeFileSync(`${ROOT}sql/schema.sql`, await dumpSchema(client));
+  const [file, options] = await rowTypesCommand(client, url);
+  await client.end();
+  execFileSync(file, options, { cwd: ROOT, stdio: ["ignore", "ignore", "inherit"] });
+  writeFileSync(`${ROOT}docs/dbt/models/sources.yml`, dbtSources(views));
+  writeFileSync(`${ROOT}docs/dbt/tests/usage_keys_are_unique.sql`, dbtKeyTest(views));
+} finally {
+  await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+  await admin.end();
+  await service.close();
+}
