@@ -3,7 +3,7 @@ import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../../domain/time/str
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { type ReconcileResult, reconcile } from "../../pipeline/reconcile/reconcile.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { instant, table, withExternalId } from "../report/output.ts";
+import { instant, table } from "../report/output.ts";
 import { describeRun, exitOfRun } from "../report/run-report.ts";
 import { EXIT } from "../session/exit.ts";
 import { groupingsOf, type RangeOptions, rangeOf, withGrouping, withRange } from "../session/options.ts";
@@ -35,10 +35,9 @@ async function run(session: Session, options: ReconcileOptions): Promise<number>
       const now = await storeNow(source.store.db);
       const range = rangeOf(options, { start: floorToGrid(now - config.reconcileForMs, DAY_MS), end: now });
       const groupings = groupingsOf(options);
-      const result = await output.progress("export", (update) =>
+      return output.progress("export", (update) =>
         reconcile(source, { range, stride, groupings, repair }, update),
       );
-      return { ...result, differences: withExternalId(result.differences) };
     },
     exitOf: exitOfReconcile,
     describe: (results) => Object.values(results).map(describeReconcile).join("\n"),

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { REACHES, type Reach } from "../../domain/planning/control.ts";
 import { checkTotals, type TotalsResult } from "../../pipeline/totals/check-totals.ts";
-import { instant, table, withExternalId } from "../report/output.ts";
+import { instant, table } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
 import { reportPerSource } from "../session/per-source.ts";
 import { inSession, type Session } from "../session/session.ts";
@@ -24,10 +24,7 @@ export function addTotalsCommand(program: Command): void {
 
 async function run(session: Session, { reach }: { reach: Reach }): Promise<number> {
   return reportPerSource(session, {
-    work: async (source) => {
-      const result = await session.output.progress("totals", (update) => checkTotals(source, reach, update));
-      return { ...result, findings: withExternalId(result.findings) };
-    },
+    work: (source) => session.output.progress("totals", (update) => checkTotals(source, reach, update)),
     exitOf: ({ failures, differences }) => {
       if (failures > 0) return EXIT.partlyFailed;
       return differences > 0 ? EXIT.mismatch : EXIT.done;
@@ -62,6 +59,12 @@ function describeTotals(result: TotalsResult): string {
   }
   if (findings.length > SHOWN) {
     lines.push(`... and ${findings.length - SHOWN} more in reporting.usage_reconciliation`);
+  }
+  const commands = findings
+    .filter(({ kind }) => kind === "stride_total")
+    .map((f) => `reconcile --from ${instant(f.start)} --to ${instant(f.end)} --group-by ${f.groupBy}`);
+  for (const command of [...new Set(commands)].slice(0, 5)) {
+    lines.push(`To compare each day with the export, run: usage-etl ${command}`);
   }
   for (const { request, code, message } of failed) {
     const { start, end } = request.window;

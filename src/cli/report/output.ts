@@ -22,7 +22,8 @@ const DRAW_AFTER_MS = 1000;
 export function createOutput({ json }: { json: boolean }): Output {
   return {
     json,
-    data: (value, text) => void process.stdout.write(`${json ? JSON.stringify(value) : text(value)}\n`),
+    data: (value, text) =>
+      void process.stdout.write(`${json ? JSON.stringify(value, withFormerNames) : text(value)}\n`),
     note: (line) => void process.stderr.write(`${line}\n`),
     progress: (label, work) => (process.stderr.isTTY && !json ? withBar(label, work) : work(() => {})),
   };
@@ -92,9 +93,12 @@ export function instant(time: number | string): string {
   return text.endsWith("T00:00:00.000Z") ? text.slice(0, 10) : `${text.slice(0, 16)}Z`;
 }
 
-/** Adds `externalId`, the former name of `dimensionId` in `--json`: scripts read it. */
-export function withExternalId<T extends { readonly dimensionId: string }>(
-  all: readonly T[],
-): (T & { externalId: string })[] {
-  return all.map((one) => ({ ...one, externalId: one.dimensionId }));
+/** Scripts read the names that `--json` had before 0.2.0, so these stay beside the new ones. */
+function withFormerNames(_key: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if ("dimensionId" in value) return { ...value, externalId: value.dimensionId };
+  if (!("members" in value)) return value;
+  const { members, ...rest } = value as { members: readonly { workspaceId: string; scopeId: number }[] };
+  const [workspaceIds, scopeIds] = [members.map((m) => m.workspaceId), members.map((m) => m.scopeId)];
+  return { ...rest, workspaceIds, scopeIds };
 }

@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { instant, table } from "../../../src/cli/report/output.ts";
+import { expect, test, vi } from "vitest";
+import { createOutput, instant, table } from "../../../src/cli/report/output.ts";
 
 test("an instant is shown in its shortest form", () => {
   expect(instant(Date.UTC(2026, 2, 1))).toBe("2026-03-01");
@@ -18,5 +18,25 @@ test("a table aligns numbers right, groups their digits and shows null as a dash
     "name          traces",
     "a          1,234,567",
     "long name          -",
+  ]);
+});
+
+test("--json keeps the names that scripts read before 0.2.0 beside the new ones", () => {
+  const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  const members = [
+    { workspaceId: "w1", scopeId: 1 },
+    { workspaceId: "w2", scopeId: 2 },
+  ];
+  const failures = [{ slice: { groupBy: "workspace", members }, code: "a_code" }];
+  createOutput({ json: true }).data({ failures, findings: [{ dimensionId: "p1" }] }, () => "");
+  const written = write.mock.calls.map(([line]) => String(line));
+  write.mockRestore();
+  expect(written.map((line) => JSON.parse(line))).toEqual([
+    {
+      failures: [
+        { slice: { groupBy: "workspace", workspaceIds: ["w1", "w2"], scopeIds: [1, 2] }, code: "a_code" },
+      ],
+      findings: [{ dimensionId: "p1", externalId: "p1" }],
+    },
   ]);
 });
