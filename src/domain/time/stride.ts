@@ -1,4 +1,4 @@
-/** Strides, in milliseconds, as platform-api.md ("Get granular usage") defines them: a month is 30 days, a year 365. */
+/** Strides, in milliseconds, as docs/platform.md (Contracts) gives them: a month is 30 days, a year 365. */
 
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
@@ -15,7 +15,7 @@ export const STRIDE_MS: Readonly<Record<Stride, number>> = {
 };
 
 /**
- * How many whole buckets a window may hold so that the platform answers in this stride. The table of platform-api.md
+ * How many whole buckets a window may hold so that the platform answers in this stride. The table of docs/platform.md
  * gives range lengths (under 1 day, 1 to 31, 32 to 93, 94 to 366 days, more); these are the whole buckets inside them.
  */
 export const TIER_BUCKETS: Readonly<Record<Stride, { readonly min: number; readonly max: number }>> = {
@@ -31,7 +31,7 @@ export function finerStride(stride: Stride): Stride | undefined {
   return STRIDES[STRIDES.indexOf(stride) - 1];
 }
 
-/** The stride the platform answers in for a range of this length in milliseconds, by the table of platform-api.md. */
+/** The stride the platform answers in for a range of this length in milliseconds, by the table of docs/platform.md. */
 export function strideOfRange(rangeMs: number): Stride {
   const days = Math.floor(rangeMs / DAY_MS);
   if (days < 1) return "hour";
