@@ -8,7 +8,7 @@ BEGIN
     WITH words (name, comment, of) AS (
       VALUES
         -- The source, the dimensions and time.
-        ('source_id', $$Slug of the source, the platform organisation that usage is read from: default with a single source.$$, ''),
+        ('source_id', $$Slug of the source, the platform organization that usage is read from: default with a single source.$$, ''),
         ('workspace_id', $$The platform's id of the workspace.$$, ''),
         ('workspace_name', $$Current name of the workspace.$$, ''),
         ('project_id', $$The platform's id of the project; (none) where the platform gave none; null where the period is not loaded.$$, ''),
@@ -44,10 +44,10 @@ BEGIN
         ('unlisted_since', $$Since when the platform's listing lacks it although it was not deleted. Check the access of the key.$$, ''),
         -- Figures and how far they can be trusted.
         ('traces', $$Number of traces. Adds up over time and over the view's own key, never across dimensions or strides. Null: not loaded.$$, ''),
-        ('is_final', $$Whether the figure is final: loaded, settled and without a failure. Later changes are kept as restatements.$$, ''),
+        ('is_final', $$Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.$$, ''),
         ('coverage_status', $$The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.$$, ''),
         ('status', $$The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.$$, ''),
-        ('is_settled', $$Whether it was fetched at least USAGE_SETTLE_AFTER after the end of its bucket.$$, ''),
+        ('is_settled', $$Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.$$, ''),
         ('fetched_at', $$When it was requested from the platform, by the clock of this database.$$, ''),
         ('loaded_until', $$End of the latest loaded bucket.$$, ''),
         ('settled_until', $$End of the latest final bucket.$$, ''),
@@ -104,8 +104,8 @@ BEGIN
         ('message', $$The code in words.$$, ''),
         -- FOCUS.
         ('BilledCost', $$Estimate: unit price times traces, exactly. Adds up within one BillingCurrency.$$, ''),
-        ('BillingAccountId', $$The platform's id of the organisation; the slug of the source if the platform gives none.$$, ''),
-        ('BillingAccountName', $$Name of the organisation; the slug of the source if the platform gives none.$$, ''),
+        ('BillingAccountId', $$The platform's id of the organization; the slug of the source if the platform gives none.$$, ''),
+        ('BillingAccountName', $$Name of the organization; the slug of the source if the platform gives none.$$, ''),
         ('BillingAccountType', $$Organization.$$, ''),
         ('BillingCurrency', $$ISO 4217 code of the imported price. Never add up over currencies.$$, ''),
         ('BillingPeriodEnd', $$End of the UTC calendar month, not included.$$, ''),
@@ -142,7 +142,7 @@ BEGIN
         ('Tags', $$JSON object as text; the platform's usage has no tags.$$, ''),
         ('ServiceProviderName', $$ProviderName, as FOCUS 1.3 calls it.$$, ''),
         ('HostProviderName', $$Host of the platform's billing API (FOCUS 1.3).$$, ''),
-        ('x_SourceId', $$Slug of the source, the platform organisation that usage is read from: default with a single source.$$, ''),
+        ('x_SourceId', $$Slug of the source, the platform organization that usage is read from: default with a single source.$$, ''),
         ('x_UsageDate', $$UTC day of the charge, for filters and joins with the other views.$$, ''),
         ('x_IsFinal', $$Whether the traces of the day are final. False: provisional, the estimate may still change.$$, ''),
         ('x_CoverageStatus', $$Status of the day's traces, the first that applies: failed, unverified, provisional, ok.$$, '')

@@ -113,7 +113,7 @@ export const SETTINGS = {
   },
   USAGE_SETTLE_AFTER: {
     schema: duration.prefault("P3D"),
-    about: "A bucket is final if it is fetched at least this long after its end.",
+    about: "A day and its hours are final if they are fetched at least this long after the day's end.",
   },
   USAGE_HOURLY_FOR: { schema: duration.prefault("P31D"), about: "How far back hourly counts are loaded." },
   USAGE_HOURLY_KEEP: {

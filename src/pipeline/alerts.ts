@@ -23,7 +23,7 @@ export interface AlertSettings {
 const TIMEOUT_MS = 10_000;
 
 /**
- * Sends the webhook one message about what began, grew or ended since the last one, and none where nothing did. A message
+ * Sends the webhook one message with the alerts that began, grew or ended since the last one, if any. A message
  * that it refuses (other than 2xx) is sent again next time. Messages hold counts and commands, no address and no key.
  *
  * Errors: `webhook_failed`.

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { Finality } from "../../domain/finality.ts";
+import type { Finality } from "../../domain/lateness.ts";
 import { knownSyncBudget, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import type { Database } from "../../store/db/database.ts";
 import { listSources, type SourceStatus, sourceStatuses } from "../../store/report/overview.ts";

@@ -1,4 +1,4 @@
-import { type Finality, judgeFinality } from "../../domain/finality.ts";
+import { type Finality, judgeFinality } from "../../domain/lateness.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Database } from "../../store/db/database.ts";
 import { latenessOf } from "../../store/report/lateness.ts";

@@ -23,8 +23,8 @@ export function rangeOfReach(reach: Reach, settled: Interval): Interval {
 
 /**
  * Windows of whole weeks, months and years whose totals prove the days of a range, in few requests: the coarsest that
- * fit, then windows of weeks for the days that are left, reaching over their neighbours. None reaches out of `settled`.
- * Days that fill no week yet wait; so do the first ones where no week begins with them.
+ * fit, then windows of weeks for the days that are left, reaching over their neighbours. No window extends
+ * beyond `settled`. Days outside of whole weeks are checked later, or never before the first whole week.
  */
 export function controlWindows(range: Interval, settled: Interval): Window[] {
   const windows = planWindows(range, "year").filter((window) => CONTROL_STRIDES.includes(window.stride));

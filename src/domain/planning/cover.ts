@@ -24,7 +24,7 @@ export function coverBuckets(
     const windows: Window[] = [];
     for (const bucket of sorted) {
       if (bucket < start || bucket + size > end || bucket < (windows.at(-1)?.end ?? start)) continue;
-      // As far as one window reaches, then back to the last bucket of these.
+      // The last bucket that one window can reach from here.
       const reach = Math.min(bucket + max * size, end);
       const last = sorted.findLast((other) => other + size <= reach) as number;
       const to = Math.min(Math.max(last + size, bucket + min * size), end);

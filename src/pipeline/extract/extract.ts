@@ -11,7 +11,7 @@ import { withEmailPolicy } from "./email-policy.ts";
 import { describe, takeNextStep } from "./next-step.ts";
 import { afterFlaw, afterRefusal, type NextStep } from "./split.ts";
 
-/** Sums over answers: records and traces received, rows written, scopes left alone for want of proven access. */
+/** Sums over answers: records and traces received, rows written, scopes skipped since access is not proven. */
 export interface RowCounts {
   readonly records: number;
   readonly traces: number;
@@ -149,7 +149,7 @@ function rowsOf({ load, records, traces }: Extract<Loaded, { load: LoadResult }>
 const CONTRADICTED: NextStep = {
   outcome: "failed",
   code: "window_unconfirmed",
-  message: "two answers in a row lacked all records of different workspaces; neither was believed",
+  message: "two answers in a row were empty for different workspaces; neither was stored",
   parts: [],
   keep: false,
 };

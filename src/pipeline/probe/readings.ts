@@ -107,6 +107,6 @@ export function theProject(project: string, found: ReadonlyMap<string, string>):
   throw new UsageError({
     code: "probe_project_ambiguous",
     message: `${ids.length} projects are called ${JSON.stringify(project)}: ${ids.join(", ")}.`,
-    next: "Set USAGE_PROBE_PROJECT to the id of the deployment's own.",
+    next: "Set USAGE_PROBE_PROJECT to the id of the project that belongs to the deployment.",
   });
 }

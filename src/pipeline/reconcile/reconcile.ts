@@ -12,7 +12,7 @@ import { type RunResult, runInline } from "../extract/run-inline.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
 import { statesOf } from "../source/scope-states.ts";
 import type { OpenSource } from "../source/source.ts";
-import { type ComparedSlices, compareSlices } from "./compare-exports.ts";
+import { type ComparedSlices, compareSlices } from "./compare-slices.ts";
 
 export interface ReconcileRequest {
   readonly range: Interval;

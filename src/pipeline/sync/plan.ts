@@ -60,7 +60,7 @@ function doneParts({ coverage, failures }: ScopeState): Interval[] {
   return [...coverage.filter((loaded) => loaded.settled), ...failures.filter((failure) => !failure.due)];
 }
 
-/** What of a source decides what a sync keeps. */
+/** The properties of a source that decide what a sync keeps. */
 export type Demanding = Pick<OpenSource, "capabilities" | "strideRetries" | "dataStart"> & {
   readonly settings: Pick<OpenSource["settings"], "hourlyForMs">;
 };
@@ -78,7 +78,7 @@ export function routineDemand(source: Demanding, now: number): Want[] {
   return demand.flatMap((want) => askable(source, want)).filter(({ range }) => range.start < range.end);
 }
 
-/** Nothing of a stride that the server does not answer in, but its newest whole bucket where the daily retry is due. */
+/** A stride that the server does not answer in is left out. Where its daily retry is due, its newest whole bucket stays. */
 function askable(source: Demanding, want: Want): Want[] {
   const capability = `no_${want.stride}` as const;
   if (!source.capabilities.has(capability)) return [want];
@@ -87,7 +87,7 @@ function askable(source: Demanding, want: Want): Want[] {
   return [{ stride: want.stride, range: { start: end - STRIDE_MS[want.stride], end } }];
 }
 
-/** What of a range can hold usage: nothing after the hour or day under way. */
+/** The part of a range that can have usage: nothing after the hour or day under way. */
 export function clipToFuture(
   source: OpenSource,
   range: Interval,

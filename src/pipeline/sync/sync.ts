@@ -16,7 +16,7 @@ interface SyncResult {
 
 /**
  * Enters the slices of a sync: days for all time, hours for as long as they are kept. The platform has just answered
- * first contact, so what failed in an outage waits no longer.
+ * first contact, so failures of an outage are due at once.
  */
 export async function planSync(source: OpenSource): Promise<SyncResult> {
   const { sourceId, store, log } = source;

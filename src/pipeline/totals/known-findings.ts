@@ -16,8 +16,8 @@ export function explain(difference: TotalDifference, findings: readonly Finding[
 }
 
 /**
- * The findings without those that narrower ones explain. Windows overlap, so one wrong day can be in several: each stays
- * that is not inside another.
+ * The findings without those that narrower ones explain. Windows overlap, so one wrong day can be in several findings.
+ * Those that are not inside another stay.
  */
 export function narrowest(findings: readonly Finding[]): Finding[] {
   const keyOf = ({ scopeId, dimensionId, start, end }: Finding) =>

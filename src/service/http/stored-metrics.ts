@@ -8,8 +8,8 @@ export function registerStored(registry: Registry, reader: Reader): () => Promis
     new Gauge({ name: `usage_etl_${name}`, help, labelNames: ["source", ...labels], registers });
   const scope = ["group_by", "stride"];
   const gauges = {
-    due: gauge("due_slices", "Slices that wait or are queued.", "state"),
-    oldest: gauge("oldest_due_seconds", "Age of the oldest slice that waits or is queued."),
+    due: gauge("due_slices", "Fetch tasks that wait or are queued.", "state"),
+    oldest: gauge("oldest_due_seconds", "Age of the oldest fetch task that waits or is queued."),
     loaded: gauge("last_success_timestamp_seconds", "Time of the last load.", ...scope),
     final: gauge("settled_until_timestamp_seconds", "End of final time.", ...scope),
     failures: gauge("failed_parts", "Ranges kept as failed or unverified.", "state"),

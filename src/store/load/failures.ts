@@ -53,7 +53,7 @@ export async function noteFailures(db: Database, failure: NotedFailure): Promise
   `.execute(db);
 }
 
-/** Removes the failures that a newer load has made good. */
+/** Removes the failures that a newer load replaces. */
 export async function clearFailures(db: Database, cleared: ScopeTime & { olderThan: number }): Promise<void> {
   await clearTime(db, "failure", cleared);
 }

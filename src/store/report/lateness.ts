@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { LatenessClass } from "../../domain/finality.ts";
+import type { LatenessClass } from "../../domain/lateness.ts";
 import type { Database } from "../db/database.ts";
 
 /** Late changes of a source's days by age, found in the last `days` days. Reads the workspaces: each trace once. */
