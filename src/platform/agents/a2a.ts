@@ -20,14 +20,7 @@ interface TaskEvent extends Task {
   readonly final: boolean;
 }
 
-export interface AgentCard {
-  readonly name: string;
-  readonly description: string | null;
-  readonly url: string | null;
-  readonly skills: readonly string[];
-  readonly inputModes: readonly string[];
-  readonly outputModes: readonly string[];
-}
+export type AgentCard = Readonly<z.output<typeof cardSchema>>;
 
 /** A message. `contextId` and `taskId` are from the previous answer; the first message has none. */
 interface Sending {
@@ -78,22 +71,15 @@ const modes = z.array(z.string()).default([]);
 const cardSchema = z
   .object({
     name: z.string(),
-    description: z.string().nullish(),
-    url: z.string().nullish(),
-    skills: z.array(z.object({ name: z.string() })).default([]),
+    description: z.string().nullable().default(null),
+    url: z.string().nullable().default(null),
+    skills: z.array(z.object({ name: z.string() }).transform(({ name }) => name)).default([]),
     defaultInputModes: modes,
     defaultOutputModes: modes,
   })
-  .transform(
-    (wire): AgentCard => ({
-      name: wire.name,
-      description: wire.description ?? null,
-      url: wire.url ?? null,
-      skills: wire.skills.map((skill) => skill.name),
-      inputModes: wire.defaultInputModes,
-      outputModes: wire.defaultOutputModes,
-    }),
-  );
+  .transform(({ defaultInputModes: inputModes, defaultOutputModes: outputModes, ...card }) => {
+    return { ...card, inputModes, outputModes };
+  });
 const responseSchema = z.object({
   result: z.unknown().optional(),
   error: z.object({ code: z.int(), message: z.string().default("") }).optional(),
@@ -159,23 +145,18 @@ function resultOf<T>(
   schema: z.ZodType<T>,
 ): T {
   const { error, result } = response;
-  if (error !== undefined) throw rpcError(answer, error);
   const { body, context } = answer;
-  return checkedJson(result, schema, (fault) => faultError(fault, body.status, context));
-}
-
-function rpcError(
-  { context }: PlatformAnswer,
-  { code, message }: { code: number; message: string },
-): PlatformError {
-  return new PlatformError({
+  if (error === undefined) {
+    return checkedJson(result, schema, (fault) => faultError(fault, body.status, context));
+  }
+  const { method, url } = context;
+  const message = `${method} ${url} answered with JSON-RPC error ${error.code}: ${error.message}`;
+  throw new PlatformError({
     code: "rpc_error",
-    message: context.redact(
-      `${context.method} ${context.url} answered with JSON-RPC error ${code}: ${message}`,
-    ),
+    message: context.redact(message),
     next: "Read the error above. -32001: no such task; -32602: a parameter is wrong; -32601, -32004: the server does not support it.",
-    method: context.method,
-    url: context.url,
+    method,
+    url,
   });
 }
 

@@ -8,24 +8,8 @@ import { pollUntil } from "../http/poll.ts";
 /** Any object (Control plane in docs/platform.md). */
 type FreeForm = Readonly<Record<string, unknown>>;
 
-export interface SandboxTemplate {
-  readonly id: string | null;
-  readonly name: string;
-  readonly image: string;
-  /** `cpu`, `memory` and `storage`, or other limits. */
-  readonly resources: FreeForm;
-  readonly volumeMounts: readonly FreeForm[];
-  readonly proxyConfig: FreeForm | null;
-  /** As the platform sends them. */
-  readonly createdAt: string | null;
-  readonly updatedAt: string | null;
-}
-
-export interface Deployment {
-  readonly id: string;
-  readonly latestRevisionId: string | null;
-  readonly name: string | null;
-}
+export type SandboxTemplate = Readonly<z.output<typeof templateSchema>>;
+export type Deployment = Readonly<z.output<typeof deploymentSchema>>;
 
 export interface Revision {
   readonly id: string;
@@ -63,7 +47,7 @@ interface RevisionOf {
   readonly revisionId: string;
 }
 
-const text = z.string().nullish();
+const text = z.string().nullable().default(null);
 const object = z.record(z.string(), z.unknown());
 const resourceSpec = z.looseObject({
   cpu: z.string().default("500m"),
@@ -96,31 +80,20 @@ const templateSchema = z
     id: text,
     name: z.string().min(1),
     image: z.string(),
+    /** `cpu`, `memory` and `storage`, or other limits. */
     resources: z.union([resourceSpec, object]),
     volume_mounts: z.array(object).nullish(),
-    proxy_config: proxy.nullish(),
+    proxy_config: proxy.nullable().default(null),
     created_at: text,
     updated_at: text,
   })
-  .transform(
-    (wire): SandboxTemplate => ({
-      id: wire.id ?? null,
-      name: wire.name,
-      image: wire.image,
-      resources: wire.resources,
-      volumeMounts: wire.volume_mounts ?? [],
-      proxyConfig: wire.proxy_config ?? null,
-      createdAt: wire.created_at ?? null,
-      updatedAt: wire.updated_at ?? null,
-    }),
-  );
-const deploymentSchema = z.object({ id: z.string().min(1), latest_revision_id: text, name: text }).transform(
-  ({ id, latest_revision_id: latest, name }): Deployment => ({
-    id,
-    latestRevisionId: latest ?? null,
-    name: name ?? null,
-  }),
-);
+  .transform(({ volume_mounts, proxy_config, created_at, updated_at, ...rest }) => {
+    const times = { createdAt: created_at, updatedAt: updated_at };
+    return { ...rest, volumeMounts: volume_mounts ?? [], proxyConfig: proxy_config, ...times };
+  });
+const deploymentSchema = z
+  .object({ id: z.string().min(1), latest_revision_id: text, name: text })
+  .transform(({ latest_revision_id: latestRevisionId, ...rest }) => ({ ...rest, latestRevisionId }));
 const revisionSchema = z.object({ id: text, status: z.string().min(1) });
 
 const TEMPLATES = "/v2/sandboxes/templates";
