@@ -30,21 +30,7 @@ interface Sending {
   readonly taskId?: string | undefined;
 }
 
-/**
- * The A2A endpoint of one deployment. It sends a message once. Every method throws `PlatformError` (`rpc_error` for an error in a
- * JSON-RPC response), or the signal's reason unchanged.
- */
-export interface A2aClient {
-  card(assistantId: string, io?: Asking): Promise<AgentCard>;
-  send(message: Sending, io?: Asking & { readonly withinMs?: number | undefined }): Promise<Task>;
-  /** Throws `answer_cut` if the stream ends before its final event. Leaving the loop early closes the connection. */
-  stream(message: Sending, io?: Asking): AsyncGenerator<TaskEvent, void, undefined>;
-  task(
-    of: { readonly assistantId: string; readonly taskId: string; readonly contextId?: string | undefined },
-    io?: Asking,
-  ): Promise<Task>;
-  close(): Promise<void>;
-}
+export type A2aClient = ReturnType<typeof createA2aClient>;
 
 const parts = z.array(z.looseObject({ kind: z.string(), text: z.string().optional() })).default([]);
 const status = z.object({ state: z.string(), message: z.object({ parts }).nullish() });
@@ -85,8 +71,11 @@ const responseSchema = z.object({
   error: z.object({ code: z.int(), message: z.string().default("") }).optional(),
 });
 
-/** The client owns `http`: closing one closes the other. */
-export function createA2aClient(http: PlatformHttp): A2aClient {
+/**
+ * The A2A endpoint of one deployment. It sends a message once. Every method throws `PlatformError` (`rpc_error` for an error
+ * in a JSON-RPC response), or the signal's reason unchanged. The client owns `http`: closing one closes the other.
+ */
+export function createA2aClient(http: PlatformHttp) {
   const post = (
     assistantId: string,
     call: { method: string; params: object; accept?: string },
@@ -98,16 +87,17 @@ export function createA2aClient(http: PlatformHttp): A2aClient {
     return http.send({ method: "POST", path, body, ...(accept === undefined ? {} : { accept }), ...io });
   };
   return {
-    card: async (assistantId, { signal } = {}) => {
+    card: async (assistantId: string, { signal }: Asking = {}) => {
       const query = new URLSearchParams({ assistant_id: assistantId });
       return getJson(http, { path: "/.well-known/agent-card.json", query, signal }, cardSchema);
     },
-    send: async (message, { signal, withinMs } = {}) => {
+    send: async (message: Sending, { signal, withinMs }: Asking & { withinMs?: number | undefined } = {}) => {
       const call = { method: "message/send", params: toWireParams(message) };
       const answer = await post(message.assistantId, call, { signal, headersMs: withinMs });
       return resultOf(answer, await readJson(answer, responseSchema), taskSchema);
     },
-    stream: async function* (message, { signal } = {}) {
+    /** Throws `answer_cut` if the stream ends before its final event. Leaving the loop early closes the connection. */
+    stream: async function* (message: Sending, { signal }: Asking = {}) {
       const call = { method: "message/stream", params: toWireParams(message), accept: "text/event-stream" };
       const answer = await post(message.assistantId, call, { signal });
       for await (const data of eventData(answer)) {
@@ -118,7 +108,11 @@ export function createA2aClient(http: PlatformHttp): A2aClient {
       }
       throw cutError(answer);
     },
-    task: async ({ assistantId, taskId, contextId }, { signal } = {}) => {
+    task: async (
+      of: { assistantId: string; taskId: string; contextId?: string | undefined },
+      { signal }: Asking = {},
+    ) => {
+      const { assistantId, taskId, contextId } = of;
       const params = { id: taskId, ...(contextId === undefined ? {} : { contextId }) };
       const answer = await post(assistantId, { method: "tasks/get", params }, { signal });
       return resultOf(answer, await readJson(answer, responseSchema), taskSchema);

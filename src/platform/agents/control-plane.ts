@@ -16,31 +16,7 @@ export interface Revision {
   readonly status: string;
 }
 
-/**
- * The control plane. It never sends a change twice. Every method throws `PlatformError`, or the signal's reason unchanged.
- */
-export interface ControlPlaneClient {
-  template(name: string, io?: Asking): Promise<SandboxTemplate>;
-  /** Throws `UsageError` (`template_name_invalid`) for a name that the platform refuses. */
-  renameTemplate(
-    change: { readonly name: string; readonly to: string },
-    io?: Asking,
-  ): Promise<SandboxTemplate>;
-  /** Sends the body as it is: the specification does not describe it. */
-  createDeployment(body: FreeForm, io?: Asking): Promise<Deployment>;
-  deployment(id: string, io?: Asking): Promise<Deployment>;
-  updateDeployment(
-    change: { readonly id: string; readonly body: FreeForm },
-    io?: Asking,
-  ): Promise<Deployment>;
-  revision(of: RevisionOf, io?: Asking): Promise<Revision>;
-  /** The revision once it is deployed or has failed (`hasFailed`). Throws `DeadlineError` if it is neither in time. */
-  waitForRevision(
-    of: RevisionOf,
-    io: Asking & { readonly withinMs: number; readonly onStatus?: (status: string) => void },
-  ): Promise<Revision>;
-  close(): Promise<void>;
-}
+export type ControlPlaneClient = ReturnType<typeof createControlPlaneClient>;
 
 interface RevisionOf {
   readonly deploymentId: string;
@@ -105,32 +81,43 @@ export function hasFailed({ status }: Revision): boolean {
   return status.endsWith("_FAILED") || status === "SKIPPED" || status === "INTERRUPTED";
 }
 
-/** The client owns `http`: closing one closes the other. */
-export function createControlPlaneClient(http: PlatformHttp, clock: Clock = systemClock): ControlPlaneClient {
+/**
+ * The control plane. It never sends a change twice. Every method throws `PlatformError`, or the signal's reason unchanged.
+ * The client owns `http`: closing one closes the other.
+ */
+export function createControlPlaneClient(http: PlatformHttp, clock: Clock = systemClock) {
   const templatePath = (name: string) => `${TEMPLATES}/${encodeURIComponent(name)}`;
   const deploymentPath = (id: string) => `${DEPLOYMENTS}/${encodeURIComponent(id)}`;
-  const revision: ControlPlaneClient["revision"] = async ({ deploymentId, revisionId }, io = {}) => {
+  const revision = async ({ deploymentId, revisionId }: RevisionOf, io: Asking = {}): Promise<Revision> => {
     const path = `${deploymentPath(deploymentId)}/revisions/${encodeURIComponent(revisionId)}`;
     const { status } = await getJson(http, { path, ...io }, revisionSchema);
     return { id: revisionId, status };
   };
   return {
-    template: (name, io) => getJson(http, { path: templatePath(name), ...io }, templateSchema),
-    renameTemplate: async ({ name, to }, io) => {
+    template: (name: string, io?: Asking) =>
+      getJson(http, { path: templatePath(name), ...io }, templateSchema),
+    /** Throws `UsageError` (`template_name_invalid`) for a name that the platform refuses. */
+    renameTemplate: async ({ name, to }: { name: string; to: string }, io?: Asking) => {
       refuseName(to);
       const request = { method: "PATCH", path: templatePath(name), body: { name: to }, ...io } as const;
       return sendJson(http, request, templateSchema);
     },
-    createDeployment: (body, io) =>
+    /** Sends the body as it is: the specification does not describe it. */
+    createDeployment: (body: FreeForm, io?: Asking) =>
       sendJson(http, { method: "POST", path: DEPLOYMENTS, body, ...io }, deploymentSchema),
-    deployment: (id, io) => getJson(http, { path: deploymentPath(id), ...io }, deploymentSchema),
-    updateDeployment: ({ id, body }, io) =>
+    deployment: (id: string, io?: Asking) =>
+      getJson(http, { path: deploymentPath(id), ...io }, deploymentSchema),
+    updateDeployment: ({ id, body }: { id: string; body: FreeForm }, io?: Asking) =>
       sendJson(http, { method: "PATCH", path: deploymentPath(id), body, ...io }, deploymentSchema),
     revision,
-    waitForRevision: (of, { withinMs, signal, onStatus = () => {} }) =>
+    /** The revision once it is deployed or has failed (`hasFailed`). Throws `DeadlineError` if it is neither in time. */
+    waitForRevision: (
+      of: RevisionOf,
+      { withinMs, signal, onStatus }: Asking & { withinMs: number; onStatus?: (status: string) => void },
+    ) =>
       pollUntil(`Revision ${of.revisionId}`, { withinMs, clock, signal }, async () => {
         const seen = await revision(of, { signal });
-        onStatus(seen.status);
+        onStatus?.(seen.status);
         return seen.status === DEPLOYED || hasFailed(seen) ? seen : undefined;
       }),
     close: () => http.close(),

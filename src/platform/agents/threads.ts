@@ -9,13 +9,6 @@ import { pollUntil } from "../http/poll.ts";
 export const STRATEGIES = ["reject", "enqueue", "interrupt", "rollback"] as const;
 export type Strategy = (typeof STRATEGIES)[number];
 
-interface Message {
-  /** `human`, `ai` and others. */
-  readonly type: string;
-  /** Its text; parts of other kinds are left out. */
-  readonly content: string;
-}
-
 interface Run {
   readonly runId: string;
   readonly threadId: string;
@@ -28,24 +21,7 @@ interface RunOf {
   readonly runId: string;
 }
 
-/**
- * Threads and runs of one deployment. It never sends a change twice. Every method throws `PlatformError`, or the signal's reason
- * unchanged.
- */
-export interface ThreadsClient {
-  createThread(io?: Asking): Promise<{ readonly threadId: string }>;
-  createRun(run: NewRun, io?: Asking): Promise<Run>;
-  /** Undefined if there is none, as after a rollback. */
-  run(of: RunOf, io?: Asking): Promise<Run | undefined>;
-  runs(threadId: string, io?: Asking): Promise<Run[]>;
-  cancel(of: RunOf, io?: Asking): Promise<void>;
-  /** The run once it has ended. Throws `DeadlineError` if it has not in time. Joins again after a lost connection. */
-  join(of: RunOf, io: Asking & { readonly withinMs: number }): Promise<Run>;
-  /** The run once it has begun, else as `join`. */
-  waitForStart(of: RunOf, io: Asking & { readonly withinMs: number }): Promise<Run>;
-  state(threadId: string, io?: Asking): Promise<{ readonly messages: readonly Message[] }>;
-  close(): Promise<void>;
-}
+export type ThreadsClient = ReturnType<typeof createThreadsClient>;
 
 interface NewRun {
   readonly threadId: string;
@@ -56,10 +32,12 @@ interface NewRun {
   readonly strategy?: Strategy | undefined;
 }
 
+type Waiting = Asking & { readonly withinMs: number };
+
 const id = z.string().min(1);
 const threadSchema = z.object({ thread_id: id });
 const runSchema = z.object({ run_id: id, thread_id: id.nullish(), status: z.string().default("pending") });
-/** A text, or parts of which the texts count. */
+/** A text, or parts: the texts count, parts of other kinds are left out. */
 const content = z.union([
   z.string(),
   z
@@ -69,24 +47,28 @@ const content = z.union([
 ]);
 const stateSchema = z.object({
   values: z
+    /** `type`: `human`, `ai` and others. */
     .object({ messages: z.array(z.object({ type: z.string(), content })).default([]) })
     .nullish()
     .transform((values) => values ?? { messages: [] }),
 });
 
-/** The client owns `http`: closing one closes the other. */
-export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClock): ThreadsClient {
+/**
+ * Threads and runs of one deployment. It never sends a change twice. Every method throws `PlatformError`, or the signal's
+ * reason unchanged. The client owns `http`: closing one closes the other.
+ */
+export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClock) {
   const threadPath = (threadId: string) => `/threads/${encodeURIComponent(threadId)}`;
   const runPath = ({ threadId, runId }: RunOf) => `${threadPath(threadId)}/runs/${encodeURIComponent(runId)}`;
   const requireRun = async (of: RunOf, { signal }: Asking): Promise<Run> =>
     fromWireRun(await getJson(http, { path: runPath(of), signal }, runSchema), of.threadId);
 
   return {
-    createThread: async (io) => {
+    createThread: async (io?: Asking) => {
       const request = { method: "POST", path: "/threads", body: {}, ...io } as const;
       return { threadId: (await sendJson(http, request, threadSchema)).thread_id };
     },
-    createRun: async ({ threadId, assistantId, text, strategy }, io) => {
+    createRun: async ({ threadId, assistantId, text, strategy }: NewRun, io?: Asking) => {
       const body = {
         assistant_id: assistantId,
         input: { messages: [{ role: "user", content: text }] },
@@ -95,7 +77,8 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
       const request = { method: "POST", path: `${threadPath(threadId)}/runs`, body, ...io } as const;
       return fromWireRun(await sendJson(http, request, runSchema), threadId);
     },
-    run: async (of, io = {}) => {
+    /** Undefined if there is none, as after a rollback. */
+    run: async (of: RunOf, io: Asking = {}) => {
       try {
         return await requireRun(of, io);
       } catch (error) {
@@ -103,27 +86,31 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
         throw error;
       }
     },
-    runs: async (threadId, io) => {
+    runs: async (threadId: string, io?: Asking) => {
       const listed = await getJson(http, { path: `${threadPath(threadId)}/runs`, ...io }, z.array(runSchema));
       return listed.map((run) => fromWireRun(run, threadId));
     },
-    cancel: async (of, io) => {
+    cancel: async (of: RunOf, io?: Asking) => {
       const { body } = await http.send({ method: "POST", path: `${runPath(of)}/cancel`, body: {}, ...io });
       body.discard();
     },
-    // The specification does not describe a join's body, so the run is read after it.
-    join: (of, { withinMs, signal }) =>
+    /**
+     * The run once it has ended. Throws `DeadlineError` if it has not in time. Joins again after a lost connection. The
+     * specification does not describe a join's body, so the run is read after it.
+     */
+    join: (of: RunOf, { withinMs, signal }: Waiting) =>
       pollUntil(`The end of run ${of.runId}`, { withinMs, clock, signal }, async (leftMs) => {
         await getJson(http, { path: `${runPath(of)}/join`, signal, headersMs: leftMs }, z.unknown());
         const run = await requireRun(of, { signal });
         return isUnderWay(run) ? undefined : run;
       }),
-    waitForStart: (of, { withinMs, signal }) =>
+    /** The run once it has begun, else as `join`. */
+    waitForStart: (of: RunOf, { withinMs, signal }: Waiting) =>
       pollUntil(`The start of run ${of.runId}`, { withinMs, clock, signal }, async () => {
         const run = await requireRun(of, { signal });
         return run.status === "pending" ? undefined : run;
       }),
-    state: async (threadId, io) =>
+    state: async (threadId: string, io?: Asking) =>
       (await getJson(http, { path: `${threadPath(threadId)}/state`, ...io }, stateSchema)).values,
     close: () => http.close(),
   };

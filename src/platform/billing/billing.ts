@@ -9,13 +9,7 @@ import { GroupingWitness } from "../parse/grouping.ts";
 import { JsonRecordCutter } from "../parse/json-records.ts";
 import { wireRecordReader } from "../parse/wire-record.ts";
 import { describeValue } from "../parse/wire-values.ts";
-import {
-  currentOrganization,
-  listWorkspaces,
-  type Organization,
-  serverInfo,
-  type WorkspaceListing,
-} from "./directory.ts";
+import { currentOrganization, listWorkspaces, serverInfo } from "./directory.ts";
 import { Spool } from "./spool.ts";
 import { SpooledExport } from "./spooled-export.ts";
 
@@ -34,48 +28,39 @@ interface UsageAnswer {
   readonly records: number;
 }
 
-/** The billing API of one source. It never retries. Every method throws `PlatformError`, or the signal's reason unchanged. */
-export interface BillingClient {
-  /**
-   * Passes the records of one answer to `onRecords` in batches, in order. Use none of them before it resolves: only then is the
-   * answer proved whole. What `onRecords` throws ends the request and is thrown unchanged.
-   */
-  usage(
-    query: UsageQuery,
-    io: Asking & { readonly onRecords: (records: UsageRecord[]) => void },
-  ): Promise<UsageAnswer>;
-  /** The CSV export, received to its end. Its rows are checked when they are read. */
-  exportCsv(query: UsageQuery, io?: Asking): Promise<SpooledExport>;
-  /** Undefined if the server has no listing (404, 405). The next two likewise. */
-  workspaces(
-    io?: Asking & { readonly includeDeleted?: boolean | undefined },
-  ): Promise<WorkspaceListing[] | undefined>;
-  organization(io?: Asking): Promise<Organization | undefined>;
-  info(io?: Asking): Promise<{ version: string | null } | undefined>;
-  close(): Promise<void>;
-}
+export type BillingClient = ReturnType<typeof createBillingClient>;
 
 const USAGE_PATH = "/api/v1/orgs/current/billing/granular-usage";
 
 const count = z.int().nonnegative().nullish();
 const strideSchema = z.object({ days: count, hours: count });
 
-/** The client owns `http`: closing one closes the other. */
-export function createBillingClient(http: PlatformHttp): BillingClient {
+/**
+ * The billing API of one source. It never retries. Every method throws `PlatformError`, or the signal's reason unchanged.
+ * The client owns `http`: closing one closes the other.
+ */
+export function createBillingClient(http: PlatformHttp) {
   return {
-    usage: (query, io) => usage(http, query, io),
-    exportCsv: (query, io = {}) => exportCsv(http, query, io),
-    workspaces: (io = {}) => listWorkspaces(http, io),
-    organization: (io = {}) => currentOrganization(http, io),
-    info: (io = {}) => serverInfo(http, io),
+    usage: (query: UsageQuery, io: UsageIo) => usage(http, query, io),
+    exportCsv: (query: UsageQuery, io: Asking = {}) => exportCsv(http, query, io),
+    /** Undefined if the server has no listing (404, 405). The next two likewise. */
+    workspaces: (io: Parameters<typeof listWorkspaces>[1] = {}) => listWorkspaces(http, io),
+    organization: (io: Asking = {}) => currentOrganization(http, io),
+    info: (io: Asking = {}) => serverInfo(http, io),
     close: () => http.close(),
   };
 }
 
+type UsageIo = Asking & { readonly onRecords: (records: UsageRecord[]) => void };
+
+/**
+ * Passes the records of one answer to `onRecords` in batches, in order. Use none of them before it resolves: only then is the
+ * answer proved whole. What `onRecords` throws ends the request and is thrown unchanged.
+ */
 async function usage(
   http: PlatformHttp,
   query: UsageQuery,
-  { signal, onRecords }: Parameters<BillingClient["usage"]>[1],
+  { signal, onRecords }: UsageIo,
 ): Promise<UsageAnswer> {
   const { body, context } = await http.get({ path: USAGE_PATH, query: toUsageParameters(query), signal });
   const witness = new GroupingWitness();
@@ -98,6 +83,7 @@ async function usage(
   }
 }
 
+/** The CSV export, received to its end. Its rows are checked when they are read. */
 async function exportCsv(http: PlatformHttp, query: UsageQuery, { signal }: Asking): Promise<SpooledExport> {
   const answer = await http.get({
     path: `${USAGE_PATH}/export`,
