@@ -16,11 +16,7 @@ export async function startDockerPostgres(input: StartInput): Promise<Service | 
       .withEnvironment({ POSTGRES_INITDB_ARGS: TEST_CLUSTER_OPTIONS.join(" ") })
       .withCommand(["postgres", ...TEST_SETTINGS.flatMap((setting) => ["-c", setting])])
       .start();
-    return {
-      url: container.getConnectionUri(),
-      origin: "docker",
-      close: async () => void (await container.stop()),
-    };
+    return { url: container.getConnectionUri(), stop: () => container.stop() };
   });
 }
 
@@ -31,11 +27,8 @@ export async function startDockerRedis(input: StartInput): Promise<Service | und
       .withCommand(["redis-server", "--save", "", "--maxmemory-policy", "noeviction"])
       .withExposedPorts(6379)
       .start();
-    return {
-      url: `redis://${container.getHost()}:${container.getMappedPort(6379)}`,
-      origin: "docker",
-      close: async () => void (await container.stop()),
-    };
+    const url = `redis://${container.getHost()}:${container.getMappedPort(6379)}`;
+    return { url, stop: () => container.stop() };
   });
 }
 
@@ -46,12 +39,13 @@ export async function startDockerRedis(input: StartInput): Promise<Service | und
 async function inDocker(
   input: StartInput,
   image: string,
-  start: () => Promise<Service>,
+  start: () => Promise<{ url: string; stop(): Promise<unknown> }>,
 ): Promise<Service | undefined> {
   if (!(await dockerAnswers(input.env))) return undefined;
   try {
     input.say(`Starting ${image} in Docker (the first time, this downloads it).`);
-    return await start();
+    const { url, stop } = await start();
+    return { url, origin: "docker", close: async () => void (await stop()) };
   } catch (error) {
     input.say(
       `Docker answers but did not start ${image}: ${error instanceof Error ? error.message : String(error)}`,

