@@ -38,11 +38,21 @@ export function usageOf(world: World, query: UsageQuery, wrong: StrideName | "co
     groups.set(id, group);
     return group.counts;
   };
-  const workspaces = readable(world, query);
+  const { organisation, access } = world;
+  const workspaces = organisation.workspaces.filter(
+    (one) => query.workspaceIds.includes(one.id) && access.canRead(one),
+  );
   if (query.groupBy === "workspace" && !omitZero) {
     for (const workspace of workspaces) countsOf(ofWorkspace(workspace));
   }
-  for (const stream of streamsOf(world, query, workspaces)) {
+  const streams = organisation.streams.filter(
+    ({ project, tier }) =>
+      workspaces.includes(project.workspace) &&
+      !project.dropped &&
+      (query.tier === null || query.tier === tier) &&
+      (query.kind === "traces" || project.agent),
+  );
+  for (const stream of streams) {
     const counts = world.ledger.counts(stream, edges);
     for (const { cell, delta } of world.discrepanciesIn(stride, query.groupBy, stream)) {
       const i = edges.findIndex((from, at) => cell.at >= from && cell.at < (edges[at + 1] ?? from));
@@ -68,26 +78,6 @@ export function usageOf(world: World, query: UsageQuery, wrong: StrideName | "co
 function coarser(stride: StrideName): StrideName {
   const names = Object.keys(LENGTH) as StrideName[];
   return names.find((name) => LENGTH[name] > LENGTH[stride]) ?? "month";
-}
-
-function readable({ organisation, access }: World, { workspaceIds }: UsageQuery): Set<Workspace> {
-  return new Set(
-    organisation.workspaces.filter((one) => workspaceIds.includes(one.id) && access.canRead(one)),
-  );
-}
-
-function streamsOf(
-  { organisation }: World,
-  { tier, kind }: UsageQuery,
-  workspaces: Set<Workspace>,
-): Stream[] {
-  return organisation.streams.filter(
-    ({ project, tier: of }) =>
-      workspaces.has(project.workspace) &&
-      !project.dropped &&
-      (tier === null || tier === of) &&
-      (kind === "traces" || project.agent),
-  );
 }
 
 /** docs/platform.md, Records. `trace_tier` and `api_key_id`: Contracts. */

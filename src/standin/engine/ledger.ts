@@ -23,19 +23,15 @@ interface LedgerOptions {
 
 export class Ledger {
   readonly dataStart: number;
-  readonly #seed: number;
-  readonly #organisation: Organisation;
-  readonly #now: () => number;
+  readonly #options: LedgerOptions;
   /** By stream: traces from the data start to the start of each day, computed as far as asked. */
   readonly #sums = new Map<Stream, number[]>();
   /** By stream and hour: difference from the seeded history. */
   readonly #edits = new Map<Stream, Map<number, number>>();
 
-  constructor({ seed, organisation, dataStart, now }: LedgerOptions) {
-    this.dataStart = dataStart;
-    this.#seed = seed;
-    this.#organisation = organisation;
-    this.#now = now;
+  constructor(options: LedgerOptions) {
+    this.dataStart = options.dataStart;
+    this.#options = options;
   }
 
   /**
@@ -63,7 +59,7 @@ export class Ledger {
 
   /** Traces of one hourly row, now. */
   read(cell: Cell): number {
-    const stream = findStream(this.#organisation, cell);
+    const stream = findStream(this.#options.organisation, cell);
     const hour = Math.floor(cell.at / HOUR) * HOUR;
     return (stream && this.counts(stream, [hour, hour + HOUR])[0]) ?? 0;
   }
@@ -78,7 +74,7 @@ export class Ledger {
     if (!(hour >= this.dataStart)) {
       throw new RangeError(`${cell.at} is before the data start ${new Date(this.dataStart).toISOString()}`);
     }
-    const stream = openStream(this.#organisation, cell);
+    const stream = openStream(this.#options.organisation, cell);
     const before = this.read(cell);
     const edits = this.#edits.get(stream) ?? new Map<number, number>();
     this.#edits.set(stream, edits);
@@ -89,7 +85,7 @@ export class Ledger {
 
   /** Usage exists up to now, and in a deleted workspace up to its deletion. */
   #until(stream: Stream): number {
-    return Math.min(this.#now(), stream.project.workspace.deletedAt ?? Number.POSITIVE_INFINITY);
+    return Math.min(this.#options.now(), stream.project.workspace.deletedAt ?? Number.POSITIVE_INFINITY);
   }
 
   #seededHour(stream: Stream, hour: number, until: number): number {
@@ -105,7 +101,7 @@ export class Ledger {
     const hours = (to - day * DAY) / HOUR;
     if (hours === 0) return sum;
     const ofDay = this.#sumTo(stream, day + 1) - sum;
-    return sum + tracesByHour(this.#seed, stream, day, hours, ofDay);
+    return sum + tracesByHour(this.#options.seed, stream, day, hours, ofDay);
   }
 
   #sumTo(stream: Stream, day: number): number {
@@ -113,7 +109,7 @@ export class Ledger {
     const sums = this.#sums.get(stream) ?? [0];
     this.#sums.set(stream, sums);
     for (let n = sums.length; n <= day - first; n++) {
-      sums.push((sums[n - 1] ?? 0) + tracesOfDay(this.#seed, stream, first + n - 1));
+      sums.push((sums[n - 1] ?? 0) + tracesOfDay(this.#options.seed, stream, first + n - 1));
     }
     return sums[day - first] ?? 0;
   }

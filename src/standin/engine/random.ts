@@ -12,39 +12,33 @@ export function unit(a: number, b: number, c: number): number {
   return hash(a, b, c) / 2 ** 32;
 }
 
-export interface Dice {
-  /** Uniform in [0, 1). */
-  next(): number;
-  /** Uniform in 0 .. n-1. */
-  below(n: number): number;
-  pick<T>(from: readonly T[]): T;
-  /** `count` different items, fewer when there are fewer. */
-  some<T>(from: readonly T[], count: number): T[];
-  /** A version 4 UUID. */
-  uuid(): string;
-}
+export type Dice = ReturnType<typeof dice>;
 
 /** A sequence that depends on the seed alone (mulberry32), for the organisation and fault rates. */
-export function dice(seed: number): Dice {
+export function dice(seed: number) {
   let state = hash(seed, 1, 2);
+  /** Uniform in [0, 1). */
   const next = (): number => {
     state = (state + 0x6d2b79f5) | 0;
     let t = Math.imul(state ^ (state >>> 15), 1 | state);
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
+  /** Uniform in 0 .. n-1. */
   const below = (n: number): number => Math.floor(next() * n);
   const pick = <T>(from: readonly T[]): T => {
     const item = from[below(from.length)];
     if (item === undefined) throw new Error("pick: the list is empty");
     return item;
   };
+  /** `count` different items, fewer when there are fewer. */
   const some = <T>(from: readonly T[], count: number): T[] => {
     const left = [...from];
     const taken: T[] = [];
     while (taken.length < count && left.length > 0) taken.push(...left.splice(below(left.length), 1));
     return taken;
   };
+  /** A version 4 UUID. */
   const uuid = (): string => {
     const hex = Array.from({ length: 32 }, () => below(16).toString(16));
     hex[12] = "4";

@@ -71,17 +71,16 @@ export function seedOrganisation({ seed, scale }: { seed: number; scale: number 
     unreadable: workspaces.slice(UNREADABLE),
   };
   workspaces.forEach((_, w) => {
-    if (w !== EMPTY) seedWorkspace({ organisation, roll }, w, many(6));
+    if (w !== EMPTY) seedWorkspace(organisation, roll, { w, projects: many(6) });
   });
   return organisation;
 }
 
-interface Seeding {
-  readonly organisation: Organisation;
-  readonly roll: Dice;
-}
-
-function seedWorkspace({ organisation, roll }: Seeding, w: number, projects: number): void {
+function seedWorkspace(
+  organisation: Organisation,
+  roll: Dice,
+  { w, projects }: { w: number; projects: number },
+): void {
   const workspace = organisation.workspaces[w] as Workspace;
   // Overlapping halves of the user list: users are shared by workspaces.
   const members = roll.some(organisation.users, Math.ceil(organisation.users.length / 2));
@@ -95,18 +94,16 @@ function seedWorkspace({ organisation, roll }: Seeding, w: number, projects: num
     };
     organisation.projects.push(project);
     const begins = p === 3 ? (LATE_STARTS[w] ?? 0) : 0;
-    seedStreams({ organisation, project, members, begins, rhythm: rhythm(w, p), roll });
+    seedStreams(organisation, roll, { project, members, begins, rhythm: rhythm(w, p) });
   }
 }
 
-interface StreamSeeding extends Seeding {
-  readonly project: Project;
-  readonly members: readonly User[];
-  readonly begins: number;
-  readonly rhythm: Rhythm;
-}
-
-function seedStreams({ organisation, project, members, begins, rhythm, roll }: StreamSeeding): void {
+function seedStreams(
+  organisation: Organisation,
+  roll: Dice,
+  of: Pick<Stream, "project" | "begins" | "rhythm"> & { members: readonly User[] },
+): void {
+  const { project, members, begins, rhythm } = of;
   // From tens to thousands a day, most projects small.
   const perDay = 20 * 150 ** roll.next();
   const keys = roll.some(organisation.keys, 3);
