@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { checkSchema, type Reader } from "../../store/report/overview.ts";
+import type { Database } from "../../store/db/database.ts";
+import { pendingMigrations } from "../../store/db/migrate.ts";
 
 /** What this process does right now; `serve` keeps it up to date. */
 export interface ProcessState {
@@ -43,7 +44,7 @@ export function liveness(state: ProcessState, now: number): Health {
 
 interface ReadinessInput {
   readonly state: ProcessState;
-  readonly reader: Reader;
+  readonly reader: Database;
   /** Resolves to Redis's clock, epoch milliseconds; rejects if Redis does not answer. */
   readonly redisTime: () => Promise<number>;
   readonly now: () => number;
@@ -52,7 +53,7 @@ interface ReadinessInput {
 /** Whether the process and its servers can work now. */
 export async function readiness({ state, reader, redisTime, now }: ReadinessInput): Promise<Health> {
   const [postgres, redis] = await Promise.all([
-    within(checkSchema(reader)).then(
+    within(pendingMigrations(reader)).then(
       (pending) => (pending.length > 0 ? `lacks migrations: ${pending.join(", ")}` : undefined),
       (error: Error) => error.message,
     ),

@@ -1,23 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { Reader } from "../../store/report/overview.ts";
+import type { Database } from "../../store/db/database.ts";
 import { registerStored } from "./stored-metrics.ts";
 
 /** What this process counts, and what Postgres knows at a scrape. No label names a user or project: there may be millions. */
-export interface Metrics {
-  /** Counts what a job did, from the counts it logs. */
-  jobDone(done: {
-    job: string;
-    source: string;
-    seconds: number;
-    counts: Readonly<Record<string, unknown>>;
-  }): void;
-  jobFailed(failed: { job: string; source: string; code: string }): void;
-  /** Counts a request to the platform; `status` is undefined if no answer came. */
-  requestSent(sent: { source: string; status: number | undefined }): void;
-  /** Prometheus text. */
-  text(): Promise<string>;
-  readonly contentType: string;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 const ROW_OUTCOMES = ["inserted", "updated", "retired", "unchanged", "restated"] as const;
 
@@ -28,18 +14,12 @@ export interface QueueCount {
   readonly jobs: number;
 }
 
-/** Requests that a sync of a source needs, and that its rate limit allows until the next one. */
-interface SyncNeed {
-  readonly source: string;
-  readonly needed: number;
-  readonly allowed: number;
-}
-
+/** `readNeeds`: requests that a sync of a source needs, and that its rate limit allows until the next one. */
 export function createMetrics(
-  reader: Reader,
+  db: Database,
   countQueues: () => Promise<readonly QueueCount[]>,
-  readNeeds: () => Promise<readonly SyncNeed[]>,
-): Metrics {
+  readNeeds: () => Promise<readonly { source: string; needed: number; allowed: number }[]>,
+) {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry, prefix: "usage_etl_" });
@@ -69,7 +49,7 @@ export function createMetrics(
     labelNames: ["source", "outcome"],
     registers,
   });
-  const readStored = registerStored(registry, reader);
+  const readStored = registerStored(registry, db);
   const queueJobs = new Gauge({
     name: "usage_etl_queue_jobs",
     help: "Jobs in Redis by BullMQ's own count. Postgres's count is usage_etl_due_slices.",
@@ -83,7 +63,9 @@ export function createMetrics(
     "Requests that the rate limit allows from one sync to the next.",
   );
   return {
-    jobDone: ({ job, source, seconds: took, counts }) => {
+    /** Counts what a job did, from the counts it logs. */
+    jobDone: (done: { job: string; source: string; seconds: number; counts: Record<string, unknown> }) => {
+      const { job, source, seconds: took, counts } = done;
       jobs.inc({ kind: job, source, outcome: "done" });
       seconds.observe({ kind: job }, took);
       for (const outcome of ROW_OUTCOMES) {
@@ -91,9 +73,15 @@ export function createMetrics(
         if (typeof count === "number" && count > 0) rows.inc({ source, outcome }, count);
       }
     },
-    // Each process counts its own, for rate() and sum(): Postgres keeps only usage requests, and prunes them.
-    requestSent: ({ source, status }) => requests.inc({ source, status: status ?? "none" }),
-    jobFailed: ({ job, source, code }) => jobs.inc({ kind: job, source, outcome: code }),
+    /**
+     * Counts a request to the platform; `status` is undefined if no answer came. Each process counts its own, for rate()
+     * and sum(): Postgres keeps only usage requests, and prunes them.
+     */
+    requestSent: ({ source, status }: { source: string; status: number | undefined }) =>
+      requests.inc({ source, status: status ?? "none" }),
+    jobFailed: ({ job, source, code }: { job: string; source: string; code: string }) =>
+      jobs.inc({ kind: job, source, outcome: code }),
+    /** Prometheus text. */
     text: async () => {
       await readStored();
       queueJobs.reset();

@@ -2,7 +2,7 @@ import type { AddressInfo } from "node:net";
 import type { Queue } from "bullmq";
 import Fastify, { type FastifyReply } from "fastify";
 import type { Clock } from "../../clock.ts";
-import type { Reader } from "../../store/report/overview.ts";
+import type { Database } from "../../store/db/database.ts";
 import { addBoard } from "./board.ts";
 import { type Health, liveness, type ProcessState, readiness } from "./health.ts";
 import type { Metrics } from "./metrics.ts";
@@ -12,7 +12,7 @@ interface HttpServerOptions {
   /** 0: any free port. */
   readonly port: number;
   readonly state: ProcessState;
-  readonly reader: Reader;
+  readonly reader: Database;
   /** Resolves to Redis's clock, epoch milliseconds. */
   readonly redisTime: () => Promise<number>;
   readonly metrics: Metrics;

@@ -1,8 +1,9 @@
 import { Gauge, type Registry } from "prom-client";
-import { metricFacts, type Reader } from "../../store/report/overview.ts";
+import type { Database } from "../../store/db/database.ts";
+import { metricFacts } from "../../store/report/overview.ts";
 
 /** Registers the gauges that Postgres knows. Returns what reads them anew: every process shows the same values. */
-export function registerStored(registry: Registry, reader: Reader): () => Promise<void> {
+export function registerStored(registry: Registry, db: Database): () => Promise<void> {
   const registers = [registry];
   const gauge = (name: string, help: string, ...labels: string[]) =>
     new Gauge({ name: `usage_etl_${name}`, help, labelNames: ["source", ...labels], registers });
@@ -46,7 +47,7 @@ export function registerStored(registry: Registry, reader: Reader): () => Promis
   return async () => {
     for (const one of Object.values(gauges)) one.reset();
     try {
-      const stored = await metricFacts(reader);
+      const stored = await metricFacts(db);
       for (const { slices, ...labels } of stored.due) gauges.due.set(labels, slices);
       for (const { source, oldestDueSeconds, openDifferences, refused } of stored.sources) {
         gauges.oldest.set({ source }, oldestDueSeconds);

@@ -104,18 +104,16 @@ export async function noteCheck(
   db: Database,
   { sourceId, range, counts }: { sourceId: number; range: Interval; counts: CheckCounts },
 ): Promise<void> {
+  const { requests, restated, differences, failures } = counts;
   await db
     .insertInto("control_check")
     .values({
       source_id: sourceId,
       period_start: new Date(range.start),
       period_end: new Date(range.end),
-      requests: counts.requests,
+      ...{ requests, restated, differences, failures },
       days_proved: counts.daysProved,
       days_waiting: counts.daysWaiting,
-      restated: counts.restated,
-      differences: counts.differences,
-      failures: counts.failures,
     })
     .execute();
 }

@@ -102,7 +102,9 @@ export async function compareGroupings(
   { sourceId, range }: { sourceId: number; range: Interval },
 ): Promise<{ differences: GroupingDifference[] }> {
   return store.transaction(async ({ client }) => {
-    const { rows } = await client.query<GroupingRow>(
+    const { rows } = await client.query<
+      Omit<GroupingDifference, "start" | "end"> & { start: Date; end: Date }
+    >(
       `WITH pair AS (
          SELECT g.scope_id, w.scope_id AS total_scope_id
          FROM usage.scope g
@@ -131,7 +133,8 @@ export async function compareGroupings(
            AND r.bucket_start < ($3::timestamptz AT TIME ZONE 'UTC')::date
          GROUP BY 1, 2
        )
-       SELECT day.scope_id, day.total_scope_id, coalesce(g.traces, 0) AS stored, coalesce(w.traces, 0) AS control,
+       SELECT day.scope_id AS "scopeId", day.total_scope_id AS "totalScopeId", '' AS "dimensionId",
+              coalesce(g.traces, 0) AS "storedTraces", coalesce(w.traces, 0) AS "controlTraces",
               day.usage_date::timestamp AT TIME ZONE 'UTC' AS start,
               (day.usage_date + 1)::timestamp AT TIME ZONE 'UTC' AS "end"
        FROM day
@@ -141,25 +144,9 @@ export async function compareGroupings(
        ORDER BY day.scope_id, day.usage_date`,
       [sourceId, new Date(range.start).toISOString(), new Date(range.end).toISOString()],
     );
-    return {
-      differences: rows.map((row) => ({
-        scopeId: row.scope_id,
-        totalScopeId: row.total_scope_id,
-        dimensionId: "",
-        start: row.start.getTime(),
-        end: row.end.getTime(),
-        storedTraces: row.stored,
-        controlTraces: row.control,
-      })),
+    const toTime = ({ start, end }: { start: Date; end: Date }) => {
+      return { start: start.getTime(), end: end.getTime() };
     };
+    return { differences: rows.map((row) => ({ ...row, ...toTime(row) })) };
   });
-}
-
-interface GroupingRow {
-  readonly scope_id: number;
-  readonly total_scope_id: number;
-  readonly stored: number;
-  readonly control: number;
-  readonly start: Date;
-  readonly end: Date;
 }

@@ -59,21 +59,14 @@ export async function alertFacts(db: Database, sourceId: number): Promise<AlertF
   return rows[0] as AlertFacts;
 }
 
-export interface ToldAlert {
-  readonly kind: AlertKind;
-  readonly told: number;
-  readonly newest: number;
-}
-
 /** Alerts of a source that the webhook has received and that are not over. */
-export async function toldAlerts(db: Database, sourceId: number): Promise<ToldAlert[]> {
-  const rows = await db
+export async function toldAlerts(db: Database, sourceId: number) {
+  return db
     .selectFrom("alert")
-    .select(["kind", "told", "newest"])
+    .select(["told", "newest", sql<AlertKind>`kind`.as("kind")])
     .where("source_id", "=", sourceId)
     .where("cleared_at", "is", null)
     .execute();
-  return rows.map((row) => ({ kind: row.kind as AlertKind, told: row.told, newest: row.newest }));
 }
 
 /** Stores what the webhook has received. */

@@ -1,7 +1,6 @@
 import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Database } from "../db/database.ts";
-import { pendingMigrations } from "../db/migrate.ts";
 
 /** Queries for commands and pages. They change nothing. Instants are ISO texts in UTC. */
 
@@ -108,32 +107,23 @@ export interface ListedSource {
 
 /** Every source that was ever registered. */
 export async function listSources(db: Database): Promise<ListedSource[]> {
-  const rows = await db
+  return db
     .selectFrom("source")
-    .select(["source_id", "slug", "data_start"])
+    .select(["source_id as sourceId", "slug as source", "data_start as dataStart"])
     .orderBy("slug")
     .execute();
-  return rows.map((row) => ({ sourceId: row.source_id, source: row.slug, dataStart: row.data_start }));
 }
 
 /** Version of Postgres, and whether the reader roles exist, for `doctor`. */
-export async function serverCapabilities(
-  db: Database,
-): Promise<{ version: string; hasReaders: boolean; number: number }> {
-  const { rows } = await sql<{ version: string; number: number; hasReaders: boolean }>`
+export async function serverCapabilities(db: Database) {
+  const { rows } = await sql<ServerCapabilities>`
     select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
            (select count(*) = 2 from pg_roles where rolname in ('usage_reader', 'usage_reader_masked')) as "hasReaders"
   `.execute(db);
-  return rows[0] as { version: string; hasReaders: boolean; number: number };
+  return rows[0] as ServerCapabilities;
 }
 
-/** A database that is only read. */
-export type Reader = Database;
-
-/** Names of migrations that the database lacks. Throws if it does not answer. */
-export async function checkSchema(reader: Reader): Promise<string[]> {
-  return pendingMigrations(reader);
-}
+type ServerCapabilities = { readonly version: string; readonly number: number; readonly hasReaders: boolean };
 
 interface MetricFacts {
   readonly due: readonly { source: string; state: string; slices: number }[];
@@ -168,7 +158,7 @@ interface MetricFacts {
 }
 
 /** What `/metrics` shows of the store, read by one statement. */
-export async function metricFacts(reader: Reader): Promise<MetricFacts> {
+export async function metricFacts(db: Database): Promise<MetricFacts> {
   const { rows } = await sql<MetricFacts>`
     select
       (select coalesce(json_agg(x), '[]') from (
@@ -239,6 +229,6 @@ export async function metricFacts(reader: Reader): Promise<MetricFacts> {
         ) last using (source_id, probe_id)
         where p.group_by is not null
       ) x) as probes
-  `.execute(reader);
+  `.execute(db);
   return rows[0] as MetricFacts;
 }
