@@ -25,22 +25,15 @@ const HOLD = `
 const REDIS_AWAY_MS = 1_000;
 
 /** The request rate limit of control jobs, shared by all hosts through Redis. */
-export interface RequestLimit {
-  /** Resolves when one request may be sent; rejects with the signal's reason. */
-  admit(): Promise<void>;
-  /** Stops requests of all hosts for that many milliseconds. */
-  holdBack(ms: number): Promise<void>;
-}
-
 export function createRequestLimit(
   connection: Redis,
-  input: { slug: string; share: Share; clock: Clock; signal: AbortSignal },
-): RequestLimit {
-  const { slug, share, clock, signal } = input;
+  { slug, share, clock, signal }: { slug: string; share: Share; clock: Clock; signal: AbortSignal },
+) {
   // The older name stays in the keys: in a rolling deploy both releases count in the same place.
   const counter = `${PREFIX}:budget-${slug}`;
   const hold = `${counter}:hold`;
   return {
+    /** Resolves when one request may be sent; rejects with the signal's reason. */
     admit: async () => {
       for (;;) {
         const ms = await connection
@@ -50,7 +43,8 @@ export function createRequestLimit(
         await clock.wait(ms, signal);
       }
     },
-    holdBack: async (ms) => {
+    /** Stops requests of all hosts for that many milliseconds. */
+    holdBack: async (ms: number) => {
       await connection.eval(HOLD, 1, hold, Math.max(1, Math.ceil(ms)));
     },
   };

@@ -9,15 +9,6 @@ import { forgetUserNames, pruneFetches, pruneSlices } from "../store/retention/p
 /** Final loaded intervals older than this are merged. No answer that could still change them takes so long. */
 const COMPACT_AFTER_DAYS = 7;
 
-type Pruned = {
-  readonly fetches: number;
-  readonly slices: number;
-  readonly fragments: number;
-  readonly restatements: number;
-  readonly userNames: number;
-  readonly hours: number;
-};
-
 interface Retention {
   readonly sourceId: number;
   readonly keepDays: number;
@@ -31,10 +22,7 @@ interface Retention {
  * `keepDays`, user addresses that `USAGE_USER_EMAIL` no longer allows, and old hours whose day is loaded. No figure of a
  * day changes.
  */
-export async function pruneLedgers(
-  store: Store,
-  { sourceId, keepDays, keepHours, userEmail }: Retention,
-): Promise<Pruned> {
+export async function pruneLedgers(store: Store, { sourceId, keepDays, keepHours, userEmail }: Retention) {
   await healSettlement(store.db, sourceId);
   return {
     userNames:

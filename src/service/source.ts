@@ -4,8 +4,8 @@ import { systemClock } from "../clock.ts";
 import type { Config, SourceConfig } from "../config/config.ts";
 import { DAY_MS, HOUR_MS } from "../domain/time/stride.ts";
 import type { Logger, WarnSparingly } from "../log.ts";
-import { type Share, sharesOf } from "../pipeline/source/rate-shares.ts";
-import { createSourceHandle, type SourceHandle } from "../pipeline/source/source-handle.ts";
+import { sharesOf } from "../pipeline/source/rate-shares.ts";
+import { createSourceHandle } from "../pipeline/source/source-handle.ts";
 import { billingClientOf } from "../platform/clients.ts";
 import type { Store } from "../store/db/database.ts";
 import type { ProcessState } from "./http/health.ts";
@@ -27,14 +27,7 @@ export interface Shared {
 }
 
 /** A source with its request rate limit. */
-export interface LimitedSource {
-  readonly handle: SourceHandle;
-  /** What the limiter of the fetch queue lets through. */
-  readonly fetchShare: Share;
-  /** Stops the source's requests on all hosts for that many milliseconds. */
-  readonly holdBack: (ms: number) => Promise<void>;
-  close(): Promise<void>;
-}
+export type LimitedSource = ReturnType<typeof openLimited>;
 
 /** How often a request of a control job is tried. The schedule repeats the job, so few attempts are enough. */
 const CONTROL_ATTEMPTS = 4;
@@ -57,7 +50,7 @@ export async function startSource(
   return () => started.disposeAsync();
 }
 
-function openLimited(source: SourceConfig, shared: Shared): LimitedSource {
+function openLimited(source: SourceConfig, shared: Shared) {
   const { config, store, queues, metrics, log, signal } = shared;
   const { slug } = source;
   const shares = sharesOf(source.rateLimit);
@@ -67,7 +60,7 @@ function openLimited(source: SourceConfig, shared: Shared): LimitedSource {
     clock: systemClock,
     signal,
   });
-  // The platform limits the key: whoever gets a 429 stops fetches and control jobs alike.
+  // Stops requests on all hosts. The platform limits the key: whoever gets a 429 stops fetches and control jobs alike.
   const holdBack = async (ms: number) => {
     await Promise.all([queues.of(slug).fetch.rateLimit(ms), limit.holdBack(ms)]);
   };
@@ -89,6 +82,7 @@ function openLimited(source: SourceConfig, shared: Shared): LimitedSource {
     },
     config.syncEveryMs,
   );
+  /** `fetchShare`: what the limiter of the fetch queue lets through. */
   return { handle, fetchShare: shares.fetch, holdBack, close: () => billing.close() };
 }
 

@@ -53,15 +53,8 @@ async function withBar<T>(label: string, work: (update: Update) => Promise<T>): 
   return work(update).finally(() => bar?.stop());
 }
 
-const LINES = ["top", "top-mid", "top-left", "top-right", "bottom", "bottom-mid", "bottom-left"].concat([
-  "bottom-right",
-  "left",
-  "left-mid",
-  "mid",
-  "mid-mid",
-  "right",
-  "right-mid",
-]);
+const EDGES = ["top", "bottom"].flatMap((edge) => [edge, `${edge}-mid`, `${edge}-left`, `${edge}-right`]);
+const LINES = [...EDGES, "left", "left-mid", "mid", "mid-mid", "right", "right-mid"];
 
 type Cell = string | number | null;
 
