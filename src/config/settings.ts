@@ -33,12 +33,8 @@ const redisUrl = serverUrl("redis://host:6379", ["redis:", "rediss:"]);
 const workspaceId = z
   .guid({ error: (issue) => `has ${JSON.stringify(issue.input)}, which is not a UUID` })
   .transform((id) => id.toLowerCase());
-const rateLimit = z.coerce
-  .number({ error: "is not a number" })
-  .int("is not a whole number")
-  .min(1, "must be at least 1");
-
-const secret = (schema: z.ZodType<string>) => schema.transform((text) => new Secret(text)).optional();
+const wholeNumber = z.coerce.number({ error: "is not a number" }).int("is not a whole number");
+const rateLimit = wholeNumber.min(1, "must be at least 1");
 
 export interface Setting {
   readonly schema: z.ZodType;
@@ -48,131 +44,107 @@ export interface Setting {
   readonly secret?: boolean;
 }
 
+const setting = <S extends z.ZodType>(schema: S, about: string) => ({ schema, about });
+const secret = (schema: z.ZodType<string>, about: string) => {
+  return { schema: schema.transform((text) => new Secret(text)).optional(), about, secret: true };
+};
+
 /** Every environment variable: its schema with default, and its meaning with the unit. */
 export const SETTINGS = {
-  DATABASE_URL: {
-    schema: secret(postgresUrl),
-    about: "Postgres 15 or later that stores the usage.",
-    secret: true,
-  },
-  REDIS_URL: {
-    schema: secret(redisUrl),
-    about: "Redis for the queue. Commands with --inline do not need it.",
-    secret: true,
-  },
-  USAGE_BASE_URL: {
-    schema: httpUrl.optional(),
-    about: "Billing host of the platform, with its path prefix.",
-  },
-  USAGE_CONTROL_PLANE_URL: {
-    schema: httpUrl.optional(),
-    about: "Control plane of the platform, for `platform template` and `platform deployment`.",
-  },
-  USAGE_DEPLOYMENT_URL: {
-    schema: httpUrl.optional(),
-    about: "URL of one deployment, for `platform run`, `platform a2a` and `probe`.",
-  },
-  USAGE_PROBE_PROJECT: {
-    schema: z.string().optional(),
-    about: "Name or id of the project that the deployment traces into. Nobody else may use it.",
-  },
-  USAGE_PROBE_ASSISTANT: {
-    schema: z.string().default("agent"),
-    about: "Assistant of the deployment that the probe sends messages to.",
-  },
-  USAGE_PROBE_EVERY: {
-    schema: duration.optional().refine((ms) => ms === undefined || ms >= 60_000, "must be a minute or more"),
-    about: "How often the service runs a probe, which costs traces. Unset: never.",
-  },
-  USAGE_PROBE_WITHIN: {
-    schema: duration
+  DATABASE_URL: secret(postgresUrl, "Postgres 15 or later that stores the usage."),
+  REDIS_URL: secret(redisUrl, "Redis for the queue. Commands with --inline do not need it."),
+  USAGE_BASE_URL: setting(httpUrl.optional(), "Billing host of the platform, with its path prefix."),
+  USAGE_CONTROL_PLANE_URL: setting(
+    httpUrl.optional(),
+    "Control plane of the platform, for `platform template` and `platform deployment`.",
+  ),
+  USAGE_DEPLOYMENT_URL: setting(
+    httpUrl.optional(),
+    "URL of one deployment, for `platform run`, `platform a2a` and `probe`.",
+  ),
+  USAGE_PROBE_PROJECT: setting(
+    z.string().optional(),
+    "Name or id of the project that the deployment traces into. Nobody else may use it.",
+  ),
+  USAGE_PROBE_ASSISTANT: setting(
+    z.string().default("agent"),
+    "Assistant of the deployment that the probe sends messages to.",
+  ),
+  USAGE_PROBE_EVERY: setting(
+    duration.optional().refine((ms) => ms === undefined || ms >= 60_000, "must be a minute or more"),
+    "How often the service runs a probe, which costs traces. Unset: never.",
+  ),
+  USAGE_PROBE_WITHIN: setting(
+    duration
       .prefault("PT1H")
       .refine((ms) => ms >= 1000 && ms <= 20 * 86_400_000, "must be a second to 20 days"),
-    about: "How long the probe waits until its traces are billed.",
-  },
-  USAGE_API_KEY: {
-    schema: secret(z.string()),
-    about: "API key of the platform with organization:read.",
-    secret: true,
-  },
-  USAGE_WORKSPACE_IDS: {
-    schema: z
+    "How long the probe waits until its traces are billed.",
+  ),
+  USAGE_API_KEY: secret(z.string(), "API key of the platform with organization:read."),
+  USAGE_WORKSPACE_IDS: setting(
+    z
       .string()
       .default("")
       .transform((text) => text.split(",").flatMap((id) => id.trim() || []))
       .pipe(z.array(workspaceId)),
-    about: "Ids of the workspaces to load, comma-separated. Empty: all that the platform lists.",
-  },
-  USAGE_ORGANIZATION_ID: {
-    schema: z.string().optional(),
-    about: "Organization id, sent as X-Organization-Id. Unset: the header is not sent.",
-  },
-  USAGE_DATA_START: {
-    schema: day.default("2026-01-05"),
-    about: "First UTC day with usage. Earlier days are never fetched.",
-  },
-  USAGE_SETTLE_AFTER: {
-    schema: duration.prefault("P3D"),
-    about: "A day and its hours are final if they are fetched at least this long after the day's end.",
-  },
-  USAGE_HOURLY_FOR: { schema: duration.prefault("P31D"), about: "How far back hourly counts are loaded." },
-  USAGE_HOURLY_KEEP: {
-    schema: duration.optional(),
-    about: "How long hourly counts are kept once their days are loaded. Unset: forever.",
-  },
-  USAGE_RECONCILE_FOR: {
-    schema: duration.prefault("P45D"),
-    about: "How far back `reconcile` goes without --from.",
-  },
-  USAGE_RATE_LIMIT: { schema: rateLimit.default(200), about: "Requests per 10 s to one source." },
-  USAGE_SYNC_EVERY: {
-    schema: duration.prefault("PT15M").refine((ms) => ms >= 1000, "must be a second or more"),
-    about: "How often the service syncs.",
-  },
-  USAGE_KEEP_HISTORY: {
-    schema: duration.prefault("P400D"),
-    about: "How long requests, finished fetch tasks and restatements are kept.",
-  },
-  USAGE_ALERT_WEBHOOK_URL: {
-    schema: secret(serverUrl("https://host/path", ["https:", "http:"])),
-    about:
-      "Webhook for alerts: differences, failed totals, changed final counts, stale data. Unset: no alerts.",
-    secret: true,
-  },
-  HTTP_HOST: {
-    schema: z.string().default("127.0.0.1"),
-    about: "Address where the service serves health and metrics.",
-  },
-  HTTP_PORT: {
-    schema: z.coerce
-      .number({ error: "is not a number" })
-      .int("is not a whole number")
-      .min(0)
-      .max(65_535)
-      .default(9464),
-    about: "Port where the service serves health and metrics.",
-  },
-  USAGE_BULL_BOARD_TOKEN: {
-    schema: secret(z.string().min(16, "must have 16 characters or more")),
-    about: "Password of the page /queues (bull-board). Unset: the page is not served.",
-    secret: true,
-  },
-  USAGE_TELEMETRY: {
-    schema: z.enum(["on", "off"], { error: "must be on or off" }).default("off"),
-    about: "Whether queues and workers emit OpenTelemetry spans. Node must be started with an SDK.",
-  },
-  USAGE_USER_EMAIL: {
-    schema: z.enum(["keep", "hash", "drop"], { error: "must be keep, hash or drop" }).default("keep"),
-    about: "What is stored of user e-mail addresses: the address, a hash of it, or nothing.",
-  },
-  USAGE_SOURCES_FILE: {
-    schema: z.string().optional(),
-    about: "JSON file with several sources, instead of USAGE_BASE_URL and USAGE_API_KEY.",
-  },
-  USAGE_LOG_LEVEL: {
-    schema: z.enum(["silent", "error", "warn", "info", "debug"]).default("warn"),
-    about: "Log level.",
-  },
+    "Ids of the workspaces to load, comma-separated. Empty: all that the platform lists.",
+  ),
+  USAGE_ORGANIZATION_ID: setting(
+    z.string().optional(),
+    "Organization id, sent as X-Organization-Id. Unset: the header is not sent.",
+  ),
+  USAGE_DATA_START: setting(
+    day.default("2026-01-05"),
+    "First UTC day with usage. Earlier days are never fetched.",
+  ),
+  USAGE_SETTLE_AFTER: setting(
+    duration.prefault("P3D"),
+    "A day and its hours are final if they are fetched at least this long after the day's end.",
+  ),
+  USAGE_HOURLY_FOR: setting(duration.prefault("P31D"), "How far back hourly counts are loaded."),
+  USAGE_HOURLY_KEEP: setting(
+    duration.optional(),
+    "How long hourly counts are kept once their days are loaded. Unset: forever.",
+  ),
+  USAGE_RECONCILE_FOR: setting(duration.prefault("P45D"), "How far back `reconcile` goes without --from."),
+  USAGE_RATE_LIMIT: setting(rateLimit.default(200), "Requests per 10 s to one source."),
+  USAGE_SYNC_EVERY: setting(
+    duration.prefault("PT15M").refine((ms) => ms >= 1000, "must be a second or more"),
+    "How often the service syncs.",
+  ),
+  USAGE_KEEP_HISTORY: setting(
+    duration.prefault("P400D"),
+    "How long requests, finished fetch tasks and restatements are kept.",
+  ),
+  USAGE_ALERT_WEBHOOK_URL: secret(
+    serverUrl("https://host/path", ["https:", "http:"]),
+    "Webhook for alerts: differences, failed totals, changed final counts, stale data. Unset: no alerts.",
+  ),
+  HTTP_HOST: setting(z.string().default("127.0.0.1"), "Address where the service serves health and metrics."),
+  HTTP_PORT: setting(
+    wholeNumber.min(0).max(65_535).default(9464),
+    "Port where the service serves health and metrics.",
+  ),
+  USAGE_BULL_BOARD_TOKEN: secret(
+    z.string().min(16, "must have 16 characters or more"),
+    "Password of the page /queues (bull-board). Unset: the page is not served.",
+  ),
+  USAGE_TELEMETRY: setting(
+    z.enum(["on", "off"], { error: "must be on or off" }).default("off"),
+    "Whether queues and workers emit OpenTelemetry spans. Node must be started with an SDK.",
+  ),
+  USAGE_USER_EMAIL: setting(
+    z.enum(["keep", "hash", "drop"], { error: "must be keep, hash or drop" }).default("keep"),
+    "What is stored of user e-mail addresses: the address, a hash of it, or nothing.",
+  ),
+  USAGE_SOURCES_FILE: setting(
+    z.string().optional(),
+    "JSON file with several sources, instead of USAGE_BASE_URL and USAGE_API_KEY.",
+  ),
+  USAGE_LOG_LEVEL: setting(
+    z.enum(["silent", "error", "warn", "info", "debug"]).default("warn"),
+    "Log level.",
+  ),
 } as const satisfies Record<string, Setting>;
 
 /** One source of `USAGE_SOURCES_FILE`. */
