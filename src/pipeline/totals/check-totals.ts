@@ -72,11 +72,4 @@ export async function checkTotals(
   return { ...counts, range, findings, failed: strides.failed };
 }
 
-const NOTHING: CheckCounts = {
-  requests: 0,
-  daysProved: 0,
-  daysWaiting: 0,
-  restated: 0,
-  differences: 0,
-  failures: 0,
-};
+const NOTHING = { requests: 0, daysProved: 0, daysWaiting: 0, restated: 0, differences: 0, failures: 0 };

@@ -8,12 +8,7 @@ import { refetchDays } from "./refetch-days.ts";
  * Checks the sums by project, user and key against those by workspace, day by day. Both sides of a day that differs are
  * fetched again. A workspace may have more traces than a dimension names: the views show them as unattributed.
  */
-export async function checkGroupings({ source, states, range, known }: CheckContext): Promise<{
-  requests: number;
-  restated: number;
-  findings: Finding[];
-  refetchFailures: number;
-}> {
+export async function checkGroupings({ source, states, range, known }: CheckContext) {
   const { store, sourceId } = source;
   const before = await compareGroupings(store, { sourceId, range });
   const isKnown = (one: GroupingDifference) =>

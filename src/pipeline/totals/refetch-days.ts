@@ -5,19 +5,12 @@ import type { ScopeState } from "../../store/catalog/scopes.ts";
 import { runInline } from "../extract/run-inline.ts";
 import type { OpenSource } from "../source/source.ts";
 
-export interface Refetched {
-  readonly requests: number;
-  /** Settled counts that the platform has changed. */
-  readonly restated: number;
-  readonly failed: number;
-}
-
-/** Fetches days of some scopes again, in the fewest windows that cover them. */
+/** Fetches days of some scopes again, in the fewest windows that cover them. `restated`: settled counts that changed. */
 export async function refetchDays(
   source: OpenSource,
   states: readonly ScopeState[],
   days: readonly (Interval & { readonly scopeId: number })[],
-): Promise<Refetched> {
+) {
   const byScope = Map.groupBy(days, (one) => one.scopeId);
   const slices = planSlices({
     scopes: states.map((state) => ({ ...state, missing: byScope.get(state.scopeId) ?? [] })),

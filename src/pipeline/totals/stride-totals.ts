@@ -16,18 +16,8 @@ import { explain, narrowest } from "./known-findings.ts";
 import { refetchDays } from "./refetch-days.ts";
 import { fetchTotals } from "./window-totals.ts";
 
-interface StrideCheck {
-  readonly requests: number;
-  readonly daysProved: number;
-  readonly daysWaiting: number;
-  readonly restated: number;
-  readonly findings: readonly Finding[];
-  readonly failed: readonly TotalsFailure[];
-  readonly refetchFailures: number;
-}
-
 /** Checks the sums of days against windows of weeks, months and years. */
-export async function checkStrides(context: CheckContext, onProgress?: OnProgress): Promise<StrideCheck> {
+export async function checkStrides(context: CheckContext, onProgress?: OnProgress) {
   const { source, states, settled, range, known } = context;
   const requests = requestsOver(states, controlWindows(range, settled));
   const first = await compareAll(source, requests, onProgress);
@@ -94,19 +84,8 @@ function onlyWith(
   });
 }
 
-interface ComparedTotals {
-  readonly requests: number;
-  /** Scopes and windows whose totals were compared with the days. */
-  readonly compared: readonly { scopeId: number; period: Interval }[];
-  readonly differences: readonly TotalDifference[];
-  readonly failed: readonly TotalsFailure[];
-}
-
-async function compareAll(
-  source: OpenSource,
-  requests: readonly UsageRequest[],
-  onProgress?: OnProgress,
-): Promise<ComparedTotals> {
+/** `compared`: scopes and windows whose totals were compared with the days. */
+async function compareAll(source: OpenSource, requests: readonly UsageRequest[], onProgress?: OnProgress) {
   const { store } = source;
   const compared: { scopeId: number; period: Interval }[] = [];
   const differences: TotalDifference[] = [];
@@ -120,6 +99,6 @@ async function compareAll(
     differences.push(...comparison.differences);
   };
   const failures = await sequentially(source, requests, { work, onProgress });
-  const failed = failures.map(({ one, ...reason }) => ({ request: one, ...reason }));
+  const failed = failures.map(({ one, ...reason }): TotalsFailure => ({ request: one, ...reason }));
   return { requests: requests.length, compared, differences, failed };
 }

@@ -1,26 +1,16 @@
-import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import type { Member, UsageRequest } from "../../domain/planning/request.ts";
 import { HOUR_MS, STRIDE_MS } from "../../domain/time/stride.ts";
-import type { Interval } from "../../domain/time/window.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
 import type { AnswerKey } from "../../domain/usage/numbering.ts";
 import type { ControlTotal } from "../../store/reconcile/control-totals.ts";
 import { askUsage, collectUsable } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
 
-export interface WindowTotals {
-  readonly stamp: FetchStamp;
-  readonly answer: AnswerCollector;
-  /** The answer's buckets where they tile the window, else the window as a whole: its sum is right on any grid. */
-  readonly parts: readonly Interval[];
-  readonly totals: readonly ControlTotal[];
-}
-
 /** All of time, by the hour: a sum does not depend on where the platform puts its buckets. */
 const ANY_GRID = { start: 0, end: 8.64e15, stride: "hour" } as const;
 
 /** Asks for the totals of a window and stores nothing. The scopes of the members are their day scopes. */
-export async function fetchTotals(source: OpenSource, request: UsageRequest): Promise<WindowTotals> {
+export async function fetchTotals(source: OpenSource, request: UsageRequest) {
   return askUsage(source, { purpose: "reconcile", request }, async ({ stamp }) => {
     const answer = await collectUsable(source, request, ANY_GRID);
     const { records, traces } = answer;
@@ -29,10 +19,8 @@ export async function fetchTotals(source: OpenSource, request: UsageRequest): Pr
   });
 }
 
-function totalsOf(
-  answer: AnswerCollector,
-  { window, members }: UsageRequest,
-): Pick<WindowTotals, "parts" | "totals"> {
+/** `parts`: the answer's buckets where they tile the window, else the window as a whole: its sum is right on any grid. */
+function totalsOf(answer: AnswerCollector, { window, members }: UsageRequest) {
   const { start, end } = window;
   const size = STRIDE_MS[window.stride];
   let tiles = (end - start) % size === 0;
