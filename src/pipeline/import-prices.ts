@@ -10,26 +10,18 @@ export interface PriceLine {
   readonly price: Price;
 }
 
-interface ImportResult {
-  readonly added: number;
-  readonly unchanged: number;
-  readonly removed: number;
-  /** All prices stored now. */
-  readonly stored: readonly Price[];
-}
-
 /** A file whose columns are shifted has a problem on each line. */
 const PROBLEMS_SHOWN = 10;
 
 /**
  * Stores the prices of a file, all or none. Prices that are stored already keep their number. With `replace` the stored
  * prices that the file lacks are removed. Error: `price_file_invalid`, with every line whose source or workspace is
- * unknown or whose price overlaps another.
+ * unknown or whose price overlaps another. `stored`: all prices that are stored now.
  */
 export async function importPrices(
   store: Store,
   { file, lines, replace }: { file: string; lines: readonly PriceLine[]; replace: boolean },
-): Promise<ImportResult> {
+) {
   return store.transaction(async ({ db }) => {
     await lockPrices(db);
     const { resolved, problems } = resolveWorkspaces(await knownWorkspaces(db), lines);

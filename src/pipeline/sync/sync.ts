@@ -6,19 +6,12 @@ import type { OpenSource } from "../source/source.ts";
 import { planSource, routineDemand } from "./plan.ts";
 import { syncBudget } from "./sync-budget.ts";
 
-interface SyncResult {
-  readonly planned: number;
-  /** Slices that were not in flight already. */
-  readonly entered: number;
-  /** Parts of time that failed in an outage and are due again. */
-  readonly askedAgain: number;
-}
-
 /**
  * Enters the slices of a sync: days for all time, hours for as long as they are kept. The platform has just answered
- * first contact, so failures of an outage are due at once.
+ * first contact, so failures of an outage are due at once. `entered`: slices that were not in flight already. `askedAgain`:
+ * parts of time that failed in an outage and are due again.
  */
-export async function planSync(source: OpenSource): Promise<SyncResult> {
+export async function planSync(source: OpenSource) {
   const { sourceId, store, log } = source;
   const askedAgain = await retryAfterOutage(store.db, sourceId);
   const now = await storeNow(store.db);
