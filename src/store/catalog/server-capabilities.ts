@@ -50,16 +50,11 @@ export async function forgetCapability(
 }
 
 export async function capabilitiesOf(db: Database, sourceId: number): Promise<LearnedCapability[]> {
-  const rows = await db
+  return db
     .selectFrom("source_fact")
-    .select(["fact", "evidence", "learned_at", sql<boolean>`coalesce(probe_after <= now(), false)`.as("due")])
+    .select([sql<ServerCapability>`fact`.as("capability"), "evidence", "learned_at as learnedAt"])
+    .select(sql<boolean>`coalesce(probe_after <= now(), false)`.as("retryDue"))
     .where("source_id", "=", sourceId)
     .orderBy("fact")
     .execute();
-  return rows.map((row) => ({
-    capability: row.fact as ServerCapability,
-    evidence: row.evidence,
-    learnedAt: row.learned_at,
-    retryDue: row.due,
-  }));
 }

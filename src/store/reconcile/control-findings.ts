@@ -74,20 +74,15 @@ export async function knownFindings(db: Database, sourceId: number): Promise<Fin
   const rows = await db
     .selectFrom("control_difference")
     .innerJoin("scope", "scope.scope_id", "control_difference.scope_id")
-    .selectAll("control_difference")
+    .select([sql<FindingKind>`control_difference.kind`.as("kind"), sql<Finding["state"]>`state`.as("state")])
+    .select(["scope.scope_id as scopeId", "external_id as dimensionId", "period_start", "period_end"])
+    .select(["stored_traces as storedTraces", "control_traces as controlTraces"])
     .where("scope.source_id", "=", sourceId)
     .where("state", "<>", "closed")
     .execute();
-  return rows.map((row) => ({
-    kind: row.kind as FindingKind,
-    state: row.state as Finding["state"],
-    scopeId: row.scope_id,
-    dimensionId: row.external_id,
-    start: row.period_start.getTime(),
-    end: row.period_end.getTime(),
-    storedTraces: row.stored_traces,
-    controlTraces: row.control_traces,
-  }));
+  return rows.map(({ period_start, period_end, ...row }) => {
+    return { ...row, start: period_start.getTime(), end: period_end.getTime() };
+  });
 }
 
 /** The counts of one check of totals, for the ledger. */

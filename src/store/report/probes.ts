@@ -178,17 +178,16 @@ export async function conclusionOf(db: Database, probeId: number): Promise<Concl
     .select(["state", "workspace_id", "project_id", "billed_at", "code", "message"])
     .where("probe_id", "=", probeId)
     .executeTakeFirstOrThrow();
-  const figures = await db.selectFrom("probe_figure").selectAll().where("probe_id", "=", probeId).execute();
+  const figures = await db
+    .selectFrom("probe_figure")
+    .select([sql<GroupBy>`group_by`.as("groupBy"), "billed_traces as billed", "difference"])
+    .select(["others_added as othersAdded", "others_removed as othersRemoved"])
+    .where("probe_id", "=", probeId)
+    .execute();
   return {
     probeId,
     state: row.state as ProbeVerdict,
-    figures: figures.map((figure) => ({
-      groupBy: figure.group_by as GroupBy,
-      billed: figure.billed_traces,
-      othersAdded: figure.others_added,
-      othersRemoved: figure.others_removed,
-      difference: figure.difference,
-    })),
+    figures,
     workspaceId: row.workspace_id ?? undefined,
     projectId: row.project_id ?? undefined,
     billedAt: row.billed_at?.getTime(),

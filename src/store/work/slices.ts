@@ -205,10 +205,7 @@ export async function releaseSlices(db: Database, sliceIds: readonly number[]): 
 }
 
 /** The slices that are queued according to Postgres. `expired` ones have outlived their lease. */
-export async function queuedSlices(
-  db: Database,
-  sourceId: number,
-): Promise<{ sliceId: number; generation: number; expired: boolean }[]> {
+export async function queuedSlices(db: Database, sourceId: number) {
   const { rows } = await sql<{ sliceId: number; generation: number; expired: boolean }>`
     select slice_id as "sliceId", generation, leased_until < now() as expired
     from usage.slice where source_id = ${sourceId} and state = 'queued'
@@ -216,20 +213,12 @@ export async function queuedSlices(
   return rows;
 }
 
-interface DueSlices {
-  readonly source: string;
-  readonly waiting: number;
-  readonly queued: number;
-  readonly oldestSeconds: number;
-}
-
-/** The number of waiting and of queued slices of each source, and how long the oldest has been due. */
-export async function dueSlices(db: Database): Promise<DueSlices[]> {
-  const { rows } = await sql<DueSlices>`
+/** The number of waiting and of queued slices of each source. */
+export async function dueSlices(db: Database) {
+  const { rows } = await sql<{ source: string; waiting: number; queued: number }>`
     select s.slug as source,
            count(w.slice_id) filter (where w.state = 'waiting')::integer as waiting,
-           count(w.slice_id) filter (where w.state = 'queued')::integer as queued,
-           coalesce(extract(epoch from now() - min(w.created_at)), 0)::integer as "oldestSeconds"
+           count(w.slice_id) filter (where w.state = 'queued')::integer as queued
     from usage.source s
     left join usage.slice w on w.source_id = s.source_id and w.state in ('waiting', 'queued')
     group by s.slug order by s.slug
