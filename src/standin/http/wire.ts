@@ -15,16 +15,14 @@ export interface Answer {
   readonly body: string | Iterable<string> | AsyncIterable<string>;
 }
 
-interface Wire {
-  readonly gzip?: boolean;
-  readonly framing?: Framing;
-  readonly fault?: Fault | null;
-}
-
 export async function send(
   reply: FastifyReply,
   answer: Answer,
-  { gzip = false, framing = "length", fault = null }: Wire = {},
+  {
+    gzip = false,
+    framing = "length",
+    fault = null,
+  }: { gzip?: boolean; framing?: Framing; fault?: Fault | null } = {},
 ): Promise<FastifyReply> {
   if (fault?.kind === "cut" || fault?.kind === "slow" || fault?.kind === "hang") {
     return byHand(reply, answer, gzip, fault);
