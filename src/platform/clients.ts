@@ -1,8 +1,8 @@
 import type { PlatformAccess, SourceConfig } from "../config/config.ts";
 import { UsageError } from "../errors.ts";
-import { type A2aClient, createA2aClient } from "./agents/a2a.ts";
+import { createA2aClient } from "./agents/a2a.ts";
 import { type ControlPlaneClient, createControlPlaneClient } from "./agents/control-plane.ts";
-import { createThreadsClient, type ThreadsClient } from "./agents/threads.ts";
+import { createThreadsClient } from "./agents/threads.ts";
 import { type BillingClient, createBillingClient } from "./billing/billing.ts";
 import { PlatformHttp, type PlatformHttpOptions } from "./http/http.ts";
 
@@ -26,15 +26,10 @@ export function controlPlaneClientOf(access: PlatformAccess): ControlPlaneClient
   return createControlPlaneClient(httpOf(access, access.controlPlaneUrl, CONTROL_PLANE));
 }
 
-/** Two clients that share connections; `close` ends them. */
-export interface DeploymentClients {
-  readonly threads: ThreadsClient;
-  readonly a2a: A2aClient;
-  close(): Promise<void>;
-}
+export type DeploymentClients = ReturnType<typeof deploymentClientsOf>;
 
-/** Errors: `deployment_missing`, `key_missing`. */
-export function deploymentClientsOf(access: PlatformAccess): DeploymentClients {
+/** Two clients that share connections; `close` ends them. Errors: `deployment_missing`, `key_missing`. */
+export function deploymentClientsOf(access: PlatformAccess) {
   const http = httpOf(access, access.deploymentUrl, DEPLOYMENT);
   return { threads: createThreadsClient(http), a2a: createA2aClient(http), close: () => http.close() };
 }

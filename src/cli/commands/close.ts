@@ -9,10 +9,6 @@ import { instant, table } from "../report/output.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-interface CloseOptions {
-  readonly acceptDisagreements?: boolean;
-}
-
 export function addCloseCommand(program: Command): void {
   program
     .command("close <month>")
@@ -24,8 +20,11 @@ export function addCloseCommand(program: Command): void {
     .action(inSession(run));
 }
 
-async function run(session: Session, options: CloseOptions, text: string): Promise<number> {
-  const { acceptDisagreements = false } = options;
+async function run(
+  session: Session,
+  { acceptDisagreements = false }: { acceptDisagreements?: boolean },
+  text: string,
+): Promise<number> {
   const store = await session.migratedStore();
   const month = parseMonth(text, await storeNow(store.db));
   const results: Record<string, CloseResult> = {};
