@@ -38,6 +38,7 @@ export async function startLocalPostgres(input: StartInput): Promise<Service | u
     input.dataDir === undefined
       ? temporaryHome("postgres", temporaryBase(user))
       : keptHome("postgres", input.dataDir);
+  const settings = home.temporary ? [...COMMON_SETTINGS, ...TEST_SETTINGS] : COMMON_SETTINGS;
   try {
     const cluster = await prepareCluster({ home, binaries, user, say: input.say });
     return await startServer({
@@ -48,26 +49,15 @@ export async function startLocalPostgres(input: StartInput): Promise<Service | u
       signal: "INT",
       command: (atPort) => ({
         program: binaries.postgres,
-        args: [
-          "-D",
-          cluster.dir,
-          "-p",
-          String(atPort),
-          ...settings(home).flatMap((setting) => ["-c", setting]),
-        ],
+        args: ["-D", cluster.dir, "-p", `${atPort}`, ...settings.flatMap((setting) => ["-c", setting])],
       }),
-      url: (atPort) => urlAt(home, atPort),
+      url: (atPort) => `postgresql://postgres:${home.password}@127.0.0.1:${atPort}/postgres`,
       ping: pingPostgres,
     });
   } catch (error) {
     home.release();
     throw error;
   }
-}
-
-interface Cluster {
-  readonly dir: string;
-  readonly user: ServerUser | undefined;
 }
 
 interface ClusterInput {
@@ -78,7 +68,7 @@ interface ClusterInput {
 }
 
 /** A data directory without a running server. Creates it if needed. */
-async function prepareCluster(input: ClusterInput): Promise<Cluster> {
+async function prepareCluster(input: ClusterInput) {
   const { home, binaries } = input;
   const link = join(home.dir, "data");
   if (!existsSync(link)) {
@@ -166,12 +156,4 @@ function initdbFailed(log: string, code: number): UnreachableError {
 function temporaryBase(user: ServerUser | undefined): string {
   const bases = [tmpdir(), "/tmp", "/var/tmp"];
   return bases.find((base) => canUse(user, "-x", base) && canUse(user, "-w", base)) ?? tmpdir();
-}
-
-function settings(home: Home): readonly string[] {
-  return home.temporary ? [...COMMON_SETTINGS, ...TEST_SETTINGS] : COMMON_SETTINGS;
-}
-
-function urlAt(home: Home, port: number): string {
-  return `postgresql://postgres:${home.password}@127.0.0.1:${port}/postgres`;
 }

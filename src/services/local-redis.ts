@@ -31,7 +31,7 @@ export async function startLocalRedis(input: StartInput): Promise<Service | unde
         writeFileSync(config, configText(home, { port: atPort, pidFile }), { mode: 0o600 });
         return { program, args: [config] };
       },
-      url: (atPort) => urlAt(home, atPort),
+      url: (atPort) => `redis://default:${home.password}@127.0.0.1:${atPort}`,
       ping: pingRedis,
     });
   } catch (error) {
@@ -69,8 +69,4 @@ function findServer(env: NodeJS.ProcessEnv): string | undefined {
       return false;
     }
   });
-}
-
-function urlAt(home: Home, port: number): string {
-  return `redis://default:${home.password}@127.0.0.1:${port}`;
 }

@@ -20,18 +20,10 @@ export const TEST_SETTINGS: readonly string[] = [
   "max_connections=200",
 ];
 
+const UTF8 = ["--encoding=UTF8", "--locale=C"];
+
 /** Options that give the same cluster on every system, whatever locales it has. */
-export const CLUSTER_OPTIONS: readonly string[] = [
-  "--encoding=UTF8",
-  "--locale=C",
-  "--locale-provider=builtin",
-  "--builtin-locale=C.UTF-8",
-];
+export const CLUSTER_OPTIONS = [...UTF8, "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
 
 /** Text sorts as in English, so that the tests prove that nothing needs Postgres and JavaScript to sort alike. */
-export const TEST_CLUSTER_OPTIONS: readonly string[] = [
-  "--encoding=UTF8",
-  "--locale=C",
-  "--locale-provider=icu",
-  "--icu-locale=en-US",
-];
+export const TEST_CLUSTER_OPTIONS = [...UTF8, "--locale-provider=icu", "--icu-locale=en-US"];
