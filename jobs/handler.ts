@@ -2,17 +2,11 @@ import { type Job, WaitingError } from "bullmq";
 import type { JobContext, JobCounts } from "./job.ts";
 import { JOBS } from "./registry.ts";
 
-/** A job that succeeded, with the counts it logged. */
-interface DoneJob {
-  readonly job: string;
-  readonly seconds: number;
-  readonly counts: JobCounts;
-}
-
 /** Is called when a worker takes and finishes jobs. */
 export interface JobWatcher {
   readonly onTaken: () => void;
-  readonly onDone: (done: DoneJob) => void;
+  /** A job succeeded, with the counts it logged. */
+  readonly onDone: (done: { job: string; seconds: number; counts: JobCounts }) => void;
   readonly onFailed: (failed: { job: string; code: string }) => void;
 }
 

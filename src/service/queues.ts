@@ -2,7 +2,6 @@ import type { Queue, Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
 import { openQueue, producerConnection, type QueueKind, workerConnection } from "../../jobs/queues.ts";
 import type { WarnSparingly } from "../log.ts";
-import type { QueueCount } from "./http/metrics.ts";
 
 type SourceQueues = Readonly<Record<QueueKind, Queue>>;
 
@@ -43,14 +42,11 @@ export async function openQueues({ slugs, redisUrl, isTraced, warn }: QueuesInpu
     /** Opens a connection for one worker, which closes it. */
     connectWorker: (name: string) => watched(workerConnection(redisUrl), name),
     /** Jobs of each queue and state, by BullMQ's own count. */
-    count: async (): Promise<QueueCount[]> => {
-      const counted = all.map(async (queue) =>
-        Object.entries(await queue.getJobCounts()).map(([state, jobs]) => ({
-          queue: queue.name,
-          state,
-          jobs,
-        })),
-      );
+    count: async () => {
+      const counted = all.map(async (queue) => {
+        const counts = Object.entries(await queue.getJobCounts());
+        return counts.map(([state, jobs]) => ({ queue: queue.name, state, jobs }));
+      });
       return (await Promise.all(counted)).flat();
     },
     /** Redis's clock, epoch milliseconds. */

@@ -7,29 +7,19 @@ export type Metrics = ReturnType<typeof createMetrics>;
 
 const ROW_OUTCOMES = ["inserted", "updated", "retired", "unchanged", "restated"] as const;
 
-/** Jobs of a queue by BullMQ's own count. */
-export interface QueueCount {
-  readonly queue: string;
-  readonly state: string;
-  readonly jobs: number;
-}
-
 /** `readNeeds`: requests that a sync of a source needs, and that its rate limit allows until the next one. */
 export function createMetrics(
   db: Database,
-  countQueues: () => Promise<readonly QueueCount[]>,
+  countQueues: () => Promise<readonly { queue: string; state: string; jobs: number }[]>,
   readNeeds: () => Promise<readonly { source: string; needed: number; allowed: number }[]>,
 ) {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry, prefix: "usage_etl_" });
+  const counter = (name: string, help: string, ...labelNames: string[]) =>
+    new Counter({ name: `usage_etl_${name}`, help, labelNames, registers });
   // Not `job`: Prometheus keeps that label for the scrape.
-  const jobs = new Counter({
-    name: "usage_etl_jobs_total",
-    help: "Jobs ended, by outcome.",
-    labelNames: ["kind", "source", "outcome"],
-    registers,
-  });
+  const jobs = counter("jobs_total", "Jobs ended, by outcome.", "kind", "source", "outcome");
   const seconds = new Histogram({
     name: "usage_etl_job_duration_seconds",
     help: "Duration of jobs that succeeded.",
@@ -37,18 +27,12 @@ export function createMetrics(
     buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 120],
     registers,
   });
-  const requests = new Counter({
-    name: "usage_etl_requests_total",
-    help: "Requests to the platform sent by this process, by HTTP status; none if no answer came.",
-    labelNames: ["source", "status"],
-    registers,
-  });
-  const rows = new Counter({
-    name: "usage_etl_rows_total",
-    help: "Records loaded by this process, by outcome.",
-    labelNames: ["source", "outcome"],
-    registers,
-  });
+  const requests = counter(
+    "requests_total",
+    "Requests to the platform sent by this process, by HTTP status; none if no answer came.",
+    ...["source", "status"],
+  );
+  const rows = counter("rows_total", "Records loaded by this process, by outcome.", "source", "outcome");
   const readStored = registerStored(registry, db);
   const queueJobs = new Gauge({
     name: "usage_etl_queue_jobs",
