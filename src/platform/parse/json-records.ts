@@ -203,20 +203,17 @@ export class JsonRecordCutter {
 
   #noRecord(byte: number): Error {
     const character = String.fromCharCode(byte);
-    if (!/["[\-0-9tfn]/.test(character)) return this.#unexpected(character);
-    return recordFault(
-      `record ${this.#records} (usage[${this.#records}]) is not an object`,
-      `usage.${this.#records}`,
-    );
+    return /["[\-0-9tfn]/.test(character) ? this.#wrong("is not an object") : this.#unexpected(character);
   }
 
   #keepRecord(piece: Buffer): void {
-    if (this.#keep(piece) <= MAX_RECORD_BYTES) return;
+    if (this.#keep(piece) > MAX_RECORD_BYTES) throw this.#wrong(`is larger than ${MAX_RECORD_BYTES} bytes`);
+  }
+
+  /** The fault of the record that comes next. */
+  #wrong(what: string): Error {
     const index = this.#records;
-    throw recordFault(
-      `record ${index} (usage[${index}]) is larger than ${MAX_RECORD_BYTES} bytes`,
-      `usage.${index}`,
-    );
+    return recordFault(`record ${index} (usage[${index}]) ${what}`, `usage.${index}`);
   }
 
   #keepMember(piece: Buffer): void {
