@@ -1,5 +1,4 @@
 import { batchesOf, type UnstoredRequest } from "../../domain/planning/request.ts";
-import type { WorkspaceReading } from "../../domain/probe.ts";
 import { ceilToGrid, DAY_MS, strideOfRange } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
@@ -7,13 +6,6 @@ import { UsageError } from "../../errors.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { askUsage, collectUsable } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
-
-/** Usage of several workspaces from one instant on, and which of it is the meter probe's project. */
-export interface ProbeReading {
-  readonly byWorkspace: ReadonlyMap<string, WorkspaceReading>;
-  /** Ids of projects whose id or name is the one looked for, with the workspace of each. */
-  readonly found: ReadonlyMap<string, string>;
-}
 
 interface ReadingRequest {
   /** UTC midnight, epoch milliseconds. */
@@ -25,8 +17,11 @@ interface ReadingRequest {
   readonly projects: "first" | "last";
 }
 
-/** Reads usage as an extraction does, and stores none of it. Throws what `askUsage` throws. */
-export async function readForProbe(source: OpenSource, request: ReadingRequest): Promise<ProbeReading> {
+/**
+ * Reads the usage of several workspaces from one instant on as an extraction does, and stores none of it. Throws what
+ * `askUsage` throws.
+ */
+export async function readForProbe(source: OpenSource, request: ReadingRequest) {
   const { start, workspaceIds, project } = request;
   const readings = new Map(
     workspaceIds.map((id) => [
@@ -34,6 +29,7 @@ export async function readForProbe(source: OpenSource, request: ReadingRequest):
       { projects: {} as Record<string, number>, workspace: 0, user: 0, api_key: 0 },
     ]),
   );
+  /** Ids of projects whose id or name is the one looked for, with the workspace of each. */
   const found = new Map<string, string>();
   const read = async (groupBy: GroupBy, add: (reading: Reading, sum: Sum, workspaceId: string) => void) => {
     const members = workspaceIds.map((workspaceId) => ({ workspaceId }));
@@ -62,19 +58,10 @@ export async function readForProbe(source: OpenSource, request: ReadingRequest):
 }
 
 type Reading = { projects: Record<string, number> } & Record<"workspace" | "user" | "api_key", number>;
-
-interface Sum {
-  readonly id: string;
-  readonly names: readonly string[];
-  readonly traces: number;
-}
+type Sum = Awaited<ReturnType<typeof sumsOf>>[number];
 
 /** Traces of each id of a dimension from `start` to now. */
-async function sumsOf(
-  source: OpenSource,
-  start: number,
-  asked: Omit<UnstoredRequest, "window">,
-): Promise<Sum[]> {
+async function sumsOf(source: OpenSource, start: number, asked: Omit<UnstoredRequest, "window">) {
   // The window ends when the attempt is sent: after a wait over midnight it would miss usage.
   const request = async () => ({ ...asked, window: await windowFrom(source, start) });
   return askUsage(source, { purpose: "probe", request }, async (attempt) => {

@@ -24,13 +24,8 @@ export const PROBE_TRACES = PLAIN_RUNS + 2 + 2;
  * Sends the probe's traffic one by one: plain runs, a run that is rolled back once it has begun, the run that rolls it
  * back, and, where the deployment has A2A, one message sent and one streamed. Nothing is sent twice.
  */
-export async function sendProbeTraffic({
-  deployment,
-  assistantId,
-  mark,
-  expect,
-  signal,
-}: Traffic): Promise<void> {
+export async function sendProbeTraffic(traffic: Traffic): Promise<void> {
+  const { deployment, assistantId, mark, expect, signal } = traffic;
   const { threads, a2a } = deployment;
   const start = async (threadId: string, text: string, strategy?: "rollback") => {
     await expect(1);
