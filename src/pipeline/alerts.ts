@@ -52,13 +52,9 @@ export async function raiseAlerts(
   );
   await noteTold(
     store.db,
-    alerts.map(({ alert, count, newest, state }) => ({
-      sourceId,
-      kind: alert,
-      told: count,
-      newest,
-      isOver: state === "cleared",
-    })),
+    alerts.map(({ alert: kind, count: told, newest, state }) => {
+      return { sourceId, kind, told, newest, isOver: state === "cleared" };
+    }),
   );
   const cleared = alerts.filter(({ state }) => state === "cleared").length;
   return { told: alerts.length - cleared, cleared };

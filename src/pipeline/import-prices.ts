@@ -34,10 +34,8 @@ export async function importPrices(
     const there = new Set(same.map(textOf));
     const added = resolved.map(({ price }) => price).filter((price) => !there.has(textOf(price)));
     const removed = replace ? others : [];
-    await removePrices(
-      db,
-      removed.map(({ priceId }) => priceId),
-    );
+    const removedIds = removed.map(({ priceId }) => priceId);
+    await removePrices(db, removedIds);
     await addPrices(db, added);
     return {
       added: added.length,

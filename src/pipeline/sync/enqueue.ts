@@ -37,13 +37,9 @@ export async function requeueLost(
 ): Promise<{ requeued: number; removed: number; finishedBackfills: number }> {
   const queued = await queuedSlices(store.db, sourceId);
   const present = await queue.present();
-  const lost = queued.filter((slice) => slice.expired || !present.has(messageId(slice)));
-  if (lost.length > 0) {
-    await releaseSlices(
-      store.db,
-      lost.map((slice) => slice.sliceId),
-    );
-  }
+  const isLost = (slice: (typeof queued)[number]) => slice.expired || !present.has(messageId(slice));
+  const lost = queued.filter(isLost).map((slice) => slice.sliceId);
+  if (lost.length > 0) await releaseSlices(store.db, lost);
   // Read again: Postgres commits before messages are added, so this answer holds what was enqueued meanwhile.
   const held = new Set((await queuedSlices(store.db, sourceId)).map(messageId));
   const removed = await queue.remove([...present].filter((id) => isMessageId(id) && !held.has(id)));

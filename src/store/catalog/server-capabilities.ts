@@ -18,23 +18,13 @@ export async function learnCapability(
   db: Database,
   learned: { sourceId: number; capability: ServerCapability; evidence: string },
 ): Promise<void> {
-  const probeAfter =
-    learned.capability === "no_listing" || learned.capability === "no_future_end"
-      ? null
-      : sql<Date>`now() + interval '1 day'`;
+  const { sourceId, capability, evidence } = learned;
+  const isStride = capability !== "no_listing" && capability !== "no_future_end";
+  const kept = { evidence, probe_after: isStride ? sql<Date>`now() + interval '1 day'` : null };
   await db
     .insertInto("source_fact")
-    .values({
-      source_id: learned.sourceId,
-      fact: learned.capability,
-      evidence: learned.evidence,
-      probe_after: probeAfter,
-    })
-    .onConflict((conflict) =>
-      conflict
-        .columns(["source_id", "fact"])
-        .doUpdateSet({ evidence: learned.evidence, probe_after: probeAfter }),
-    )
+    .values({ source_id: sourceId, fact: capability, ...kept })
+    .onConflict((conflict) => conflict.columns(["source_id", "fact"]).doUpdateSet(kept))
     .execute();
 }
 

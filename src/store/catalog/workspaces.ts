@@ -68,11 +68,7 @@ export async function applyListing(
  */
 async function noteListing(
   db: Database,
-  {
-    sourceId,
-    workspaces,
-    stamp,
-  }: { sourceId: number; workspaces: readonly ListedWorkspace[]; stamp: FetchStamp },
+  { sourceId, workspaces, stamp }: Parameters<typeof applyListing>[1],
 ): Promise<void> {
   const at = new Date(stamp.fetchedAt);
   const ids = workspaces.map((w) => w.workspaceId);

@@ -36,14 +36,9 @@ export async function copyRows(
 /** The same for rows in batches. One batch is in memory at a time. */
 export async function copyBatches(
   client: PoolClient,
-  {
-    table,
-    idColumn = "series_id",
-    bucketType,
-    passing,
-    batches,
-  }: CopyTarget & { batches: AsyncIterable<Iterable<NumberedRow>> | Iterable<NumberedRow>[] },
+  given: CopyTarget & { batches: AsyncIterable<Iterable<NumberedRow>> | Iterable<NumberedRow>[] },
 ): Promise<number> {
+  const { table, idColumn = "series_id", bucketType, passing, batches } = given;
   const encoder = new RowEncoder(bucketType, passing);
   await copyBuffers(client, `COPY ${table} (${idColumn}, bucket_start, traces) FROM STDIN (FORMAT binary)`, {
     async *[Symbol.asyncIterator]() {

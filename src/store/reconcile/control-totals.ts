@@ -22,13 +22,10 @@ export interface TotalDifference extends Interval {
   readonly controlTraces: number | null;
 }
 
-interface TotalsComparison {
-  /** The scopes that are settled over all of the time, and were not loaded again after the totals were requested. */
-  readonly compared: readonly number[];
-  readonly differences: readonly TotalDifference[];
-}
-
-/** Compares totals with the sums of the stored days over the same parts of time, in one set-based statement. */
+/**
+ * Compares totals with the sums of the stored days over the same parts of time, in one set-based statement. `compared`: the
+ * scopes that are settled over all of the time, and were not loaded again after the totals were requested.
+ */
 export async function compareTotals(
   store: Store,
   asked: {
@@ -37,7 +34,7 @@ export async function compareTotals(
     totals: readonly ControlTotal[];
     stamp: FetchStamp;
   },
-): Promise<TotalsComparison> {
+): Promise<{ compared: number[]; differences: TotalDifference[] }> {
   const { parts, totals } = asked;
   const [from, to] = [Math.min(...parts.map((p) => p.start)), Math.max(...parts.map((p) => p.end))];
   return store.transaction(async ({ db }) => {

@@ -200,14 +200,8 @@ async function writeKeys(
   await client.query("TRUNCATE pg_temp.usage_export_many");
 }
 
-interface NameNote {
-  readonly key: number;
-  readonly name: string;
-  readonly bucketHour: number;
-}
-
 /** The names of each key but its first. */
-function moreNamesOf({ first, keys }: ExportNotes): NameNote[] {
+function moreNamesOf({ first, keys }: ExportNotes) {
   return keys.flatMap(({ names }, i) =>
     names.slice(1).map(({ name, lastHour }) => ({ key: first + i, name, bucketHour: lastHour })),
   );
@@ -215,7 +209,7 @@ function moreNamesOf({ first, keys }: ExportNotes): NameNote[] {
 
 async function writeNotes(
   client: Transaction["client"],
-  names: readonly NameNote[],
+  names: ReturnType<typeof moreNamesOf>,
   { ends }: ExportNotes,
 ): Promise<void> {
   await client.query(CREATE_NOTES);

@@ -60,10 +60,8 @@ export async function closeMonth(
     const { rows: scopes } = await sql<{ scope_id: number }>`
       select scope_id from usage.scope where source_id = ${month.sourceId} and stride = 'day'
     `.execute(db);
-    await lockScopes(
-      db,
-      scopes.map((row) => row.scope_id),
-    );
+    const scopeIds = scopes.map((row) => row.scope_id);
+    await lockScopes(db, scopeIds);
     const before = await closedBefore(db, month);
     if (before !== undefined) return before;
     await refuseWithoutWorkspaces(db, month);

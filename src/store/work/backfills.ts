@@ -29,32 +29,25 @@ export interface Backfill {
 /** Enters a backfill with all its slices in one transaction. A backfill without slices is done at once. */
 export async function createBackfill(
   store: Store,
-  wanted: {
+  wanted: Pick<Backfill, "stride" | "groupings" | "workspaces" | "reprocess"> & {
     sourceId: number;
     range: Interval;
-    stride: Stride;
-    groupings: readonly GroupBy[];
-    workspaces: number;
-    reprocess: "missing" | "all";
     slices: readonly UsageRequest[];
   },
 ): Promise<number> {
+  const { sourceId, range, stride, groupings, workspaces, reprocess, slices } = wanted;
   return store.transaction(async ({ db }) => {
     const { backfill_id } = await db
       .insertInto("backfill")
       .values({
-        source_id: wanted.sourceId,
-        stride: wanted.stride,
-        period_start: new Date(wanted.range.start),
-        period_end: new Date(wanted.range.end),
-        groupings: [...wanted.groupings],
-        workspaces: wanted.workspaces,
-        reprocess: wanted.reprocess,
-        ...(wanted.slices.length === 0 ? { state: "done", finished_at: sql<Date>`now()` } : {}),
+        ...{ source_id: sourceId, stride, groupings: [...groupings], workspaces, reprocess },
+        period_start: new Date(range.start),
+        period_end: new Date(range.end),
+        ...(slices.length === 0 ? { state: "done", finished_at: sql<Date>`now()` } : {}),
       })
       .returning("backfill_id")
       .executeTakeFirstOrThrow();
-    await enterSlices(db, { sourceId: wanted.sourceId, backfillId: backfill_id, slices: wanted.slices });
+    await enterSlices(db, { sourceId, backfillId: backfill_id, slices });
     return backfill_id;
   });
 }
