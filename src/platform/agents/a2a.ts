@@ -30,8 +30,6 @@ interface Sending {
   readonly taskId?: string | undefined;
 }
 
-export type A2aClient = ReturnType<typeof createA2aClient>;
-
 const parts = z.array(z.looseObject({ kind: z.string(), text: z.string().optional() })).default([]);
 const status = z.object({ state: z.string(), message: z.object({ parts }).nullish() });
 const artifacts = z.array(z.object({ parts })).nullish();

@@ -60,6 +60,7 @@ const templateSchema = z
     resources: z.union([resourceSpec, object]),
     volume_mounts: z.array(object).nullish(),
     proxy_config: proxy.nullable().default(null),
+    /** Kept as the platform sends them. */
     created_at: text,
     updated_at: text,
   })
@@ -69,7 +70,7 @@ const templateSchema = z
   });
 const deploymentSchema = z
   .object({ id: z.string().min(1), latest_revision_id: text, name: text })
-  .transform(({ latest_revision_id: latestRevisionId, ...rest }) => ({ ...rest, latestRevisionId }));
+  .transform(({ id, latest_revision_id: latestRevisionId, name }) => ({ id, latestRevisionId, name }));
 const revisionSchema = z.object({ id: text, status: z.string().min(1) });
 
 const TEMPLATES = "/v2/sandboxes/templates";

@@ -21,8 +21,6 @@ interface RunOf {
   readonly runId: string;
 }
 
-export type ThreadsClient = ReturnType<typeof createThreadsClient>;
-
 interface NewRun {
   readonly threadId: string;
   /** Name or id. */
