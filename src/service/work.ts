@@ -5,7 +5,7 @@ import { systemClock } from "../clock.ts";
 import type { Config, SourceConfig } from "../config/config.ts";
 import { withinQueue } from "../pipeline/source/source-handle.ts";
 import { deploymentClientsOf } from "../platform/clients.ts";
-import type { LimitedSource, Shared } from "./source.ts";
+import type { LimitedSource, Shared } from "./limited-source.ts";
 
 /** The webhook gets an alert after so many syncs without a load, but not before an hour. */
 const STALE_AFTER_SYNCS = 4;
