@@ -56,11 +56,7 @@ function describeStatus(source: ShownStatus, settleAfterMs: number): string {
   if (source.refused !== null) lines.push(`The platform refuses the key: ${source.refused}`);
   const problem = source.rounds?.problem;
   if (problem !== undefined) lines.push(`${problem.message} ${problem.next} [${problem.code}]`);
-  for (const f of source.failures) {
-    lines.push(
-      `${f.parts} ranges are ${f.state} with ${f.code}. They are fetched again from ${f.nextRetry}.`,
-    );
-  }
+  lines.push(...source.failures.map(describeFailures));
   for (const id of source.unlistedWorkspaces) {
     lines.push(`Workspace ${id} is no longer listed, but not deleted.`);
   }
@@ -69,4 +65,18 @@ function describeStatus(source: ShownStatus, settleAfterMs: number): string {
     ...describeFinality(source.finality, settleAfterMs),
   );
   return lines.join("\n");
+}
+
+function describeFailures({ state, code, parts, due, notAsked, nextRetry }: ShownStatus["failures"][number]) {
+  const later = parts - due - notAsked;
+  return [
+    `${parts} ranges are ${state} with ${code}.`,
+    due > 0 ? `${due} of them are fetched again with the next sync.` : "",
+    later > 0 ? `${later} of them wait for ${due > 0 ? "their retry time" : nextRetry}.` : "",
+    notAsked > 0
+      ? `${notAsked} of them are not fetched again: the server does not answer in their stride.`
+      : "",
+  ]
+    .filter((sentence) => sentence !== "")
+    .join(" ");
 }

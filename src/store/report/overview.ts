@@ -49,12 +49,24 @@ export interface SourceStatus {
     loadedUntil: string;
     settledUntil: string | null;
   }[];
-  readonly failures: readonly { state: string; code: string; parts: number; nextRetry: string }[];
+  readonly failures: readonly FailureGroup[];
   readonly openDifferences: number;
   /** Counts on which the platform contradicts itself. */
   readonly platformDisagrees: number;
   readonly restatements: number;
   readonly unlistedWorkspaces: readonly string[];
+}
+
+interface FailureGroup {
+  readonly state: string;
+  readonly code: string;
+  readonly parts: number;
+  /** Those that the next sync fetches. */
+  readonly due: number;
+  /** Those that no sync fetches, since the server does not answer in their stride. */
+  readonly notAsked: number;
+  /** The earliest next attempt, never in the past; null if there is none. */
+  readonly nextRetry: string | null;
 }
 
 export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
@@ -72,8 +84,15 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
            coalesce((
              select json_agg(x) from (
                select f.state, f.code, count(*)::integer as parts,
-                      to_char(min(f.retry_at) at time zone 'UTC', ${ISO}) as "nextRetry"
+                      count(*) filter (where f.retry_at <= now() and n.fact is null)::integer as due,
+                      count(n.fact)::integer as "notAsked",
+                      to_char(
+                        case when count(*) > count(n.fact)
+                          then greatest(now(), min(f.retry_at) filter (where n.fact is null))
+                        end at time zone 'UTC', ${ISO}
+                      ) as "nextRetry"
                from usage.failure f join usage.scope c using (scope_id)
+               left join usage.source_fact n on n.source_id = c.source_id and n.fact = 'no_' || c.stride
                where c.source_id = s.source_id
                group by f.state, f.code order by 1, 2
              ) x
