@@ -35,7 +35,12 @@ export async function makeContact(source: Contacted): Promise<void> {
   if (listing !== undefined) {
     await takeIn(source, listing);
     await forgetCapability(store.db, { sourceId, capability: "no_listing" });
-    return;
+    if (listing.workspaces.length > 0 || config.workspaceIds.length > 0) return;
+    throw new UsageError({
+      code: "workspaces_unknown",
+      message: `${config.baseUrl} lists no workspace for the key of source ${config.slug}.`,
+      next: "Check that the key belongs to the organization and may read its workspaces, or set USAGE_WORKSPACE_IDS to comma-separated UUIDs.",
+    });
   }
   const evidence = "GET /api/v1/workspaces is not found";
   await learnCapability(store.db, { sourceId, capability: "no_listing", evidence });
