@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { type EmailPolicy, Secret, type SourceConfig } from "../../src/config/config.ts";
+import type { UsageRequest } from "../../src/domain/planning/request.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { type RunResult, runInline } from "../../src/pipeline/extract/run-inline.ts";
 import {
@@ -11,6 +12,7 @@ import {
 import { openSource } from "../../src/pipeline/source/open-source.ts";
 import type { OpenSource } from "../../src/pipeline/source/source.ts";
 import { type PlanRequest, planSource, routineDemand } from "../../src/pipeline/sync/plan.ts";
+import { planRoutine } from "../../src/pipeline/sync/sync.ts";
 import { createBillingClient } from "../../src/platform/billing/billing.ts";
 import { PlatformHttp } from "../../src/platform/http/http.ts";
 import { type Standin, type StandinOptions, startStandin } from "../../src/standin/server.ts";
@@ -152,8 +154,7 @@ export async function setup(options: BenchOptions = {}): Promise<Bench> {
     how.opened?.(source);
     return source;
   };
-  const run = async (source: OpenSource, request: PlanRequest): Promise<Sync> => {
-    const slices = await planSource(source, request);
+  const run = async (source: OpenSource, slices: readonly UsageRequest[]): Promise<Sync> => {
     const before = standin.requests.count;
     const result = await runInline(source, slices);
     return { source, run: result, planned: slices.length, requests: standin.requests.count - before };
@@ -174,9 +175,12 @@ export async function setup(options: BenchOptions = {}): Promise<Bench> {
     async sync(how) {
       const source = await open(how);
       const wanted = routineDemand(source, await storeNow(source.store.db));
-      return run(source, { wanted, reprocess: "missing" });
+      return run(source, await planRoutine(source, { wanted }));
     },
-    fetch: async (request, how) => run(await open(how), request),
+    async fetch(request, how) {
+      const source = await open(how);
+      return run(source, await planSource(source, request));
+    },
     async reconcile(request, how) {
       const source = await open(how);
       const range = { start: source.dataStart, end: await storeNow(source.store.db) };

@@ -145,13 +145,13 @@ function rowsOf({ load, records, traces }: Extract<Loaded, { load: LoadResult }>
   return { records, traces, ...written, unverified: unverified.length };
 }
 
-/** Nothing was replaced, so the window stays required and the next sync asks again. */
+/** Nothing was replaced. Which answer is right is not known, so the window is kept as a failure until one is loaded. */
 const CONTRADICTED: NextStep = {
   outcome: "failed",
   code: "window_unconfirmed",
   message: "two answers in a row were empty for different workspaces; neither was stored",
   parts: [],
-  keep: false,
+  keep: true,
 };
 
 function nextStep(source: OpenSource, slice: UsageRequest, last: Loaded): NextStep {

@@ -9,13 +9,16 @@ import {
   STRIDE_MS,
   STRIDES,
   type Stride,
+  TIER_BUCKETS,
 } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
+import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { OpenSource } from "../source/source.ts";
 
-interface Want {
+/** A range that is wanted in a stride. */
+export interface Want {
   readonly stride: Stride;
   readonly range: Interval;
 }
@@ -25,16 +28,18 @@ export interface PlanRequest {
   readonly groupings?: readonly GroupBy[];
   /** Platform ids; default: all workspaces of the source. */
   readonly workspaceIds?: readonly string[];
-  /** `missing` leaves out settled time; `all` asks for everything again. */
+  /** `missing` leaves out settled time without a failure; `all` asks for everything again. */
   readonly reprocess: "missing" | "all";
+  /** Failures to ask about again: those that are due (default), or all. A person does not wait for a retry time. */
+  readonly retry?: "due" | "all";
   /** By scope id: parts of time that are being fetched already. */
   readonly inFlight?: ReadonlyMap<number, readonly Interval[]>;
 }
 
-/** The slices to fetch: what is required, but for settled time, time in flight and failures that are not due. */
+/** The slices to fetch: what is required, but for settled time, time in flight and failures that are not asked about. */
 export async function planSource(source: OpenSource, request: PlanRequest): Promise<UsageRequest[]> {
   const { sourceId, store, dataStart } = source;
-  const { wanted, reprocess, inFlight, groupings = GROUPINGS } = request;
+  const { wanted, reprocess, retry = "due", inFlight, groupings = GROUPINGS } = request;
   const strides = withFiner(wanted.map((want) => want.stride));
   // The views show a day beside its hours, so both scopes exist from the start.
   const ensured = [...new Set<Stride>([...strides, "day", "hour"])];
@@ -44,7 +49,7 @@ export async function planSource(source: OpenSource, request: PlanRequest): Prom
   const scopes = states
     .filter((state) => workspaceIds.includes(state.workspaceId))
     .map((state): PlannedScope => {
-      const done = reprocess === "all" ? [] : doneParts(state);
+      const done = reprocess === "all" ? [] : doneParts(state, retry);
       return { ...state, missing: subtract([ALL_TIME], [...done, ...(inFlight?.get(state.scopeId) ?? [])]) };
     });
   return planSlices({ scopes, wanted, dataStart });
@@ -56,8 +61,44 @@ function withFiner(strides: readonly Stride[]): Stride[] {
   return STRIDES.slice(0, coarsest + 1).filter((stride) => strides.includes(stride) || stride !== "hour");
 }
 
-function doneParts({ coverage, failures }: ScopeState): Interval[] {
-  return [...coverage.filter((loaded) => loaded.settled), ...failures.filter((failure) => !failure.due)];
+/** A failure over settled time is asked about too: until it is, nobody knows whether the stored count still holds. */
+function doneParts({ coverage, failures }: ScopeState, retry: "due" | "all"): Interval[] {
+  const isAsked = (failure: ScopeState["failures"][number]) => retry === "all" || failure.due;
+  const settled = subtract(
+    coverage.filter((loaded) => loaded.settled),
+    failures.filter(isAsked),
+  );
+  return [...settled, ...failures.filter((failure) => !isAsked(failure))];
+}
+
+/**
+ * The slices for due failures outside of the wanted time, such as those of an old backfill in hours. A failure that is too
+ * short for its stride's tier is asked about together with loaded time before it.
+ */
+export async function planRetries(
+  source: OpenSource,
+  { wanted, inFlight }: Pick<PlanRequest, "wanted" | "inFlight">,
+): Promise<UsageRequest[]> {
+  const { sourceId, store, dataStart, capabilities } = source;
+  const strides = STRIDES.filter((stride) => !capabilities.has(`no_${stride}`));
+  const states = await scopeStates(store.db, { sourceId, groupings: GROUPINGS, strides, failing: true });
+  const ids = new Set(source.workspaces.map((one) => one.workspaceId));
+  const scopes = states
+    .filter((state) => ids.has(state.workspaceId))
+    .map((state): PlannedScope => {
+      const planned = wanted.filter(({ stride }) => stride === state.stride).map(({ range }) => range);
+      const due = subtract(
+        state.failures.filter((failure) => failure.due),
+        [...planned, ...(inFlight?.get(state.scopeId) ?? [])],
+      );
+      return { ...state, missing: due.map((part) => inTier(part, state.stride, dataStart)) };
+    });
+  return planSlices({ scopes, wanted: strides.map((stride) => ({ stride, range: ALL_TIME })), dataStart });
+}
+
+function inTier({ start, end }: Interval, stride: Stride, dataStart: number): Interval {
+  const shortest = TIER_BUCKETS[stride].min * STRIDE_MS[stride];
+  return { start: Math.min(start, Math.max(dataStart, end - shortest)), end };
 }
 
 /** The properties of a source that decide what a sync keeps. */
@@ -87,9 +128,11 @@ function askable(source: Demanding, want: Want): Want[] {
   return [{ stride: want.stride, range: { start: end - STRIDE_MS[want.stride], end } }];
 }
 
+type Capable = { readonly capabilities: ReadonlySet<ServerCapability> };
+
 /** The part of a range that can have usage: nothing after the hour or day under way. */
 export function clipToFuture(
-  source: OpenSource,
+  source: Capable,
   range: Interval,
   stride: Stride,
   now: number,
@@ -99,6 +142,6 @@ export function clipToFuture(
 }
 
 /** The latest end that a window may have. */
-function lastEnd({ capabilities }: Pick<OpenSource, "capabilities">, gridMs: number, now: number): number {
+function lastEnd({ capabilities }: Capable, gridMs: number, now: number): number {
   return capabilities.has("no_future_end") ? floorToGrid(now, gridMs) : ceilToGrid(now, gridMs);
 }

@@ -1,9 +1,10 @@
 import type { UsageRequest } from "../../domain/planning/request.ts";
+import type { Interval } from "../../domain/time/window.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { retryAfterOutage } from "../../store/load/outage.ts";
 import { enterSlices, slicesInFlight } from "../../store/work/slices.ts";
 import type { OpenSource } from "../source/source.ts";
-import { planSource, routineDemand } from "./plan.ts";
+import { planRetries, planSource, routineDemand, type Want } from "./plan.ts";
 import { syncBudget } from "./sync-budget.ts";
 
 /**
@@ -17,14 +18,18 @@ export async function planSync(source: OpenSource) {
   const now = await storeNow(store.db);
   const { needed, allowed, problem } = syncBudget(source, now);
   if (problem !== undefined) log.warn({ ...problem, needed, allowed }, "rate budget");
-  const slices = await planMissing(source, now);
+  const inFlight = await slicesInFlight(store.db, sourceId);
+  const slices = await planRoutine(source, { wanted: routineDemand(source, now), inFlight });
   const entered = await enterSlices(store.db, { sourceId, slices });
   return { planned: slices.length, entered, askedAgain };
 }
 
-async function planMissing(source: OpenSource, now: number): Promise<UsageRequest[]> {
-  const wanted = routineDemand(source, now);
-  if (wanted.length === 0) return [];
-  const inFlight = await slicesInFlight(source.store.db, source.sourceId);
-  return planSource(source, { wanted, reprocess: "missing", inFlight });
+/** What one sync fetches: the wanted time that is not settled, and failures that are due, wherever they are. */
+export async function planRoutine(
+  source: OpenSource,
+  given: { wanted: readonly Want[]; inFlight?: ReadonlyMap<number, readonly Interval[]> },
+): Promise<UsageRequest[]> {
+  const missing =
+    given.wanted.length === 0 ? [] : await planSource(source, { ...given, reprocess: "missing" });
+  return [...missing, ...(await planRetries(source, given))];
 }

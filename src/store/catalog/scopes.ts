@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { LoadedInterval } from "../../domain/planning/coverage.ts";
+import type { FailedInterval } from "../../domain/planning/range-status.ts";
 import type { Stride } from "../../domain/time/stride.ts";
-import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 import { toLoadedInterval } from "./scope-time.ts";
@@ -17,7 +17,7 @@ interface Scope {
 /** A scope with its loaded intervals, and with the intervals that failed: those that are due may be retried. */
 export interface ScopeState extends Scope {
   readonly coverage: LoadedInterval[];
-  readonly failures: (Interval & { readonly due: boolean })[];
+  readonly failures: (FailedInterval & { readonly due: boolean })[];
 }
 
 /** Creates the missing scopes of these strides and dimensions for every known workspace of a source. */
@@ -59,10 +59,15 @@ export async function scopesOf(
   return rows.map((row) => row.scope_id);
 }
 
-/** Scopes of a source with their coverage and open failures, in order of scope id. */
+/** Scopes of a source with their coverage and open failures, in order of scope id. `failing`: only those with a failure. */
 export async function scopeStates(
   db: Database,
-  wanted: { sourceId: number; groupings: readonly GroupBy[]; strides: readonly Stride[] },
+  wanted: {
+    sourceId: number;
+    groupings: readonly GroupBy[];
+    strides: readonly Stride[];
+    failing?: boolean;
+  },
 ): Promise<ScopeState[]> {
   const scopes = await db
     .selectFrom("scope")
@@ -71,6 +76,9 @@ export async function scopeStates(
     .where("scope.source_id", "=", wanted.sourceId)
     .where("group_by", "in", [...wanted.groupings])
     .where("stride", "in", [...wanted.strides])
+    .$if(wanted.failing === true, (q) =>
+      q.where("scope_id", "in", (failing) => failing.selectFrom("failure").select("scope_id")),
+    )
     .orderBy("scope_id")
     .execute();
   const states = new Map(
@@ -97,12 +105,17 @@ export async function scopeStates(
   for (const row of coverage) states.get(row.scope_id)?.coverage.push(toLoadedInterval(row));
   const failures = await db
     .selectFrom("failure")
-    .select(["scope_id", "period_start", "period_end", sql<boolean>`retry_at <= now()`.as("due")])
+    .select(["scope_id", "period_start", "period_end", "state", "code", "retry_at"])
+    .select(sql<boolean>`retry_at <= now()`.as("due"))
     .where(isWanted)
     .orderBy("period_start")
     .execute();
-  for (const { scope_id, period_start, period_end, due } of failures) {
-    states.get(scope_id)?.failures.push({ start: period_start.getTime(), end: period_end.getTime(), due });
+  for (const { scope_id, period_start, period_end, retry_at, state, code, due } of failures) {
+    states.get(scope_id)?.failures.push({
+      ...{ start: period_start.getTime(), end: period_end.getTime(), code, due },
+      state: state as FailedInterval["state"],
+      retryAt: retry_at.getTime(),
+    });
   }
   return [...states.values()];
 }

@@ -53,6 +53,14 @@ export async function noteFailures(db: Database, failure: NotedFailure): Promise
   `.execute(db);
 }
 
+/** Makes all failures of a source due: a person asks, who does not wait for their retry time. */
+export async function retryNow(db: Database, sourceId: number): Promise<void> {
+  await sql`
+    update usage.failure f set retry_at = now() from usage.scope s
+    where s.scope_id = f.scope_id and s.source_id = ${sourceId} and f.retry_at > now()
+  `.execute(db);
+}
+
 /** Removes the failures that a newer load replaces. */
 export async function clearFailures(db: Database, cleared: ScopeTime & { olderThan: number }): Promise<void> {
   await clearTime(db, "failure", cleared);
