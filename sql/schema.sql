@@ -27,6 +27,7 @@ CREATE TABLE usage.backfill (
   state text NOT NULL DEFAULT 'running'::text,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   finished_at timestamp with time zone,
+  workspace_ids text[],
   CONSTRAINT backfill_pkey PRIMARY KEY (backfill_id),
   CONSTRAINT backfill_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT backfill_finished_when CHECK (((state = ANY (ARRAY['cancelled'::text, 'done'::text])) = (finished_at IS NOT NULL))),

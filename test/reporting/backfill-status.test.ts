@@ -22,7 +22,7 @@ test("backfill_status counts the fetch tasks of each backfill, and usage_reader 
     range: { start: Date.parse("2026-03-01"), end: Date.parse("2026-03-05") },
     stride: "day",
     groupings: ["workspace"],
-    workspaces: 1,
+    workspaceIds: [WORKSPACE],
     reprocess: "missing",
   } as const;
   const slices = windows.map((window) => ({

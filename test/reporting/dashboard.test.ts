@@ -126,7 +126,7 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     range: failed,
     stride: "day",
     groupings: ["user"],
-    workspaces: 1,
+    workspaceIds: [WORKSPACE],
     reprocess: "all",
     slices: [
       {

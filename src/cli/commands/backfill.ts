@@ -2,8 +2,12 @@ import { type Command, Option } from "commander";
 import { enqueueJob } from "../../../jobs/enqueue.ts";
 import { UsageError } from "../../errors.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
+import { type Asked, type KnownSource, statusOfAsked } from "../../pipeline/sync/asked-range.ts";
 import { clipToFuture, planSource } from "../../pipeline/sync/plan.ts";
+import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
+import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { listSources } from "../../store/report/overview.ts";
 import {
   type Backfill,
   backfillOf,
@@ -12,7 +16,6 @@ import {
   listBackfills,
   steerBackfill,
 } from "../../store/work/backfills.ts";
-import { slicesInFlight } from "../../store/work/slices.ts";
 import {
   describeBackfills,
   describeFailed,
@@ -20,8 +23,9 @@ import {
   noteOverlaps,
 } from "../report/backfill-report.ts";
 import { instant } from "../report/output.ts";
-import { EXIT } from "../session/exit.ts";
-import { loadInline, type RequestOf } from "../session/load-inline.ts";
+import { describeRange, exitOfRange, rangeToData } from "../report/range-report.ts";
+import { EXIT, firstExit } from "../session/exit.ts";
+import { type LoadPlan, loadInline } from "../session/load-inline.ts";
 import {
   groupingsOf,
   type RangeOptions,
@@ -78,37 +82,27 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   const range = rangeOf(options);
   const { stride, reprocess } = options;
   const groupings = groupingsOf(options);
-  const requestOf: RequestOf = async (source, now) => {
+  const planOf = async (source: OpenSource, now: number): Promise<LoadPlan> => {
     refuseOutside(source, range, now);
-    const clipped = clipToFuture(source, range, stride, now);
     const known = source.workspaces.map((w) => w.workspaceId);
-    return {
-      wanted: clipped === undefined ? [] : [{ stride, range: clipped }],
-      groupings,
-      workspaceIds: workspacesOf(options.workspace, known),
-      reprocess,
-    };
+    const workspaceIds = workspacesOf(options.workspace, known);
+    const asked = { ...askedOf(source, { range, stride, now }), groupings, workspaceIds };
+    // Somebody waits: failures are asked about again now, whatever their retry time.
+    return { asked, slices: await planSource(source, { ...asked, reprocess, retry: "all" }) };
   };
-  if (options.dryRun === true) return dryRun(session, requestOf);
-  if (options.inline === true) return loadInline(session, requestOf);
+  if (options.dryRun === true) return dryRun(session, planOf);
+  if (options.inline === true) return loadInline(session, planOf);
 
   const redisUrl = requireRedis(session);
   const started: Backfill[] = [];
   const exit = await session.eachSource(async (source) => {
     const { sourceId, store } = source;
-    const plan = await requestOf(source, await storeNow(store.db));
-    const inFlight = await slicesInFlight(store.db, sourceId);
-    const slices = await planSource(source, { ...plan, inFlight });
+    // Time that a sync or another backfill is loading is planned too: this backfill ends when all of its range is loaded.
+    const { asked, slices } = await planOf(source, await storeNow(store.db));
     await noteOverlaps(session, source, { range, stride });
-    const workspaces = plan.workspaceIds?.length ?? source.workspaces.length;
+    const { workspaceIds } = asked;
     const id = await createBackfill(store, {
-      sourceId,
-      range,
-      stride,
-      groupings,
-      workspaces,
-      reprocess,
-      slices,
+      ...{ sourceId, range, stride, groupings, workspaceIds, reprocess, slices },
     });
     const queue = openSessionQueue(session, "control", { redisUrl, slug: source.config.slug });
     // Saves some seconds: the schedule would enqueue its tasks anyway.
@@ -125,13 +119,25 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     const isOver = await followBackfill(session, backfillId);
     exits.push(isOver ? await show(session, backfillId) : EXIT.done);
   }
-  return exits.find((code) => code !== EXIT.done) ?? EXIT.done;
+  return firstExit(exits);
 }
 
-async function dryRun(session: Session, requestOf: RequestOf): Promise<number> {
+/** The part of the range that can have usage, in the stride that was asked for. */
+function askedOf(
+  source: Pick<KnownSource, "capabilities">,
+  { range, stride, now }: { range: { start: number; end: number }; stride: Backfill["stride"]; now: number },
+): Pick<Asked, "wanted"> {
+  const clipped = clipToFuture(source, range, stride, now);
+  return { wanted: clipped === undefined ? [] : [{ stride, range: clipped }] };
+}
+
+async function dryRun(
+  session: Session,
+  planOf: (source: OpenSource, now: number) => Promise<LoadPlan>,
+): Promise<number> {
   return reportPerSource(session, {
     work: async (source) => {
-      const slices = await planSource(source, await requestOf(source, await storeNow(source.store.db)));
+      const { slices } = await planOf(source, await storeNow(source.store.db));
       const seconds = Math.ceil((slices.length / source.config.rateLimit) * 10);
       return { requests: slices.length, seconds };
     },
@@ -150,14 +156,31 @@ async function list(session: Session): Promise<undefined> {
   session.output.data(await listBackfills(db), describeBackfills);
 }
 
+/** Shows a backfill, the tasks of it that failed, and what the tables say about its range now. */
 async function show(session: Session, backfillId: number): Promise<number> {
   const { db } = await session.migratedStore();
   const backfill = await backfillOf(db, backfillId);
   const failed = await failedSlices(db, backfillId);
-  session.output.data({ ...backfill, failedSlices: failed }, () =>
-    [describeBackfills([backfill]), ...failed.map(describeFailed)].join("\n"),
+  const range = await rangeOfBackfill(db, backfill);
+  session.output.data({ ...backfill, failedSlices: failed, range: rangeToData(range) }, () =>
+    [describeBackfills([backfill]), ...failed.map(describeFailed), describeRange(range)].join("\n"),
   );
-  return failed.length > 0 ? EXIT.partlyFailed : EXIT.done;
+  // Tasks that wait are no failure: only a finished backfill lacks what is not loaded.
+  return backfill.finishedAt === null ? EXIT.done : exitOfRange(range);
+}
+
+async function rangeOfBackfill(db: Database, backfill: Backfill) {
+  const known = (await listSources(db)).find(({ source }) => source === backfill.source);
+  if (known === undefined) return [];
+  const source: KnownSource = {
+    sourceId: known.sourceId,
+    dataStart: Date.parse(`${known.dataStart}T00:00:00Z`),
+    capabilities: new Set((await capabilitiesOf(db, known.sourceId)).map(({ capability }) => capability)),
+  };
+  const { from, to, stride, createdAt, groupings, workspaceIds } = backfill;
+  const range = { start: Date.parse(from), end: Date.parse(to) };
+  const asked = askedOf(source, { range, stride, now: Date.parse(createdAt) });
+  return statusOfAsked(db, source, { ...asked, groupings, workspaceIds });
 }
 
 function refuseOutside(source: OpenSource, range: { start: number; end: number }, now: number): void {

@@ -9,6 +9,7 @@ import { runInline } from "../../pipeline/extract/run-inline.ts";
 import { abandonProbe, type ProbeResult, probeMeter } from "../../pipeline/probe/probe.ts";
 import { reconcile } from "../../pipeline/reconcile/reconcile.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
+import { statusOfAsked } from "../../pipeline/sync/asked-range.ts";
 import { enqueueSlices, requeueLost } from "../../pipeline/sync/enqueue.ts";
 import { planSource, routineDemand } from "../../pipeline/sync/plan.ts";
 import { planSync } from "../../pipeline/sync/sync.ts";
@@ -22,6 +23,7 @@ import { dailyTotals, fetchTotals, newestFetch } from "../../store/report/load-t
 import { dueSlices } from "../../store/work/slices.ts";
 import { describeDemo } from "../report/demo-report.ts";
 import type { Output } from "../report/output.ts";
+import { exitOfRange, rangeToData } from "../report/range-report.ts";
 import { EXIT } from "../session/exit.ts";
 import { openSessionQueue } from "../session/queue.ts";
 import { createSession, inSession, type Session } from "../session/session.ts";
@@ -159,8 +161,11 @@ async function firstSync(
   const startedAt = clock.now();
   const before = await newestFetch(store.db);
   const now = await storeNow(store.db);
-  const slices = await planSource(source, { wanted: routineDemand(source, now), reprocess: "missing" });
+  const wanted = routineDemand(source, now);
+  const slices = await planSource(source, { wanted, reprocess: "missing" });
   await work(slices);
+  const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+  const loaded = await statusOfAsked(store.db, source, { wanted, workspaceIds });
   const extracted = (await fetchTotals(store.db, { source: config.slug, after: before })).map((totals) => {
     const own = slices.filter((s) => s.groupBy === totals.groupBy && s.window.stride === totals.stride);
     return { ...totals, windows: own.length, fewest: fewestRequests(own) };
@@ -171,10 +176,10 @@ async function firstSync(
   );
   const totals = await dailyTotals(store.db, config.slug);
   const probe = await probeOnce(source);
-  output.data({ extracted, reconciliation: proof, totals, probe }, () =>
-    describeDemo({ extracted, proof, totals, probe, seconds: (clock.now() - startedAt) / 1000 }),
+  output.data({ extracted, range: rangeToData(loaded), reconciliation: proof, totals, probe }, () =>
+    describeDemo({ extracted, loaded, proof, totals, probe, seconds: (clock.now() - startedAt) / 1000 }),
   );
-  if (extracted.some((one) => one.failed > 0) || proof.failures.length > 0) return EXIT.partlyFailed;
+  if (proof.failures.length > 0 || exitOfRange(loaded) !== EXIT.done) return EXIT.partlyFailed;
   return proof.differences.length > 0 ? EXIT.mismatch : exitOfProbe(probe);
 }
 

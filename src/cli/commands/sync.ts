@@ -2,7 +2,10 @@ import type { Command } from "commander";
 import { syncJob } from "../../../jobs/sync.ts";
 import { requireSources } from "../../config/config.ts";
 import { routineDemand } from "../../pipeline/sync/plan.ts";
-import { retryAfterOutage } from "../../store/load/outage.ts";
+import { planRoutine } from "../../pipeline/sync/sync.ts";
+import { retryNow } from "../../store/load/failures.ts";
+import { listSources } from "../../store/report/overview.ts";
+import { exitOfRange } from "../report/range-report.ts";
 import { EXIT } from "../session/exit.ts";
 import { loadInline } from "../session/load-inline.ts";
 import { openSessionQueue, requireRedis } from "../session/queue.ts";
@@ -18,17 +21,28 @@ export function addSyncCommand(program: Command): void {
 
 async function run(session: Session, options: { inline?: boolean }): Promise<number> {
   if (options.inline !== true) return askService(session);
-  return loadInline(session, async (source, now) => {
-    await retryAfterOutage(source.store.db, source.sourceId);
-    return { wanted: routineDemand(source, now), reprocess: "missing" };
-  });
+  return loadInline(
+    session,
+    async (source, now) => {
+      await retryNow(source.store.db, source.sourceId);
+      const wanted = routineDemand(source, now);
+      const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+      return { asked: { wanted, workspaceIds }, slices: await planRoutine(source, { wanted }) };
+    },
+    // A stride that the server does not answer in is listed, but no sync can load it.
+    (lines) => exitOfRange(lines.filter(({ status }) => status !== "not_available")),
+  );
 }
 
 /** Asks the service to sync now instead of at its next scheduled time. */
 async function askService(session: Session): Promise<number> {
   const redisUrl = requireRedis(session);
   const asked: string[] = [];
+  const { db } = await session.migratedStore();
+  const known = await listSources(db);
   for (const { slug } of requireSources(session.config)) {
+    const source = known.find((one) => one.source === slug);
+    if (source !== undefined) await retryNow(db, source.sourceId);
     const queue = openSessionQueue(session, "control", { redisUrl, slug });
     await queue.add(syncJob.name, {}, { ...syncJob.options, jobId: `asked-${Date.now()}` });
     asked.push(slug);

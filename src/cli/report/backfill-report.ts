@@ -6,7 +6,7 @@ import { instant, rowsOf, table } from "./output.ts";
 
 const LOOK_EVERY_MS = 500;
 
-/** Two backfills may fetch the same time. The note says which of them does. */
+/** Two backfills may ask for the same time. The note says that they do. */
 export async function noteOverlaps(
   { output }: Session,
   source: OpenSource,
@@ -19,7 +19,7 @@ export async function noteOverlaps(
       continue;
     output.note(
       other.state === "running"
-        ? `Backfill ${other.backfillId} overlaps and is running. It keeps the fetch tasks it has started.`
+        ? `Backfill ${other.backfillId} overlaps and is running. What it loads from now on is not fetched twice.`
         : `Backfill ${other.backfillId} overlaps and is paused. This one fetches its tasks too.`,
     );
   }

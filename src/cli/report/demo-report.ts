@@ -1,14 +1,17 @@
+import type { RangeLine } from "../../domain/planning/range-status.ts";
 import type { ProbeResult } from "../../pipeline/probe/probe.ts";
 import type { ReconcileResult } from "../../pipeline/reconcile/reconcile.ts";
 import type { FetchTotals, WorkspaceTotal } from "../../store/report/load-totals.ts";
 import { describeProbe } from "../commands/probe.ts";
 import { describeReconcile } from "../commands/reconcile.ts";
 import { rowsOf, table } from "./output.ts";
+import { describeRange } from "./range-report.ts";
 
 const EXTRACTED = ["groupBy", "stride", "windows", "requests", "fewest", "records", "traces"] as const;
 
 export function describeDemo(shown: {
   extracted: readonly (FetchTotals & { windows: number; fewest: number })[];
+  loaded: readonly RangeLine[];
   proof: ReconcileResult;
   totals: readonly WorkspaceTotal[];
   probe: ProbeResult;
@@ -23,7 +26,12 @@ export function describeDemo(shown: {
     rowsOf(shown.totals, ["workspace", "days", "traces", "lastWeek"]),
   );
   return [
-    ...[extracted, describeReconcile(shown.proof), totals, describeProbe(shown.probe)],
+    ...[
+      `${extracted}\n${describeRange(shown.loaded)}`,
+      describeReconcile(shown.proof),
+      totals,
+      describeProbe(shown.probe),
+    ],
     `${shown.seconds.toFixed(1)} s`,
   ].join("\n\n");
 }

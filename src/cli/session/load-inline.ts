@@ -1,27 +1,52 @@
-import { runInline } from "../../pipeline/extract/run-inline.ts";
+import type { RangeLine } from "../../domain/planning/range-status.ts";
+import type { UsageRequest } from "../../domain/planning/request.ts";
+import { type RunResult, runInline } from "../../pipeline/extract/run-inline.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
-import { type PlanRequest, planSource } from "../../pipeline/sync/plan.ts";
+import { type Asked, statusOfAsked } from "../../pipeline/sync/asked-range.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { describeRun, exitOfRun } from "../report/run-report.ts";
+import { describeRange, exitOfRange, rangeToData } from "../report/range-report.ts";
+import { describeRun } from "../report/run-report.ts";
 import { reportPerSource } from "./per-source.ts";
 import type { Session } from "./session.ts";
 
-/** What a command wants of a source, by Postgres's clock. */
-export type RequestOf = (source: OpenSource, now: number) => Promise<PlanRequest>;
+/** What a command asks of a source, and the requests that load it. */
+export interface LoadPlan {
+  readonly asked: Asked;
+  readonly slices: readonly UsageRequest[];
+}
 
-/** Plans and fetches in this process, for every source. */
-export async function loadInline(session: Session, requestOf: RequestOf): Promise<number> {
+/**
+ * Fetches what `planOf` plans by Postgres's clock in this process, for every source. What it says at the end about the
+ * range that was asked for is read from the tables then.
+ */
+export async function loadInline(
+  session: Session,
+  planOf: (source: OpenSource, now: number) => Promise<LoadPlan>,
+  exitOfLines: (lines: readonly RangeLine[]) => number = exitOfRange,
+): Promise<number> {
   return reportPerSource(session, {
     work: async (source) => {
-      const slices = await planSource(source, await requestOf(source, await storeNow(source.store.db)));
-      return session.output.progress(source.config.slug, (update) => runInline(source, slices, update));
+      const { asked, slices } = await planOf(source, await storeNow(source.store.db));
+      const run = await session.output.progress(source.config.slug, (update) =>
+        runInline(source, slices, update),
+      );
+      return { run, range: await statusOfAsked(source.store.db, source, asked) };
     },
-    exitOf: exitOfRun,
+    exitOf: ({ range }) => exitOfLines(range),
     describe: (results) => {
       const isOnly = Object.keys(results).length === 1;
       return Object.entries(results)
-        .map(([slug, run]) => (isOnly ? "" : `${slug}\n`) + describeRun(run))
+        .map(([slug, { run, range }]) => (isOnly ? "" : `${slug}\n`) + describeLoad(run, range))
         .join("\n\n");
     },
+    toData: ({ run, range }) => ({ ...run, range: rangeToData(range) }),
   });
+}
+
+function describeLoad(run: RunResult, range: readonly RangeLine[]): string {
+  if (run.counts.length > 0) return `${describeRun(run)}\n${describeRange(range)}`;
+  const isFinal = range.length > 0 && range.every(({ status }) => status === "final");
+  return isFinal
+    ? "Nothing was required: everything is final."
+    : `No request was sent. ${describeRange(range)}`;
 }

@@ -19,7 +19,7 @@ const POISON_AFTER = 20;
 
 /**
  * What a worker did about a queue message. `gone`: another worker did the slice, or it was cancelled. `loaded_already`:
- * a worker loaded it and ended before it could record that.
+ * its time was loaded after it was entered, by another slice or by a worker that ended before it could record that.
  */
 export type WorkResult =
   | { readonly outcome: "gone" | "poisoned" | "dropped" | "loaded_already" }
@@ -41,7 +41,9 @@ export async function workMessage(
     await endSlice(store.db, { slice, state: "done", code: "stride_not_available" });
     return { outcome: "dropped" };
   }
-  if (slice.attempts > 1 && (await isLoadedAlready(store.db, slice.sliceId))) {
+  // A backfill has fetch tasks of its own for time that a sync is loading: whoever comes first sends the request.
+  const mayBeLoaded = slice.attempts > 1 || slice.backfillId !== undefined;
+  if (mayBeLoaded && (await isLoadedAlready(store.db, slice.sliceId))) {
     await endSlice(store.db, { slice, state: "done" });
     return { outcome: "loaded_already" };
   }

@@ -46,6 +46,7 @@ export interface Backfill {
   source_id: number;
   state: Generated<string>;
   stride: string;
+  workspace_ids: string[] | null;
   workspaces: number;
 }
 

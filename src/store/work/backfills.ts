@@ -16,6 +16,8 @@ export interface Backfill {
   readonly to: string;
   readonly groupings: readonly GroupBy[];
   readonly workspaces: number;
+  /** Platform ids. */
+  readonly workspaceIds: readonly string[];
   readonly reprocess: "missing" | "all";
   readonly state: "running" | "paused" | "cancelled" | "done";
   readonly createdAt: string;
@@ -29,18 +31,19 @@ export interface Backfill {
 /** Enters a backfill with all its slices in one transaction. A backfill without slices is done at once. */
 export async function createBackfill(
   store: Store,
-  wanted: Pick<Backfill, "stride" | "groupings" | "workspaces" | "reprocess"> & {
+  wanted: Pick<Backfill, "stride" | "groupings" | "workspaceIds" | "reprocess"> & {
     sourceId: number;
     range: Interval;
     slices: readonly UsageRequest[];
   },
 ): Promise<number> {
-  const { sourceId, range, stride, groupings, workspaces, reprocess, slices } = wanted;
+  const { sourceId, range, stride, groupings, workspaceIds, reprocess, slices } = wanted;
   return store.transaction(async ({ db }) => {
     const { backfill_id } = await db
       .insertInto("backfill")
       .values({
-        ...{ source_id: sourceId, stride, groupings: [...groupings], workspaces, reprocess },
+        ...{ source_id: sourceId, stride, groupings: [...groupings], reprocess },
+        ...{ workspaces: workspaceIds.length, workspace_ids: [...workspaceIds] },
         period_start: new Date(range.start),
         period_end: new Date(range.end),
         ...(slices.length === 0 ? { state: "done", finished_at: sql<Date>`now()` } : {}),
@@ -56,6 +59,10 @@ export async function createBackfill(
 export async function listBackfills(db: Database, backfillId?: number): Promise<Backfill[]> {
   const { rows } = await sql<Backfill>`
     select b.backfill_id as "backfillId", s.slug as source, b.stride, b.groupings, b.workspaces, b.reprocess, b.state,
+           -- A backfill of an earlier release does not name its workspaces.
+           coalesce(b.workspace_ids, array(
+             select distinct unnest(w.workspace_ids) from usage.slice w where w.backfill_id = b.backfill_id
+           )) as "workspaceIds",
            to_char(b.period_start at time zone 'UTC', ${ISO}) as "from", to_char(b.period_end at time zone 'UTC', ${ISO}) as "to",
            to_char(b.created_at at time zone 'UTC', ${ISO}) as "createdAt",
            to_char(b.finished_at at time zone 'UTC', ${ISO}) as "finishedAt",

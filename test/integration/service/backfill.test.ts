@@ -19,6 +19,7 @@ interface Shown {
   readonly failed: number;
   readonly waiting: number;
   readonly failedSlices: { groupBy: string; from: string; code: string; message: string }[];
+  readonly range: { groupBy: string; status: string; buckets: number }[];
 }
 
 /** Runs `usage-etl backfill ...` and reads its output. */
@@ -80,6 +81,47 @@ test("several processes that enqueue at once keep to 1,000 messages together", {
   );
   expect(await bench.count("SELECT count(*) FROM usage.slice WHERE state = 'queued'")).toBe(1_000);
   expect(await queue.getJobCountByTypes("waiting", "prioritized")).toBe(1_000);
+});
+
+test("a backfill of time that a sync is loading ends when all of it is loaded, and nothing is fetched twice", {
+  timeout: LONG,
+}, async () => {
+  const bench = await setupService({ days: 40, environment: { USAGE_SYNC_EVERY: "PT10M" } });
+  bench.standin.faults.script({
+    fault: { kind: "slow", ms: 3_000 },
+    times: 10_000,
+    match: { path: "granular-usage" },
+  });
+  await bench.serve();
+  // The sync has entered all days; a few of its fetch tasks are under way.
+  await poll(async () => (await bench.count("SELECT count(*) FROM usage.slice")) > 0, {
+    deadlineMs: 30_000,
+    everyMs: 50,
+  });
+  const inFlight = await bench.count("SELECT count(*) FROM usage.slice WHERE stride = 'day'");
+  const id = await bench.enterBackfill("--from", daysAgo(40), "--to", daysAgo(0));
+  const entered = await bench.count(`SELECT count(*) FROM usage.slice WHERE backfill_id = ${id}`);
+  expect(entered).toBeGreaterThanOrEqual(inFlight);
+  bench.standin.faults.clear();
+  const state = `SELECT state FROM usage.backfill WHERE backfill_id = ${id}`;
+  await poll(async () => (await bench.value(state)) === "done", { deadlineMs: 120_000, everyMs: 100 });
+
+  const { code, said } = await backfill(bench, "show", String(id));
+  expect(code).toBe(0);
+  expect(said).toMatchObject({ total: entered, done: entered, failed: 0, waiting: 0 });
+  // Days x workspaces of each dimension, by the tables and by the view.
+  const workspaces = await bench.count("SELECT count(*) FROM usage.workspace");
+  for (const groupBy of ["workspace", "project", "user", "api_key"]) {
+    const lines = said.range.filter((line) => line.groupBy === groupBy);
+    expect(lines.reduce((sum, line) => sum + line.buckets, 0)).toBe(40 * workspaces);
+    expect(lines.map((line) => line.status).sort()).toEqual(["final", "provisional"]);
+  }
+  const unloaded = `SELECT count(*) FROM reporting.usage_coverage_daily WHERE stride = 'day'
+    AND usage_date < (now() AT TIME ZONE 'UTC')::date AND status NOT IN ('ok', 'empty', 'provisional')`;
+  expect(await bench.count(unloaded)).toBe(0);
+  // Two workers may take the same time at once, so a few requests are allowed twice.
+  const fetches = "SELECT count(*) FROM usage.fetch WHERE purpose = 'load' AND stride = 'day'";
+  expect(await bench.count(fetches)).toBeLessThan(inFlight + entered / 2);
 });
 
 test("a paused backfill stops, a resumed one goes on, a cancelled one stays cancelled", {

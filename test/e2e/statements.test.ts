@@ -1,0 +1,127 @@
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { startProxy } from "../support/proxy.ts";
+import { differences, inStore } from "../support/tables.ts";
+import { bench, document, envOf, routine, run } from "./program.ts";
+
+/** What sync, backfill and status say about the range that was asked for, against the tables. */
+
+const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+interface Loaded {
+  readonly default: {
+    readonly range: readonly {
+      status: string;
+      code: string | null;
+      buckets: number;
+      nextRetry: string | null;
+    }[];
+  };
+}
+
+/** The statuses of the range that a command reported. */
+const statuses = (ended: Parameters<typeof document>[0]) =>
+  new Set((document(ended) as Loaded).default.range.map(({ status }) => status));
+
+test("a backfill after a failure fetches the failed part at once and ends with 0 only then", async () => {
+  const made = await bench({ workspaces: [0] });
+  const env = envOf(made);
+  const range = ["--from", day(made.dataStart), "--to", day(made.today)];
+  const backfill = ["backfill", ...range, "--inline", "--json"];
+  made.standin.faults.script({
+    fault: { kind: "status", status: 404 },
+    times: 2,
+    match: { path: "granular-usage", query: { group_by: "user" } },
+  });
+  const failed = await run(backfill, env);
+  expect([failed.code, statuses(failed)]).toEqual([3, new Set(["failed", "final", "provisional"])]);
+  const { default: first } = document(failed) as Loaded;
+  expect(first.range.filter(({ status }) => status === "failed")).toMatchObject([
+    { code: "request_refused", buckets: 6, nextRetry: expect.stringMatching(/Z$/) },
+  ]);
+  const again = await run(backfill, env);
+  expect([again.code, statuses(again)]).toEqual([3, new Set(["failed", "final", "provisional"])]);
+  const text = await run(["backfill", ...range, "--inline"], env);
+  expect([text.code, text.stdout]).toEqual([0, expect.stringContaining("All of it is loaded: by day")]);
+  expect((await run(["status"], env)).code).toBe(0);
+});
+
+test("sync asks about failed days at once, whoever failed, and ends with 3 while they fail", async () => {
+  const made = await bench({ workspaces: [0] });
+  const env = envOf(made);
+  const proxy = await startProxy(made.standin.url, ({ url }) =>
+    url.searchParams.get("group_by") === "project" ? "<html>Maintenance</html>" : undefined,
+  );
+  expect((await run(["sync", "--inline"], { ...env, USAGE_BASE_URL: proxy.url })).code).toBe(3);
+  expect((await run(["sync", "--inline"], env)).code).toBe(0);
+  expect(differences(await inStore(made), routine(made))).toEqual([]);
+});
+
+test("a failure over final days is shown, blocks close, and heals with the next sync that is due", async () => {
+  const made = await bench({ workspaces: [0] });
+  const env = envOf(made);
+  expect((await run(["sync", "--inline"], env)).code).toBe(0);
+  made.standin.faults.script({
+    fault: { kind: "status", status: 404 },
+    times: 1,
+    match: { path: "granular-usage", query: { group_by: "user" } },
+  });
+  const range = ["--from", day(made.dataStart), "--to", day(made.dataStart + 2 * DAY_MS)];
+  const all = await run(["backfill", ...range, "--reprocess", "all", "--inline", "--json"], env);
+  expect([all.code, statuses(all)]).toEqual([3, new Set(["failed", "final"])]);
+  expect((await run(["coverage", "--fail-on-gaps"], env)).code).toBe(4);
+
+  // The service asks when the failure is due.
+  await made.passTime();
+  const due = await run(["status", "--json"], env);
+  const [{ failures }] = document(due) as [{ failures: { nextRetry: string }[] }];
+  expect(due.code).toBe(3);
+  expect(failures).toHaveLength(1);
+  expect(Date.parse(failures[0]?.nextRetry ?? "")).toBeGreaterThan(Date.now() - 60_000);
+  expect((await run(["status"], env)).stdout).toContain("with the next sync");
+  await made.sync();
+  expect((await run(["coverage", "--fail-on-gaps"], env)).code).toBe(0);
+  expect(document(await run(["status", "--json"], env))).toMatchObject([{ failures: [] }]);
+  expect(differences(await inStore(made), routine(made))).toEqual([]);
+});
+
+test("a failure outside of what a sync keeps is asked about when it is due", async () => {
+  const made = await bench({ workspaces: [0] });
+  const env = envOf(made);
+  expect((await run(["sync", "--inline"], env)).code).toBe(0);
+  made.standin.faults.script({
+    fault: { kind: "status", status: 404 },
+    times: 1,
+    match: { path: "granular-usage", query: { group_by: "api_key" } },
+  });
+  const hours = ["--from", day(made.dataStart), "--to", `${day(made.dataStart)}T10:00`, "--stride", "hour"];
+  const failed = await run(["backfill", ...hours, "--inline", "--json"], env);
+  expect([failed.code, statuses(failed)]).toEqual([3, new Set(["failed", "final"])]);
+  await made.passTime();
+  await made.sync();
+  expect(document(await run(["status", "--json"], env))).toMatchObject([{ failures: [] }]);
+  const shown = await run(["backfill", ...hours, "--inline", "--json"], env);
+  expect([shown.code, statuses(shown)]).toEqual([0, new Set(["final"])]);
+});
+
+test("a listing without any workspace is an error that says what to check", async () => {
+  const made = await bench({ workspaces: [] });
+  const proxy = await startProxy(made.standin.url, ({ url }) =>
+    url.pathname.endsWith("/workspaces") ? "[]" : undefined,
+  );
+  const env = { ...envOf(made), USAGE_WORKSPACE_IDS: "", USAGE_BASE_URL: proxy.url };
+  for (const command of [["sync", "--inline"], ["doctor"]]) {
+    const ended = await run(command, env);
+    expect([command, ended.code, ended.stderr]).toEqual([
+      command,
+      2,
+      expect.stringMatching(/lists no workspace[\s\S]*key[\s\S]*\[workspaces_unknown\]/),
+    ]);
+  }
+  // Known workspaces that a later listing leaves out are an alarm, and their days are not loaded.
+  proxy.rewrite = () => undefined;
+  expect((await run(["sync", "--inline"], env)).code).toBe(0);
+  proxy.rewrite = ({ url }) => (url.pathname.endsWith("/workspaces") ? "[]" : undefined);
+  const lost = await run(["sync", "--inline", "--json"], env);
+  expect(lost.code).toBe(2);
+  expect(lost.stderr).toContain("[workspaces_unknown]");
+});
