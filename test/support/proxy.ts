@@ -25,7 +25,9 @@ export async function startProxy(target: string, rewrite: Rewrite): Promise<Prox
       });
       const text = await answer.text();
       const body = Buffer.from(proxy.rewrite({ url, text }) ?? text);
+      const retryAfter = answer.headers.get("retry-after");
       response.writeHead(answer.status, {
+        ...(retryAfter === null ? {} : { "retry-after": retryAfter }),
         "content-type": answer.headers.get("content-type") ?? "text/plain",
         "content-length": body.length,
       });

@@ -1,0 +1,213 @@
+import { expect } from "vitest";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import type { FaultStep } from "../../../src/standin/faults.ts";
+import { differences, inLedger, inStore } from "../../support/tables.ts";
+import {
+  checkClosed,
+  checkFinalFigures,
+  checkLoad,
+  checkReconciled,
+  checkStatus,
+  DIMENSIONS,
+  figures,
+  type Requested,
+} from "./checks.ts";
+import { command, dayOf, note, setReadable, WORKSPACES, type World } from "./world.ts";
+
+/** A step of a campaign: it changes the platform or a setting, or runs a command and checks what it said. */
+type Step = (world: World) => Promise<void> | void;
+
+async function sync(world: World): Promise<void> {
+  const ended = await command(world, "sync", "--inline");
+  const to = dayOf(world.bench.today + DAY_MS);
+  const from = world.env.USAGE_DATA_START ?? "";
+  await checkLoad(world, ended, { from, to, stride: "day", dimensions: DIMENSIONS });
+}
+
+async function backfill(world: World): Promise<void> {
+  const { dice } = world;
+  const { from, to } = someDays(world, 20);
+  const stride = dice.next() < 0.7 ? "day" : "hour";
+  const dimension = dice.next() < 0.5 ? undefined : dice.pick(DIMENSIONS);
+  const asked: Requested = {
+    from,
+    to,
+    stride,
+    dimensions: dimension === undefined ? DIMENSIONS : [dimension],
+  };
+  const ended = await command(
+    world,
+    ...["backfill", "--inline", "--from", from, "--to", to, "--stride", stride],
+    ...(dimension === undefined ? [] : ["--group-by", dimension]),
+    ...["--reprocess", dice.next() < 0.5 ? "missing" : "all"],
+  );
+  await checkLoad(world, ended, asked);
+}
+
+/** Part of the days from the data start on, today included. */
+function someDays({ dice, bench }: World, most: number): { from: string; to: string } {
+  const days = (bench.today - bench.dataStart) / DAY_MS;
+  const length = 1 + dice.below(most);
+  const first = dice.below(Math.max(1, days + 2 - length));
+  return {
+    from: dayOf(bench.dataStart + first * DAY_MS),
+    to: dayOf(bench.dataStart + (first + length) * DAY_MS),
+  };
+}
+
+const FAULTS: readonly FaultStep["fault"][] = [
+  { kind: "status", status: 404 },
+  { kind: "status", status: 400 },
+  { kind: "status", status: 500, retry_after: 0 },
+  { kind: "status", status: 403, content_type: "text/html", body: "<html></html>" },
+  { kind: "cut", framing: "length", at: "half" },
+  { kind: "reset" },
+  { kind: "stride" },
+];
+
+function fault({ bench, dice, ...world }: World): void {
+  const one = dice.pick(FAULTS);
+  const match = { path: "granular-usage", query: { group_by: dice.pick(DIMENSIONS) } };
+  const times = 1 + dice.below(4);
+  bench.standin.faults.script({ fault: one, times, match });
+  note({ ...world, bench, dice }, `fault ${JSON.stringify(one)} x${times} on ${match.query.group_by}`);
+}
+
+/** Changes one count of the past: late traces, or traces that the platform takes back. */
+function restate(world: World): void {
+  const { bench, dice, restated } = world;
+  const { ledger, organisation } = bench.standin;
+  const streams = organisation.streams.filter(({ project }) =>
+    bench.workspaceIds.includes(project.workspace.id),
+  );
+  const { project, user, key } = dice.pick(streams);
+  const at = bench.dataStart + dice.below((bench.today - bench.dataStart) / DAY_MS) * DAY_MS + 5 * 3_600_000;
+  const { before, after } = ledger.change({ project, user, key, at }, dice.below(2) === 0 ? 7 : -3);
+  restated.add(`${project.workspace.id} ${dayOf(at)}`);
+  note(world, `restate ${project.workspace.id} ${dayOf(at)}: ${before} -> ${after}`);
+}
+
+function lose(world: World): void {
+  const workspace = world.dice.below(WORKSPACES);
+  setReadable(world.bench, workspace, false);
+  note(world, `workspace ${workspace} lost`);
+}
+
+function loseLater(world: World): void {
+  world.loseLater = { after: 1 + world.dice.below(12), workspace: world.dice.below(WORKSPACES) };
+  note(world, `workspace ${world.loseLater.workspace} will be lost after ${world.loseLater.after} requests`);
+}
+
+function restoreAll(world: World): void {
+  for (let i = 0; i < WORKSPACES; i++) setReadable(world.bench, i, true);
+  note(world, "access restored");
+}
+
+async function reconcile(world: World, ...more: string[]): Promise<void> {
+  const { from, to } = someDays(world, 62);
+  await checkReconciled(world, await command(world, "reconcile", "--from", from, "--to", to, ...more), {
+    from,
+    to,
+  });
+}
+
+async function close(world: World): Promise<void> {
+  const without = world.dice.next() < 0.3 ? [world.dice.pick(world.bench.workspaceIds)] : [];
+  const ended = await command(world, "close", world.month, ...without.flatMap((id) => ["--without", id]));
+  await checkClosed(world, ended, without);
+}
+
+async function status(world: World): Promise<void> {
+  await checkStatus(world, await command(world, "status"));
+}
+
+async function coverage(world: World): Promise<void> {
+  const ended = await command(world, "coverage", "--fail-on-gaps");
+  const [gaps] = await world.bench.sql<{ days: number }>(
+    `SELECT count(*)::integer AS days FROM reporting.usage_coverage_daily
+     WHERE usage_date < (now() AT TIME ZONE 'UTC')::date AND status IN ('failed', 'missing', 'unverified')`,
+  );
+  const [all] = await world.bench.sql<{ days: number }>(
+    "SELECT count(*)::integer AS days FROM reporting.usage_coverage_daily",
+  );
+  if (all?.days !== 0) expect([gaps?.days, ended.code]).toEqual([gaps?.days, gaps?.days === 0 ? 0 : 4]);
+}
+
+async function prune(world: World): Promise<void> {
+  const before = await figures(world);
+  await command(world, "prune");
+  expect([world.story.slice(-8), await figures(world)]).toEqual([world.story.slice(-8), before]);
+}
+
+async function totals(world: World): Promise<void> {
+  const ended = await command(world, "totals", "--reach", "all");
+  const [left] = await world.bench.sql<{ differences: number }>(
+    "SELECT count(*)::integer AS differences FROM usage.control_difference WHERE state = 'platform_disagrees'",
+  );
+  if (ended.code === 0)
+    expect([world.story.slice(-8), left?.differences]).toEqual([world.story.slice(-8), 0]);
+}
+
+async function passTime(world: World): Promise<void> {
+  await world.bench.passTime();
+  note(world, "time passes");
+}
+
+function moveSettings(world: World): void {
+  const { dice, env } = world;
+  env.USAGE_SETTLE_AFTER = dice.pick(["P3D", "P3D", "P5D", "P1D"]);
+  env.USAGE_HOURLY_FOR = dice.pick(["P2D", "P1D", "P4D"]);
+  note(world, `settings ${env.USAGE_SETTLE_AFTER} ${env.USAGE_HOURLY_FOR}`);
+}
+
+const STEPS: readonly (readonly [weight: number, step: Step])[] = [
+  [6, sync],
+  [6, backfill],
+  [5, fault],
+  [3, restate],
+  [2, lose],
+  [2, loseLater],
+  [4, restoreAll],
+  [3, (world) => reconcile(world)],
+  [3, (world) => reconcile(world, "--repair")],
+  [1, totals],
+  [2, close],
+  [2, status],
+  [1, coverage],
+  [1, prune],
+  [2, passTime],
+  [1, moveSettings],
+];
+
+/** One step by the campaign's dice. Whatever it did, no final figure may be wrong afterwards. */
+export async function takeStep(world: World): Promise<void> {
+  let left = world.dice.next() * STEPS.reduce((sum, [weight]) => sum + weight, 0);
+  for (const [weight, step] of STEPS) {
+    left -= weight;
+    if (left >= 0) continue;
+    await step(world);
+    break;
+  }
+  await checkFinalFigures(world);
+}
+
+/** Without faults, with all access: the next commands load, repair and prove everything, and say so. */
+export async function heal(world: World): Promise<void> {
+  const { bench, env } = world;
+  bench.standin.faults.clear();
+  restoreAll(world);
+  Object.assign(env, { USAGE_SETTLE_AFTER: "P3D", USAGE_HOURLY_FOR: "P2D" });
+  await sync(world);
+  const [from, to] = [dayOf(bench.dataStart), dayOf(bench.today + DAY_MS)];
+  for (const stride of ["day", "hour"]) {
+    await command(world, "reconcile", "--from", from, "--to", to, "--stride", stride, "--repair");
+  }
+  const synced = await command(world, "sync", "--inline");
+  const proved = await command(world, "reconcile", "--from", from, "--to", to);
+  const shown = await command(world, "status");
+  expect([world.story, synced.code, proved.code, shown.code]).toEqual([world.story, 0, 0, 0]);
+  const range = { start: bench.dataStart, end: bench.today + DAY_MS };
+  const { workspaceIds } = bench;
+  const truth = inLedger(bench.standin, { stride: "day", range, workspaceIds });
+  expect([world.story, differences(await inStore(bench, ["day"]), truth)]).toEqual([world.story, []]);
+}
