@@ -116,8 +116,9 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   }
   const exits = [];
   for (const { backfillId } of started) {
-    const isOver = await followBackfill(session, backfillId);
-    exits.push(isOver ? await show(session, backfillId) : EXIT.done);
+    const end = await followBackfill(session, backfillId);
+    if (end === "ended") exits.push(await show(session, backfillId));
+    else exits.push(end === "refused" ? EXIT.refused : EXIT.done);
   }
   return firstExit(exits);
 }

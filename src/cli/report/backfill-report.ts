@@ -25,20 +25,27 @@ export async function noteOverlaps(
   }
 }
 
-/** Shows the progress of a backfill. False if interrupted: the backfill goes on without this process. */
-export async function followBackfill(session: Session, backfillId: number): Promise<boolean> {
+/**
+ * Shows the progress of a backfill until it ends, Ctrl-C interrupts this process, or the platform refuses the key. In the
+ * last two cases the backfill goes on in the service.
+ */
+export async function followBackfill(
+  session: Session,
+  backfillId: number,
+): Promise<"ended" | "interrupted" | "refused"> {
   const { output, signal } = session;
   const { db } = await session.store();
   return output.progress(`backfill ${backfillId}`, async (update) => {
     for (;;) {
-      const { total, done, failed, state } = await backfillOf(db, backfillId);
+      const { total, done, failed, state, refused } = await backfillOf(db, backfillId);
       update({ done: done + failed, total });
-      if (state === "done" || state === "cancelled") return true;
-      if (signal.aborted) {
+      if (state === "done" || state === "cancelled") return "ended";
+      if (signal.aborted || refused !== null) {
+        if (refused !== null) output.note(`The platform refuses the key: ${refused}`);
         output.note(
-          `Backfill ${backfillId} continues in the service. \`usage-etl backfill show ${backfillId}\` shows its progress.`,
+          `Backfill ${backfillId} continues in the service${refused === null ? "" : " once the key is accepted"}. \`usage-etl backfill show ${backfillId}\` shows its progress.`,
         );
-        return false;
+        return refused === null ? "interrupted" : "refused";
       }
       await systemClock.wait(LOOK_EVERY_MS);
     }

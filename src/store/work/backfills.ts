@@ -20,6 +20,8 @@ export interface Backfill {
   readonly workspaceIds: readonly string[];
   readonly reprocess: "missing" | "all";
   readonly state: "running" | "paused" | "cancelled" | "done";
+  /** Why the platform refuses the key, so that nothing of it is fetched; null if it does not. */
+  readonly refused: string | null;
   readonly createdAt: string;
   readonly finishedAt: string | null;
   readonly total: number;
@@ -59,6 +61,7 @@ export async function createBackfill(
 export async function listBackfills(db: Database, backfillId?: number): Promise<Backfill[]> {
   const { rows } = await sql<Backfill>`
     select b.backfill_id as "backfillId", s.slug as source, b.stride, b.groupings, b.workspaces, b.reprocess, b.state,
+           s.refused_message as refused,
            -- A backfill of an earlier release does not name its workspaces.
            coalesce(b.workspace_ids, array(
              select distinct unnest(w.workspace_ids) from usage.slice w where w.backfill_id = b.backfill_id
@@ -74,7 +77,7 @@ export async function listBackfills(db: Database, backfillId?: number): Promise<
     join usage.source s using (source_id)
     left join usage.slice w using (backfill_id)
     where ${backfillId ?? null}::integer is null or b.backfill_id = ${backfillId ?? null}
-    group by b.backfill_id, s.slug
+    group by b.backfill_id, s.source_id
     order by b.backfill_id desc
   `.execute(db);
   return rows;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { fetchQueueOf } from "../../../jobs/queues.ts";
 import { enqueueSlices } from "../../../src/pipeline/sync/enqueue.ts";
-import { usageEtl } from "../../support/cli.ts";
+import { start, usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { daysAgo, jobsDone, type ServiceBench, setupService, syncsGoOn } from "../../support/service.ts";
 
@@ -122,6 +122,27 @@ test("a backfill of time that a sync is loading ends when all of it is loaded, a
   // Two workers may take the same time at once, so a few requests are allowed twice.
   const fetches = "SELECT count(*) FROM usage.fetch WHERE purpose = 'load' AND stride = 'day'";
   expect(await bench.count(fetches)).toBeLessThan(inFlight + entered / 2);
+});
+
+test("waiting for a backfill ends with 5 if the platform refuses the key, and the backfill goes on once it is accepted", {
+  timeout: LONG,
+}, async () => {
+  const bench = await setupService({ days: 20, workspaces: 1 });
+  const args = ["backfill", "--from", daysAgo(20), "--to", daysAgo(0), "--wait"];
+  const waiting = start(args, bench.environment);
+  const entered = "SELECT count(*) FROM usage.slice WHERE backfill_id IS NOT NULL";
+  await poll(async () => (await bench.count(entered)) > 0, { deadlineMs: 30_000, everyMs: 50 });
+  bench.standin.access.revoked = true;
+  await bench.serve();
+  const { code, stderr } = await waiting.ended;
+  expect([code, stderr]).toEqual([5, expect.stringMatching(/refuses the key[\s\S]*backfill show 1/)]);
+
+  // Each command that contacts the platform notes that it accepts the key; the service would try again after an hour.
+  bench.standin.access.revoked = false;
+  expect((await usageEtl(["doctor"], bench.environment)).code).toBe(0);
+  const state = "SELECT state FROM usage.backfill WHERE backfill_id = 1";
+  await poll(async () => (await bench.value(state)) === "done", { deadlineMs: 90_000, everyMs: 100 });
+  expect((await backfill(bench, "show", "1")).code).toBe(0);
 });
 
 test("a paused backfill stops, a resumed one goes on, a cancelled one stays cancelled", {
