@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { dice } from "./engine/random.ts";
+import { METER_NAMED, type MeterFault, meterStepSchema } from "./meter-faults.ts";
 
 export const strideNames = ["hour", "day", "week", "month", "year"] as const;
 export type StrideName = (typeof strideNames)[number];
@@ -66,20 +67,29 @@ const NAMED = {
   slow: { kind: "slow", ms: 1000 },
   "wrong-stride": { kind: "stride" },
 } as const satisfies Record<string, Fault>;
-export type FaultName = keyof typeof NAMED;
-export const faultNames = Object.keys(NAMED) as FaultName[];
+export type FaultName = keyof typeof NAMED | keyof typeof METER_NAMED;
+export const faultNames = [...Object.keys(NAMED), ...Object.keys(METER_NAMED)] as FaultName[];
 
+/** A request and a trace meet one fault at most. */
 const ratesSchema = z
   .partialRecord(z.enum(faultNames), z.number().min(0).max(1))
-  .refine((rates) => Object.values(rates).reduce((a, b) => a + b, 0) <= 1, "rates add up to more than 1");
+  .refine(
+    (rates) =>
+      [ratesOf(NAMED, rates), ratesOf(METER_NAMED, rates)].every(
+        (one) => one.reduce((sum, [, rate]) => sum + rate, 0) <= 1,
+      ),
+    "rates add up to more than 1",
+  );
 
 export const faultOptionsSchema = z.strictObject({
   /** Seed of the rates' dice. */
   seed: z.int().optional(),
-  /** Probability per request of each named fault. */
+  /** Probability per request, or for `meter-...` per trace, of each named fault. */
   rates: ratesSchema.optional(),
   /** Steps are tried in order; the first that matches takes the request. */
   script: z.array(stepSchema).optional(),
+  /** The same for the traces of runs. */
+  metering: z.array(meterStepSchema).optional(),
   /** More requests in 10 s get 429; off unless given (docs/platform.md, Requests: about 1,000). */
   requests_per_10s: z.int().min(1).optional(),
 });
@@ -94,6 +104,7 @@ export interface FaultyRequest {
 export class Faults {
   #options: z.output<typeof faultOptionsSchema> = {};
   #script: z.output<typeof stepSchema>[] = [];
+  #metering: z.output<typeof meterStepSchema>[] = [];
   #roll = dice(1);
   #recent: number[] = [];
   #fired = 0;
@@ -102,11 +113,12 @@ export class Faults {
     this.set(options);
   }
 
-  /** Changes what is given; a script is added to the one that is running. */
+  /** Changes what is given; steps are added to those that are left. */
   set(options: FaultOptions): void {
-    const { script = [], ...rest } = faultOptionsSchema.parse(options);
+    const { script = [], metering = [], ...rest } = faultOptionsSchema.parse(options);
     this.#options = { ...this.#options, ...rest };
     this.#script.push(...script);
+    this.#metering.push(...metering);
     if (rest.seed !== undefined) this.#roll = dice(rest.seed);
   }
 
@@ -117,17 +129,29 @@ export class Faults {
   clear(): void {
     this.#options = {};
     this.#script = [];
+    this.#metering = [];
   }
 
-  /** What is left of the script, the rates, and how many requests met a fault so far. */
-  inspect(): { script: unknown[]; rates: object; requests_per_10s: number | null; fired: number } {
+  /** The steps that are left, the rates, and how many requests and traces met a fault so far. */
+  inspect() {
     const { rates = {}, requests_per_10s = null } = this.#options;
-    return { script: structuredClone(this.#script), rates, requests_per_10s, fired: this.#fired };
+    const [script, metering] = structuredClone([this.#script, this.#metering] as const);
+    return { script, metering, rates, requests_per_10s, fired: this.#fired };
   }
 
   /** The fault that this request meets, if any. Counts the request, so call it once for each. */
   next(request: FaultyRequest): Fault | null {
-    const fault = this.#limited() ?? this.#scripted(request) ?? this.#rolled(request);
+    const fault =
+      this.#limited() ??
+      take(this.#script, (step) => matches(step, request)) ??
+      this.#rolled(NAMED, (one) => applies(one, request));
+    if (fault !== null) this.#fired++;
+    return fault;
+  }
+
+  /** The fault that a trace meets when it is billed, if any. */
+  nextOfMeter(): MeterFault | null {
+    const fault = take(this.#metering, () => true) ?? this.#rolled(METER_NAMED, () => true);
     if (fault !== null) this.#fired++;
     return fault;
   }
@@ -143,32 +167,45 @@ export class Faults {
     return null;
   }
 
-  #scripted(request: FaultyRequest): Fault | null {
-    for (const step of this.#script) {
-      if (!matches(step, request)) continue;
-      if (step.skip > 0) {
-        step.skip--;
-        continue;
-      }
-      step.times--;
-      if (step.times === 0) this.#script = this.#script.filter((one) => one !== step);
-      return step.fault;
-    }
-    return null;
-  }
-
-  #rolled(request: FaultyRequest): Fault | null {
-    const rates = Object.entries(this.#options.rates ?? {});
+  #rolled<F>(kind: Readonly<Record<string, F>>, applies: (fault: F) => boolean): F | null {
+    const rates = ratesOf(kind, this.#options.rates ?? {});
     if (rates.length === 0) return null;
     let left = this.#roll.next();
-    for (const [name, rate] of rates) {
+    for (const [fault, rate] of rates) {
       left -= rate;
-      if (left >= 0) continue;
-      const fault: Fault = NAMED[name as FaultName];
-      return applies(fault, request) ? fault : null;
+      if (left < 0) return applies(fault) ? fault : null;
     }
     return null;
   }
+}
+
+/** The faults of one kind that have a rate. */
+function ratesOf<F>(
+  kind: Readonly<Record<string, F>>,
+  rates: Readonly<Partial<Record<string, number>>>,
+): [F, number][] {
+  return Object.entries(kind).flatMap(([name, fault]): [F, number][] => {
+    const rate = rates[name];
+    return rate === undefined ? [] : [[fault, rate]];
+  });
+}
+
+/** The first step that matches, counted down; a step that has none left is removed. */
+function take<F, S extends { fault: F; times: number; skip: number }>(
+  steps: S[],
+  matches: (step: S) => boolean,
+): S["fault"] | null {
+  for (const step of steps) {
+    if (!matches(step)) continue;
+    if (step.skip > 0) {
+      step.skip--;
+      continue;
+    }
+    step.times--;
+    if (step.times === 0) steps.splice(steps.indexOf(step), 1);
+    return step.fault;
+  }
+  return null;
 }
 
 function matches({ match, fault }: z.output<typeof stepSchema>, request: FaultyRequest): boolean {

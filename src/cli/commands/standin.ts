@@ -30,7 +30,11 @@ export function addStandinCommand(program: Command): void {
     .option("--no-listing", "do not serve /workspaces, /orgs/current and /info")
     .option("--refuse-future", "refuse an end_time in the future")
     .option("--send-zero", "send buckets without usage as 0 instead of omitting them")
-    .option("--fault <name=share...>", `share of requests that fail: ${faultNames.join(", ")}`, faultShare)
+    .option(
+      "--fault <name=share...>",
+      `share of requests that fail, or of traces (meter-...): ${faultNames.join(", ")}`,
+      faultShare,
+    )
     .action(inSession(run));
 }
 

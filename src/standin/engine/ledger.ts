@@ -28,6 +28,8 @@ export class Ledger {
   readonly #sums = new Map<Stream, number[]>();
   /** By stream and hour: difference from the seeded history. */
   readonly #edits = new Map<Stream, Map<number, number>>();
+  /** Changes that show from an instant on. */
+  #pending: { readonly cell: Cell; readonly delta: number; readonly from: number }[] = [];
 
   constructor(options: LedgerOptions) {
     this.dataStart = options.dataStart;
@@ -39,6 +41,7 @@ export class Ledger {
    * where its hour begins (our guess), so adjacent ranges count nothing twice.
    */
   counts(stream: Stream, edges: readonly number[]): Float64Array {
+    this.#applyDue();
     const counts = new Float64Array(Math.max(0, edges.length - 1));
     if (stream.project.dropped) return counts;
     const until = this.#until(stream);
@@ -81,6 +84,22 @@ export class Ledger {
     const least = -this.#seededHour(stream, hour, Number.POSITIVE_INFINITY);
     edits.set(hour, Math.max(least, (edits.get(hour) ?? 0) + delta));
     return { before, after: this.read(cell) };
+  }
+
+  /** The same change, which shows from an instant on. */
+  changeLater(cell: Cell, delta: number, from: number): void {
+    // Its stream is known at once, so that an answer looks for it.
+    openStream(this.#options.organisation, cell);
+    this.#pending.push({ cell, delta, from });
+  }
+
+  #applyDue(): void {
+    const now = this.#options.now();
+    const due = this.#pending.filter(({ from }) => from <= now);
+    if (due.length === 0) return;
+    // First, since a change counts.
+    this.#pending = this.#pending.filter(({ from }) => from > now);
+    for (const { cell, delta } of due) this.change(cell, delta);
   }
 
   /** Usage exists up to now, and in a deleted workspace up to its deletion. */

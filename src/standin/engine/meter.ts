@@ -1,5 +1,6 @@
+import type { MeterFault } from "../meter-faults.ts";
 import type { World } from "../world.ts";
-import type { Key, Project, User } from "./organisation.ts";
+import type { Key, Organisation, Project, Sender, Workspace } from "./organisation.ts";
 import { dice } from "./random.ts";
 import { RunEngine } from "./runs.ts";
 
@@ -8,23 +9,55 @@ const PROJECT_NAME = "agent-server";
 
 /** The run engine of one world: each run is billed in its ledger. */
 export function runsOf(world: World): RunEngine {
-  let sender: { project: Project; user: User | null; key: Key } | undefined;
+  let sender: Sender | undefined;
   // One trace a run, recorded when it starts (our guess).
   const meter = () => {
     sender ??= newSender(world);
-    const at = world.now();
-    if (at >= world.ledger.dataStart) world.ledger.change({ ...sender, at }, 1);
+    if (world.now() >= world.ledger.dataStart) bill(world, sender, world.faults.nextOfMeter());
   };
   return new RunEngine(() => world.now(), meter);
 }
 
+function bill(world: World, sender: Sender, fault: MeterFault | null): void {
+  const { ledger } = world;
+  const cell = { ...payer(world, sender, fault), at: world.now() };
+  if (fault?.kind === "drop") return;
+  if (fault?.kind === "late") ledger.changeLater(cell, 1, cell.at + fault.seconds * 1000);
+  else ledger.change(cell, 1);
+  if (fault?.kind === "double") ledger.changeLater(cell, 1, cell.at + fault.after_seconds * 1000);
+}
+
+/** Who is billed: the sender, or another one by mistake. */
+function payer({ organisation }: World, sender: Sender, fault: MeterFault | null): Sender {
+  const { users, keys } = organisation;
+  if (fault?.kind === "user") return { ...sender, user: other(users, sender.user) };
+  if (fault?.kind === "key") return { ...sender, key: other(keys, sender.key) };
+  if (fault?.kind === "project") return { ...sender, project: otherProject(organisation, sender.project) };
+  return sender;
+}
+
+/** Another project of the workspace; entered where it has none. */
+function otherProject({ projects }: Organisation, own: Project): Project {
+  const known = projects.find((one) => one.workspace === own.workspace && one !== own);
+  if (known !== undefined) return known;
+  const entered = { ...own, id: own.id.replaceAll(/[0-8]/g, "9"), name: "another-agent" };
+  projects.push(entered);
+  return entered;
+}
+
+function other<T>(all: readonly T[], own: T | null): T | null {
+  return all.find((one) => one !== own) ?? null;
+}
+
 /**
- * Who pays for the traffic: the first workspace of the listing, a project and a key of its own, and no user (our guess).
+ * Who pays for the traffic: a project and a key of its own, and no user (our guess), in the first workspace that is
+ * readable and that nobody traces into, so that a probe finds no other traffic there; else in the first readable one.
  * Entered with the first trace, so that an organisation without traffic stays as seeded.
  */
-function newSender({ organisation, access, seed }: World): { project: Project; user: null; key: Key } {
+function newSender({ organisation, access, seed }: World): Sender {
   const listed = organisation.workspaces.filter((one) => access.canRead(one) && one.deletedAt === null);
-  const workspace = listed[0] ?? organisation.workspaces[0];
+  const isQuiet = (one: Workspace) => !organisation.streams.some(({ project }) => project.workspace === one);
+  const workspace = listed.find(isQuiet) ?? listed[0] ?? organisation.workspaces[0];
   if (workspace === undefined) throw new Error("an organisation without a workspace");
   // Ids depend on the seed alone, so the same traffic has the same ids on another day.
   const { uuid } = dice(seed + 7919);

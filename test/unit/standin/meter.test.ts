@@ -1,5 +1,6 @@
 import { Client } from "@langchain/langgraph-sdk";
 import { describe, expect, test } from "vitest";
+import type { FaultOptions } from "../../../src/standin/faults.ts";
 import { poll } from "../../support/poll.ts";
 import { NOW, setup, sum } from "./setup.ts";
 
@@ -16,7 +17,7 @@ async function metered() {
     callerOptions: { maxRetries: 0 },
   });
   const before = sum(await usage(DAY));
-  const listed = (await (await get("/api/v1/workspaces")).json()) as { id: string }[];
+  const listed = (await (await get("/api/v1/workspaces")).json()) as { id: string; display_name: string }[];
   const { thread_id } = await client.threads.create();
   const start = (text: string, multitaskStrategy?: "reject" | "rollback") =>
     client.runs.create(thread_id, "agent", {
@@ -38,7 +39,7 @@ async function metered() {
     start,
     rpc,
     csv,
-    first: listed[0]?.id,
+    quiet: listed.find(({ display_name }) => display_name === "Sandbox (nobody yet)")?.id,
     billed: async () => sum(await usage(DAY)) - before,
   };
 }
@@ -80,13 +81,13 @@ describe("the meter", () => {
     expect(await billed()).toBe(2);
   });
 
-  test("billed runs show in JSON and CSV, in every dimension, in the first listed workspace", async () => {
-    const { client, thread_id, start, usage, csv, first, standin } = await metered();
+  test("billed runs show in JSON and CSV, in every dimension, in the workspace that nobody else uses", async () => {
+    const { client, thread_id, start, usage, csv, quiet, standin } = await metered();
     const run = await start("hello");
     await client.runs.join(thread_id, run.run_id);
     const project = standin.organisation.projects.at(-1);
-    expect(project?.workspace.id).toBe(first);
-    const of = (by: string) => ({ ...DAY, by, workspaces: [`${first}`] });
+    expect(project?.workspace.id).toBe(quiet);
+    const of = (by: string) => ({ ...DAY, by, workspaces: [`${quiet}`] });
     const records = (await usage(of("project"))).usage.filter(
       (one) => one.dimensions.project_id === project?.id,
     );
@@ -125,5 +126,69 @@ describe("the meter", () => {
     await gone;
     expect(sum(await usage(DAY))).toBe(before);
     await expect(client.threads.get(thread_id)).rejects.toThrow("404");
+  });
+});
+
+describe("faults of the meter", () => {
+  type Fault = NonNullable<FaultOptions["metering"]>[number]["fault"];
+  /** Bills one run with this fault, set over HTTP, and returns what the usage of its workspace rose by, by id. */
+  async function billedWith(fault: Fault, later = 0) {
+    const { admin, start, client, thread_id, usage, standin } = await metered();
+    await client.runs.join(thread_id, (await start("before")).run_id);
+    const workspace = standin.organisation.projects.find(({ name }) => name === "agent-server")?.workspace.id;
+    const rises = async () => {
+      const by = ["project", "user", "api_key"] as const;
+      const answers = await Promise.all(
+        by.map((one) => usage({ ...DAY, by: one, workspaces: [`${workspace}`] })),
+      );
+      return answers.map((answer) =>
+        Object.fromEntries(
+          answer.usage.map(({ dimensions, traces }) => [Object.values(dimensions)[0] ?? "none", traces]),
+        ),
+      );
+    };
+    await admin("POST", "/faults", { metering: [{ fault, skip: 1 }] });
+    await client.runs.join(thread_id, (await start("skipped")).run_id);
+    await client.runs.join(thread_id, (await start("hit")).run_id);
+    await client.runs.join(thread_id, (await start("after")).run_id);
+    const { organisation } = standin;
+    const own = organisation.projects.find(({ name }) => name === "agent-server")?.id as string;
+    const atOnce = await rises();
+    await admin("POST", "/clock", { advance_seconds: later });
+    return { organisation, own, atOnce, later: await rises() };
+  }
+
+  test("a dropped trace is not billed, and a doubled one twice", async () => {
+    const dropped = await billedWith({ kind: "drop" });
+    expect(dropped.atOnce).toEqual([{ [dropped.own]: 3 }, { none: 3 }, { "sk...-key": 3 }]);
+    const doubled = await billedWith({ kind: "double" });
+    expect(doubled.atOnce).toEqual([{ [doubled.own]: 5 }, { none: 5 }, { "sk...-key": 5 }]);
+  });
+
+  test("a late trace, and a late second bill, come after their seconds", async () => {
+    const late = await billedWith({ kind: "late", seconds: 30 }, 30);
+    expect([late.atOnce[0], late.later[0]]).toEqual([{ [late.own]: 3 }, { [late.own]: 4 }]);
+    const doubled = await billedWith({ kind: "double", after_seconds: 30 }, 29);
+    expect([doubled.atOnce[0], doubled.later[0]]).toEqual([{ [doubled.own]: 4 }, { [doubled.own]: 4 }]);
+  });
+
+  test("a trace of another project, user or key shows there, and in all dimensions", async () => {
+    const project = await billedWith({ kind: "project" });
+    const another = project.organisation.projects.at(-1)?.id as string;
+    expect(project.atOnce).toEqual([{ [project.own]: 3, [another]: 1 }, { none: 4 }, { "sk...-key": 4 }]);
+    const user = await billedWith({ kind: "user" });
+    const first = user.organisation.users[0]?.id as string;
+    expect(user.atOnce).toEqual([{ [user.own]: 4 }, { none: 3, [first]: 1 }, { "sk...-key": 4 }]);
+    const key = await billedWith({ kind: "key" });
+    const shortKey = key.organisation.keys[0]?.shortKey as string;
+    expect(key.atOnce).toEqual([{ [key.own]: 4 }, { none: 4 }, { "sk...-key": 3, [shortKey]: 1 }]);
+  });
+
+  test("rates hit traces, not requests", async () => {
+    const { admin, start, client, thread_id, billed } = await metered();
+    await admin("POST", "/faults", { rates: { "meter-drop": 1 } });
+    await client.runs.join(thread_id, (await start("hello")).run_id);
+    expect(await billed()).toBe(0);
+    expect(await admin("GET", "/faults")).toMatchObject({ fired: 1, metering: [] });
   });
 });
