@@ -250,11 +250,17 @@ CREATE TABLE usage.probe (
   finished_at timestamp with time zone,
   code text,
   message text,
+  expected_user text,
+  expected_key text,
+  settle_for_ms integer,
+  late_after_ms integer,
+  first_billed_at timestamp with time zone,
+  unbilled_at timestamp with time zone,
   CONSTRAINT probe_pkey PRIMARY KEY (probe_id),
   CONSTRAINT probe_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT probe_finished_when CHECK (((state = ANY (ARRAY['matched'::text, 'differs'::text, 'inconclusive'::text])) = (finished_at IS NOT NULL))),
-  CONSTRAINT probe_matched_is_billed CHECK (((state <> 'matched'::text) OR (billed_at IS NOT NULL))),
-  CONSTRAINT probe_state_known CHECK ((state = ANY (ARRAY['sending'::text, 'waiting'::text, 'matched'::text, 'differs'::text, 'inconclusive'::text]))),
+  CONSTRAINT probe_finished_when CHECK (((state = ANY (ARRAY['matched'::text, 'late'::text, 'differs'::text, 'inconclusive'::text])) = (finished_at IS NOT NULL))),
+  CONSTRAINT probe_matched_is_billed CHECK (((state <> ALL (ARRAY['matched'::text, 'late'::text])) OR (billed_at IS NOT NULL))),
+  CONSTRAINT probe_state_known CHECK ((state = ANY (ARRAY['sending'::text, 'waiting'::text, 'matched'::text, 'late'::text, 'differs'::text, 'inconclusive'::text]))),
   CONSTRAINT probe_waits_for_what_was_sent CHECK (((state <> 'waiting'::text) OR ((sent_at IS NOT NULL) AND (wait_until IS NOT NULL) AND (baseline IS NOT NULL))))
 );
 
@@ -265,6 +271,8 @@ CREATE TABLE usage.probe_figure (
   others_added bigint NOT NULL,
   others_removed bigint NOT NULL,
   difference bigint NOT NULL,
+  expected_id text,
+  rises jsonb,
   CONSTRAINT probe_figure_pkey PRIMARY KEY (probe_id, group_by),
   CONSTRAINT probe_figure_probe_id_fkey FOREIGN KEY (probe_id) REFERENCES usage.probe(probe_id),
   CONSTRAINT probe_figure_group_by_known CHECK ((usage.dimension_position(group_by) IS NOT NULL)),
@@ -781,7 +789,12 @@ CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING 
 --   finished_at timestamp with time zone,
 --   delay_ms bigint,
 --   code text,
---   message text
+--   message text,
+--   expected_id text,
+--   risen_ids text,
+--   first_billed_at timestamp with time zone,
+--   first_delay_ms bigint,
+--   late_after_ms bigint
 -- )
 
 -- VIEW reporting.usage_coverage_daily (
@@ -1439,21 +1452,26 @@ COMMENT ON VIEW reporting.metering_probe IS 'Grain: meter probe x dimension (key
 COMMENT ON COLUMN reporting.metering_probe.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.metering_probe.probe_id IS 'Number of the probe.';
 COMMENT ON COLUMN reporting.metering_probe.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.metering_probe.state IS 'sending, waiting, matched, differs or inconclusive.';
+COMMENT ON COLUMN reporting.metering_probe.state IS 'sending, waiting, matched, late (billed right, but later than the limit), differs or inconclusive.';
 COMMENT ON COLUMN reporting.metering_probe.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.metering_probe.project_id IS 'The platform''s id of the project; (none) where the platform gave none; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.metering_probe.expected_traces IS 'Traces that the probe sent.';
 COMMENT ON COLUMN reporting.metering_probe.billed_traces IS 'By how much the figure of this dimension rose. In all dimensions but project it includes the traffic of others.';
-COMMENT ON COLUMN reporting.metering_probe.others_added IS 'By how much the figures of all other projects rose meanwhile: up to so much of the rise may be theirs. 0: the comparison is exact.';
+COMMENT ON COLUMN reporting.metering_probe.others_added IS 'By how much the figures of all other projects rose meanwhile: up to so much of the rise may be theirs. 0: the comparison is exact. Else whom the traces were billed to is not decided.';
 COMMENT ON COLUMN reporting.metering_probe.others_removed IS 'By how much the figures of other projects fell meanwhile.';
-COMMENT ON COLUMN reporting.metering_probe.difference IS 'Traces billed in excess (negative: too few), whatever others did; 0: as expected.';
+COMMENT ON COLUMN reporting.metering_probe.difference IS 'Traces billed in excess (negative: too few), in all or to the expected id, whatever others did; 0: as expected.';
 COMMENT ON COLUMN reporting.metering_probe.started_at IS 'When the probe began.';
 COMMENT ON COLUMN reporting.metering_probe.sent_at IS 'When the last trace had been sent.';
-COMMENT ON COLUMN reporting.metering_probe.billed_at IS 'When the first request was sent whose answer held all of the traces; null: no answer did.';
+COMMENT ON COLUMN reporting.metering_probe.billed_at IS 'When an answer first held all of the traces, and they stayed since; null: none did.';
 COMMENT ON COLUMN reporting.metering_probe.finished_at IS 'When the probe had its verdict; null before.';
 COMMENT ON COLUMN reporting.metering_probe.delay_ms IS 'Milliseconds from the last trace sent to billed_at. Billing took at most so long.';
 COMMENT ON COLUMN reporting.metering_probe.code IS 'Why the probe ended without a verdict, or what differs; null otherwise.';
 COMMENT ON COLUMN reporting.metering_probe.message IS 'The code in words.';
+COMMENT ON COLUMN reporting.metering_probe.expected_id IS 'The id that the traces must be billed to; null where it is not known.';
+COMMENT ON COLUMN reporting.metering_probe.risen_ids IS 'Ids whose figure changed, with the change; at most ten. Others'' traffic is among them.';
+COMMENT ON COLUMN reporting.metering_probe.first_billed_at IS 'When an answer first held some of the traces; null: none did.';
+COMMENT ON COLUMN reporting.metering_probe.first_delay_ms IS 'Milliseconds from the last trace sent to first_billed_at.';
+COMMENT ON COLUMN reporting.metering_probe.late_after_ms IS 'Limit of delay_ms, in milliseconds; null: there is none.';
 COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.usage_date IS 'UTC day.';

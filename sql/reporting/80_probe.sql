@@ -4,7 +4,14 @@ SELECT src.slug AS source_id, p.probe_id, f.group_by, p.state, p.workspace_id, p
        p.expected_traces::bigint AS expected_traces, f.billed_traces, f.others_added, f.others_removed, f.difference,
        p.started_at, p.sent_at, p.billed_at, p.finished_at,
        (extract(epoch FROM p.billed_at - p.sent_at) * 1000)::bigint AS delay_ms,
-       p.code, p.message
+       p.code, p.message,
+       f.expected_id,
+       (SELECT string_agg(x.one ->> 'id' || CASE WHEN (x.one ->> 'traces')::bigint > 0 THEN ' +' ELSE ' ' END
+                          || (x.one ->> 'traces'), ', ' ORDER BY x.place)
+        FROM jsonb_array_elements(f.rises) WITH ORDINALITY x (one, place)) AS risen_ids,
+       p.first_billed_at,
+       (extract(epoch FROM p.first_billed_at - p.sent_at) * 1000)::bigint AS first_delay_ms,
+       p.late_after_ms::bigint AS late_after_ms
 FROM usage.probe p
 JOIN usage.source src USING (source_id)
 LEFT JOIN usage.probe_figure f USING (probe_id);

@@ -43,7 +43,12 @@ function fromValues(values: Values, sources: readonly SourceConfig[]) {
     probeAssistant: values.USAGE_PROBE_ASSISTANT,
     /** Undefined: the service does not probe. */
     probeEveryMs: values.USAGE_PROBE_EVERY,
-    probeWithinMs: values.USAGE_PROBE_WITHIN,
+    /** How long a probe waits for billing and for its figures to stay, and when billing is late. */
+    probeTimes: {
+      withinMs: values.USAGE_PROBE_WITHIN,
+      settleForMs: values.USAGE_PROBE_SETTLE_FOR,
+      lateAfterMs: values.USAGE_PROBE_LATE_AFTER,
+    },
     settleAfterMs: values.USAGE_SETTLE_AFTER,
     hourlyForMs: values.USAGE_HOURLY_FOR,
     /** Undefined: hours are kept forever. */
@@ -79,6 +84,10 @@ function contradictions(
   const canProbe = sources.some((one) => one.deploymentUrl !== undefined && one.probeProject !== undefined);
   if (values.USAGE_PROBE_EVERY !== undefined && !canProbe) {
     problems.push("USAGE_PROBE_EVERY needs a source with USAGE_DEPLOYMENT_URL and USAGE_PROBE_PROJECT");
+  }
+  const { USAGE_PROBE_LATE_AFTER: lateMs, USAGE_PROBE_WITHIN: withinMs } = values;
+  if (lateMs !== undefined && lateMs > withinMs) {
+    problems.push("USAGE_PROBE_LATE_AFTER is more than USAGE_PROBE_WITHIN, so no probe would be late");
   }
   return problems;
 }

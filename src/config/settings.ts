@@ -66,6 +66,14 @@ export const SETTINGS = {
     z.string().optional(),
     "Name or id of the project that the deployment traces into. Nobody else may use it.",
   ),
+  USAGE_PROBE_USER: setting(
+    z.string().min(1).optional(),
+    "Id of the user that the deployment's traces are billed to. Unset: (none).",
+  ),
+  USAGE_PROBE_SHORT_KEY: setting(
+    z.string().min(1).optional(),
+    "Short key that the deployment's traces are billed to, or (none). Unset: it ends like USAGE_API_KEY.",
+  ),
   USAGE_PROBE_ASSISTANT: setting(
     z.string().default("agent"),
     "Assistant of the deployment that the probe sends messages to.",
@@ -79,6 +87,14 @@ export const SETTINGS = {
       .prefault("PT1H")
       .refine((ms) => ms >= 1000 && ms <= 20 * 86_400_000, "must be a second to 20 days"),
     "How long the probe waits until its traces are billed.",
+  ),
+  USAGE_PROBE_SETTLE_FOR: setting(
+    duration.prefault("PT1M").refine((ms) => ms >= 1000 && ms <= 86_400_000, "must be a second to a day"),
+    "How long all figures of a probe must stay right before it is called matched.",
+  ),
+  USAGE_PROBE_LATE_AFTER: setting(
+    duration.optional().refine((ms) => ms === undefined || ms <= 20 * 86_400_000, "must be 20 days or less"),
+    "Billing of a probe that takes longer is late. Unset: there is no limit.",
   ),
   USAGE_API_KEY: secret(z.string(), "API key of the platform with organization:read."),
   USAGE_WORKSPACE_IDS: setting(
@@ -165,6 +181,9 @@ export const sourceSchema = z.strictObject({
   deploymentUrl: httpUrl.optional(),
   /** Name or id of the project that the deployment traces into. */
   probeProject: z.string().min(1).optional(),
+  /** Whom its traces are billed to: a user's id, a short key, or (none). */
+  probeUser: z.string().min(1).optional(),
+  probeShortKey: z.string().min(1).optional(),
 });
 
 export function describeSettings(): { name: string; about: string; secret: boolean }[] {

@@ -32,6 +32,8 @@ export function readSources(values: Values, problems: string[]): SourceConfig[] 
       controlPlaneUrl: values.USAGE_CONTROL_PLANE_URL,
       deploymentUrl: values.USAGE_DEPLOYMENT_URL,
       probeProject: values.USAGE_PROBE_PROJECT,
+      probeUser: values.USAGE_PROBE_USER,
+      probeShortKey: values.USAGE_PROBE_SHORT_KEY,
     },
   ];
 }

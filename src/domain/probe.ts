@@ -1,70 +1,149 @@
 import { GROUPINGS, type GroupBy } from "./usage/record.ts";
 
-/** Traces of one workspace over one window, by each dimension. */
+type Counts = Readonly<Record<string, number>>;
+
+/** Traces of one workspace over one window, by each dimension; by id where the dimension has several. */
 export interface WorkspaceReading {
-  /** By project id. */
-  readonly projects: Readonly<Record<string, number>>;
-  /** Sums over the dimension. */
   readonly workspace: number;
-  readonly user: number;
-  readonly api_key: number;
+  readonly project: Counts;
+  readonly user: Counts;
+  readonly api_key: Counts;
+}
+/** By workspace id. */
+export type ProbeReadings = ReadonlyMap<string, WorkspaceReading>;
+
+/** Whom a probe's traces must be billed to: an id, `(none)`, or `...` and the end of a short key. */
+export interface ProbeSender {
+  readonly user: string;
+  readonly key: string;
 }
 
 /** What one dimension shows of a probe's traffic. */
 export interface ProbeFigure {
   readonly groupBy: GroupBy;
+  /** The id that must rise; null where it is not known. */
+  readonly expectedId: string | null;
   /** By how much the figure rose. */
   readonly billed: number;
   /** By how much the other projects rose and fell meanwhile; both 0 where nobody else can be in the rise. */
   readonly othersAdded: number;
   readonly othersRemoved: number;
-  /** Traces too many, or, negative, too few, whatever others did. */
+  /** Traces too many or, negative, too few, in all or for the expected id, whatever others did. */
   readonly difference: number;
+  /** Ids whose figure changed, the largest change first; at most ten. */
+  readonly rises: readonly { readonly id: string; readonly traces: number }[];
 }
 
+/** Few enough for a message. */
+const RISES_SHOWN = 10;
+
 /**
- * Compares what was sent with what was billed, in one workspace or in several together.
+ * Compares what was sent with what was billed, in one workspace (`home`) or, until it is known, in several together.
  *
  * The project is the probe's own, so its rise must be what was sent. The other dimensions mix in the traffic of others,
- * which is at most the rise of their projects. So a figure must lie between what was sent less what other projects lost,
- * and what was sent plus what they gained. Without other traffic that is one number.
+ * which is at most the rise of their projects. So the dimension, and the one id that is expected, must rise by what was
+ * sent less what other projects lost, to what was sent plus what they gained; other ids may rise by what those gained.
+ * Without other traffic that is one number, and every id is decided. With it the probe's traces cannot be told from
+ * others': see `hasOtherTraffic`. Another workspace may rise by what its own projects do.
  *
  * This is sound only if projects were read first before the traffic, and last after it: the rise of other projects then
  * spans at least the time between the readings of the other dimensions.
  */
 export function compareProbe(probe: {
-  readonly before: readonly WorkspaceReading[];
-  readonly after: readonly WorkspaceReading[];
+  readonly before: ProbeReadings;
+  readonly after: ProbeReadings;
+  readonly home: string | undefined;
   readonly projectId: string | undefined;
   readonly expected: number;
+  readonly sender: ProbeSender;
 }): ProbeFigure[] {
-  const { before, after, projectId, expected } = probe;
-  const rises = riseByProject(before, after);
-  const others = [...rises].filter(([id]) => id !== projectId).map(([, rise]) => rise);
-  const othersAdded = sum(others.map((rise) => Math.max(0, rise)));
-  const othersRemoved = sum(others.map((rise) => Math.max(0, -rise)));
-  return GROUPINGS.map((groupBy) => {
-    if (groupBy === "project") {
+  const { before, after, home, projectId, expected, sender } = probe;
+  const all = [...after.keys()];
+  const compared = home === undefined ? all : [home];
+  const risesOf = (groupBy: "project" | "user" | "api_key", workspaceIds: readonly string[]) =>
+    riseById(
+      workspaceIds.map((id) => before.get(id)?.[groupBy] ?? {}),
+      workspaceIds.map((id) => after.get(id)?.[groupBy] ?? {}),
+    );
+  const othersOf = (workspaceIds: readonly string[]) => {
+    const others = [...risesOf("project", workspaceIds)].filter(([id]) => id !== projectId);
+    return { added: gain(others), removed: loss(others) };
+  };
+  const others = othersOf(compared);
+  const bounds = [expected - others.removed, expected + others.added] as const;
+  const found = {
+    workspace: () => {
+      const rises = new Map(
+        all.map((id) => [id, (after.get(id)?.workspace ?? 0) - (before.get(id)?.workspace ?? 0)]),
+      );
+      const billed = sum(compared.map((id) => rises.get(id) ?? 0));
+      // What their own projects do not account for.
+      const elsewhere = all
+        .filter((id) => !compared.includes(id))
+        .map((id) => {
+          const own = othersOf([id]);
+          return outside(rises.get(id) ?? 0, -own.removed, own.added);
+        });
+      const difference = outside(billed, ...bounds) || sum(elsewhere);
+      return { expectedId: home ?? null, billed, difference, rises };
+    },
+    project: () => {
+      const rises = risesOf("project", all);
       const billed = projectId === undefined ? 0 : (rises.get(projectId) ?? 0);
-      return { groupBy, billed, othersAdded: 0, othersRemoved: 0, difference: billed - expected };
-    }
-    const billed = sum(after.map((one) => one[groupBy])) - sum(before.map((one) => one[groupBy]));
-    const least = expected - othersRemoved;
-    const most = expected + othersAdded;
-    const difference = billed < least ? billed - least : Math.max(0, billed - most);
-    return { groupBy, billed, othersAdded, othersRemoved, difference };
+      return { expectedId: projectId ?? null, billed, difference: billed - expected, rises };
+    },
+    user: () => bySender("user", sender.user),
+    api_key: () => bySender("api_key", sender.key),
+  };
+  const bySender = (groupBy: "user" | "api_key", wanted: string) => {
+    const rises = risesOf(groupBy, compared);
+    const billed = sum(rises.values());
+    const [own] = [...rises].filter(([id]) => isWanted(id, wanted)).sort((a, b) => b[1] - a[1]);
+    const surplus = gain([...rises].filter(([id]) => id !== own?.[0])) - others.added;
+    const difference =
+      outside(billed, ...bounds) || outside(own?.[1] ?? 0, ...bounds) || Math.max(0, surplus);
+    return { expectedId: own?.[0] ?? wanted, billed, difference, rises };
+  };
+  return GROUPINGS.map((groupBy) => {
+    const { rises, ...figure } = found[groupBy]();
+    const [othersAdded, othersRemoved] = groupBy === "project" ? [0, 0] : [others.added, others.removed];
+    const changed = [...rises].filter(([, traces]) => traces !== 0);
+    const shown = changed.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, RISES_SHOWN);
+    return {
+      groupBy,
+      ...figure,
+      othersAdded,
+      othersRemoved,
+      rises: shown.map(([id, traces]) => ({ id, traces })),
+    };
   });
 }
 
-function riseByProject(
-  before: readonly WorkspaceReading[],
-  after: readonly WorkspaceReading[],
-): Map<string, number> {
+/** Whether everything that was sent is billed in every dimension, to whomever; or too much is. */
+export function isBilled(figures: readonly ProbeFigure[], expected: number): boolean {
+  return (
+    figures.every(({ groupBy, billed, othersAdded, othersRemoved }) => {
+      // A surplus elsewhere may be other people's traces, once their projects show them.
+      const most = groupBy === "project" ? Number.POSITIVE_INFINITY : expected + othersAdded;
+      return billed >= expected - othersRemoved && billed <= most;
+    }) || figures.some(({ groupBy, billed }) => groupBy === "project" && billed > expected)
+  );
+}
+
+/** By how much a figure lies outside of what is possible. */
+function outside(rise: number, least: number, most: number): number {
+  return rise < least ? rise - least : Math.max(0, rise - most);
+}
+
+function isWanted(id: string, wanted: string): boolean {
+  return wanted.startsWith("...") ? id.endsWith(wanted.slice(3)) : id === wanted;
+}
+
+function riseById(before: readonly Counts[], after: readonly Counts[]): Map<string, number> {
   const rises = new Map<string, number>();
-  const add = (readings: readonly WorkspaceReading[], sign: 1 | -1) => {
-    for (const { projects } of readings) {
-      for (const [id, traces] of Object.entries(projects))
-        rises.set(id, (rises.get(id) ?? 0) + sign * traces);
+  const add = (counts: readonly Counts[], sign: 1 | -1) => {
+    for (const [id, traces] of counts.flatMap((one) => Object.entries(one))) {
+      rises.set(id || "(none)", (rises.get(id || "(none)") ?? 0) + sign * traces);
     }
   };
   add(after, 1);
@@ -72,6 +151,10 @@ function riseByProject(
   return rises;
 }
 
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((all, one) => all + one, 0);
+type Rise = readonly [id: string, traces: number];
+const gain = (rises: readonly Rise[]) => sum(rises.map(([, rise]) => Math.max(0, rise)));
+const loss = (rises: readonly Rise[]) => sum(rises.map(([, rise]) => Math.max(0, -rise)));
+
+function sum(numbers: Iterable<number>): number {
+  return [...numbers].reduce((all, one) => all + one, 0);
 }

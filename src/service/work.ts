@@ -57,6 +57,6 @@ function openProbe(config: Config, source: SourceConfig) {
   const { deploymentUrl, probeProject: project } = source;
   if (deploymentUrl === undefined || project === undefined) return undefined;
   const deployment = deploymentClientsOf(source);
-  const { probeAssistant: assistantId, probeWithinMs: withinMs } = config;
-  return { request: { deployment, project, assistantId, withinMs }, close: () => deployment.close() };
+  const { probeAssistant: assistantId, probeTimes } = config;
+  return { request: { deployment, project, assistantId, ...probeTimes }, close: () => deployment.close() };
 }

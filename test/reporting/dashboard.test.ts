@@ -100,10 +100,15 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     workspaces: 1,
   });
   await finishFetch(store.db, { fetchNumber }, { outcome: "loaded" });
-  const probeId = (await enterProbe(store.db, { sourceId, project: "probe" })) as number;
-  await keepBaseline(store.db, { probeId, baseline: {}, projectId: undefined });
-  await startWaiting(store.db, { probeId, withinMs: 1000 });
-  const figure = { groupBy: "project", billed: 6, othersAdded: 0, othersRemoved: 0, difference: 0 } as const;
+  const probeId = (await enterProbe(store.db, {
+    sourceId,
+    project: "probe",
+    sender: { user: "(none)", key: "...key" },
+  })) as number;
+  await keepBaseline(store.db, { probeId, baseline: new Map(), projectId: undefined });
+  await startWaiting(store.db, { probeId, withinMs: 1000, settleForMs: 1000 });
+  const counts = { billed: 6, othersAdded: 0, othersRemoved: 0, difference: 0 };
+  const figure = { groupBy: "project", expectedId: "p", ...counts, rises: [] } as const;
   await concludeProbe(store, { probeId, state: "matched", figures: [figure], billedAt: Date.now() });
   const scopeIds = await scopesOf(store.db, {
     sourceId,

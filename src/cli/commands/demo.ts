@@ -34,7 +34,8 @@ const DATA_DIR = fileURLToPath(new URL("../../../.usage-etl/demo", import.meta.u
 const RATE_LIMIT = 1000;
 const SYNC_EVERY_MS = 30_000;
 const LOOK_EVERY_MS = 100;
-const PROBE_WITHIN_MS = 60_000;
+/** The stand-in bills at once. */
+const PROBE_TIMES = { withinMs: 60_000, settleForMs: 1_000 };
 
 interface DemoOptions {
   readonly once?: boolean;
@@ -190,7 +191,7 @@ async function probeOnce(source: OpenSource): Promise<ProbeResult> {
   try {
     // A killed demo leaves an open probe of a stand-in that is gone.
     await abandonProbe(source);
-    return await probeMeter(source, { deployment, project, assistantId: "agent", withinMs: PROBE_WITHIN_MS });
+    return await probeMeter(source, { deployment, project, assistantId: "agent", ...PROBE_TIMES });
   } finally {
     await deployment.close();
   }

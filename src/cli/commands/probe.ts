@@ -36,7 +36,8 @@ async function run(session: Session, options: ProbeOptions): Promise<number> {
       return showProbe(session.output, source, {
         ...request,
         assistantId: assistantOf(session, options),
-        withinMs: options.within ?? session.config.probeWithinMs,
+        ...session.config.probeTimes,
+        ...(options.within === undefined ? {} : { withinMs: options.within }),
       });
     },
     exitOf: exitOfProbe,
@@ -89,31 +90,53 @@ async function askFirst(
 function showProbe(output: Output, source: OpenSource, request: ProbeRequest): Promise<ProbeResult> {
   let shown = -1;
   return output.progress("billed", (update) =>
-    probeMeter(source, request, ({ billed, expected, waitedMs, withinMs }) => {
+    probeMeter(source, request, ({ billed, expected, waitedMs, withinMs, settlesInMs }) => {
       update({ done: Math.min(billed, expected), total: expected });
       if (billed === shown) return;
       shown = billed;
-      const left = Math.max(0, Math.round((withinMs - waitedMs) / 1000));
-      output.note(
-        `${billed} of ${expected} traces billed after ${(waitedMs / 1000).toFixed(1)} s; ${left} s left`,
-      );
+      const left = `${seconds(Math.max(0, withinMs - waitedMs))} left`;
+      const next = settlesInMs === undefined ? left : `looking again in ${seconds(settlesInMs)}`;
+      output.note(`${billed} of ${expected} traces billed after ${seconds(waitedMs)}; ${next}`);
     }),
   );
 }
 
+const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+
 export function exitOfProbe({ state, cause }: ProbeResult): number {
   if (state === "matched") return EXIT.done;
-  if (state === "differs") return EXIT.mismatch;
+  if (state === "differs" || state === "late") return EXIT.mismatch;
   return cause === undefined ? EXIT.partlyFailed : firstExit([exitCodeOf(cause), EXIT.partlyFailed]);
 }
 
 export function describeProbe(result: ProbeResult): string {
-  const { probeId, state, expected, figures, delayMs, code, message } = result;
-  const delay = delayMs === null ? "" : `, billed ${(delayMs / 1000).toFixed(1)} s after the last one`;
-  const lines = [`Probe ${probeId}: ${state}, ${expected} traces sent${delay}`];
+  const { probeId, state, expected, figures, code, message } = result;
+  const lines = [`Probe ${probeId}: ${state}, ${expected} traces sent${describeDelay(result)}`];
   if (message !== undefined) lines.push(`${message} [${code}]`);
   if (figures.length === 0) return lines.join("\n");
-  const rows = figures.map((one) => [one.groupBy, expected, one.billed, one.othersAdded, one.difference]);
-  const head = ["dimension", "expected", "billed", "at most by others", "difference"];
-  return [...lines, table(head, rows)].join("\n");
+  const rows = figures.map((one) => [
+    ...[one.groupBy, one.expectedId ?? "", expected, one.billed, one.othersAdded, one.difference],
+  ]);
+  const head = ["dimension", "expected id", "expected", "billed", "at most by others", "difference"];
+  lines.push(table(head, rows));
+  const elsewhere = changedElsewhere(figures);
+  if (elsewhere !== "") {
+    lines.push(`Not checked: whether other workspaces rose by traffic of their own only (${elsewhere}).`);
+  }
+  return lines.join("\n");
+}
+
+function describeDelay({ firstDelayMs, delayMs, lateAfterMs }: ProbeResult): string {
+  const limit = lateAfterMs === null ? "" : ` (limit ${seconds(lateAfterMs)})`;
+  const first = firstDelayMs === null ? "" : `first billed ${seconds(firstDelayMs)}`;
+  if (delayMs !== null) return `; ${first} and all billed ${seconds(delayMs)} after the last one${limit}`;
+  return first === "" ? "; none billed" : `; ${first} after the last one, never all of them`;
+}
+
+/** Their own projects account for it: a rise that they do not is a difference. */
+function changedElsewhere(figures: ProbeResult["figures"]): string {
+  const { expectedId = null, rises = [] } = figures.find(({ groupBy }) => groupBy === "workspace") ?? {};
+  if (expectedId === null) return "";
+  const others = rises.filter(({ id }) => id !== expectedId);
+  return others.map(({ id, traces }) => `${id} ${traces > 0 ? "+" : ""}${traces}`).join(", ");
 }

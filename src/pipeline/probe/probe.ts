@@ -1,3 +1,5 @@
+import type { SourceConfig } from "../../config/config.ts";
+import type { ProbeSender } from "../../domain/probe.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import type { DeploymentClients } from "../../platform/clients.ts";
@@ -13,7 +15,8 @@ import {
 import type { OpenSource } from "../source/source.ts";
 import { readForProbe, theProject } from "./readings.ts";
 import { PROBE_TRACES, sendProbeTraffic } from "./traffic.ts";
-import { conclude, type ProbeProgress, type ProbeResult, waitUntilBilled } from "./verdict.ts";
+import { conclude, type ProbeResult } from "./verdict.ts";
+import { type ProbeProgress, waitUntilBilled } from "./wait.ts";
 
 export { PROBE_TRACES, type ProbeProgress, type ProbeResult };
 
@@ -23,6 +26,10 @@ export interface ProbeRequest {
   readonly project: string;
   readonly assistantId: string;
   readonly withinMs: number;
+  /** All figures must stay for so long. */
+  readonly settleForMs: number;
+  /** Billing that takes longer is late; undefined: there is no limit. */
+  readonly lateAfterMs?: number | undefined;
 }
 
 /** Sending takes a minute, and is given up after this. */
@@ -46,7 +53,11 @@ export async function probeMeter(
 ): Promise<ProbeResult> {
   const left = await takeUp(source);
   if (left !== undefined) return waitUntilBilled(source, left, { resumed: true, onProgress });
-  const probeId = await enterProbe(source.store.db, { sourceId: source.sourceId, project: request.project });
+  const probeId = await enterProbe(source.store.db, {
+    sourceId: source.sourceId,
+    project: request.project,
+    sender: senderOf(source.config),
+  });
   if (probeId === undefined) throw underWay();
   const failure = await send(source, request, probeId);
   const probe = await requireOwn(source, probeId);
@@ -67,19 +78,27 @@ export async function probeMeter(
   return { ...result, resumed: false, cause: error };
 }
 
+/**
+ * Whom a deployment's traces are billed to. Unless it is configured: nobody, and the key that the deployment is called
+ * with, of which the platform shows the end.
+ */
+function senderOf({ probeUser, probeShortKey, apiKey }: SourceConfig): ProbeSender {
+  return { user: probeUser ?? "(none)", key: probeShortKey ?? `...${apiKey.reveal().slice(-4)}` };
+}
+
 /** Reads the usage before, then sends. Returns an error, which then ends the probe. */
 async function send(
   source: OpenSource,
-  { deployment, project, assistantId, withinMs }: ProbeRequest,
+  { deployment, project, assistantId, withinMs, settleForMs, lateAfterMs }: ProbeRequest,
   probeId: number,
 ): Promise<{ readonly error: unknown } | undefined> {
   const { db } = source.store;
   try {
     const { periodStart: start } = await requireOwn(source, probeId);
     const workspaceIds = source.workspaces.map((w) => w.workspaceId);
-    const before = await readForProbe(source, { start, workspaceIds, project, projects: "first" });
+    const before = await readForProbe(source, { start, workspaceIds, project });
     const projectId = theProject(project, before.found);
-    await keepBaseline(db, { probeId, baseline: Object.fromEntries(before.byWorkspace), projectId });
+    await keepBaseline(db, { probeId, baseline: before.readings, projectId });
     await sendProbeTraffic({
       deployment,
       assistantId,
@@ -90,7 +109,7 @@ async function send(
         ...(source.signal ? [source.signal] : []),
       ]),
     });
-    await startWaiting(db, { probeId, withinMs });
+    await startWaiting(db, { probeId, withinMs, settleForMs, lateAfterMs });
     return undefined;
   } catch (error) {
     return { error };
@@ -110,7 +129,7 @@ async function takeUp(source: OpenSource): Promise<OpenProbe | undefined> {
   const open = await openProbeOf(source.store.db, source.sourceId);
   if (open === undefined) return undefined;
   const age = (await storeNow(source.store.db)) - open.startedAt;
-  if (open.state === "waiting" && age < TAKEN_UP_FOR_MS) return open;
+  if (open.state === "waiting" && age < TAKEN_UP_FOR_MS && open.baseline !== undefined) return open;
   if (open.state === "sending" && age < SENDING_FOR_MS) throw underWay();
   await conclude(source, open, {
     state: "inconclusive",
@@ -119,7 +138,9 @@ async function takeUp(source: OpenSource): Promise<OpenProbe | undefined> {
     message:
       open.state === "sending"
         ? "The process ended while it sent the traffic. How much of it arrived is not known."
-        : "No process waited for its traffic to be billed, and the platform no longer answers its days as days.",
+        : open.baseline === undefined
+          ? "An earlier release sent it, and did not keep the figures by id."
+          : "No process waited for its traffic to be billed, and the platform no longer answers its days as days.",
   });
   return undefined;
 }

@@ -1,4 +1,5 @@
 import { batchesOf, type UnstoredRequest } from "../../domain/planning/request.ts";
+import type { ProbeReadings } from "../../domain/probe.ts";
 import { ceilToGrid, DAY_MS, strideOfRange } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
@@ -13,52 +14,59 @@ interface ReadingRequest {
   readonly workspaceIds: readonly string[];
   /** Name or id. */
   readonly project: string;
-  /** Projects before the other dimensions, or after them: see `compareProbe`. */
-  readonly projects: "first" | "last";
+  /**
+   * The readings before the traffic, for one after it: projects come first before, and last after (see `compareProbe`).
+   * Where the project's workspace is known, of other workspaces only the projects of those that changed are read.
+   */
+  readonly before?: ProbeReadings;
+  readonly home?: string | undefined;
 }
+
+type Reading = { workspace: number } & Record<"project" | "user" | "api_key", Record<string, number>>;
 
 /**
  * Reads the usage of several workspaces from one instant on as an extraction does, and stores none of it. Throws what
  * `askUsage` throws.
  */
 export async function readForProbe(source: OpenSource, request: ReadingRequest) {
-  const { start, workspaceIds, project } = request;
+  const { start, workspaceIds, project, before, home } = request;
   const readings = new Map(
-    workspaceIds.map((id) => [
-      id,
-      { projects: {} as Record<string, number>, workspace: 0, user: 0, api_key: 0 },
-    ]),
+    workspaceIds.map((id): [string, Reading] => [id, { workspace: 0, project: {}, user: {}, api_key: {} }]),
   );
   /** Ids of projects whose id or name is the one looked for, with the workspace of each. */
   const found = new Map<string, string>();
-  const read = async (groupBy: GroupBy, add: (reading: Reading, sum: Sum, workspaceId: string) => void) => {
-    const members = workspaceIds.map((workspaceId) => ({ workspaceId }));
-    for (const batch of batchesOf(groupBy, members)) {
-      for (const sum of await sumsOf(source, start, { groupBy, members: batch })) {
+  const read = async (groupBy: GroupBy, ids: readonly string[]) => {
+    for (const members of batchesOf(
+      groupBy,
+      ids.map((workspaceId) => ({ workspaceId })),
+    )) {
+      for (const { id, names, traces } of await sumsOf(source, start, { groupBy, members })) {
         // Only answers by workspace name the workspace; any other request has one member.
-        const workspaceId = groupBy === "workspace" ? sum.id : (batch[0]?.workspaceId ?? "");
+        const workspaceId = groupBy === "workspace" ? id : (members[0]?.workspaceId ?? "");
         const reading = readings.get(workspaceId);
-        if (reading !== undefined) add(reading, sum, workspaceId);
+        if (reading === undefined) continue;
+        if (groupBy === "workspace") reading.workspace += traces;
+        else reading[groupBy][id] = traces;
+        const isMeant = id === project.toLowerCase() || names.includes(project);
+        if (groupBy === "project" && isMeant) found.set(id, workspaceId);
       }
     }
   };
-  const readProjects = () =>
-    read("project", (reading, { id, names, traces }, workspaceId) => {
-      reading.projects[id] = traces;
-      if (id === project.toLowerCase() || names.includes(project)) found.set(id, workspaceId);
-    });
-  if (request.projects === "first") await readProjects();
-  for (const groupBy of ["workspace", "user", "api_key"] as const) {
-    await read(groupBy, (reading, { traces }) => {
-      reading[groupBy] += traces;
-    });
+  if (before === undefined) await read("project", workspaceIds);
+  await read("workspace", workspaceIds);
+  const near = home === undefined ? workspaceIds : [home];
+  await read("user", near);
+  await read("api_key", near);
+  if (before !== undefined) {
+    const isUnchanged = (id: string) => readings.get(id)?.workspace === before.get(id)?.workspace;
+    const far = workspaceIds.filter((id) => !near.includes(id));
+    await read("project", [...near, ...far.filter((id) => !isUnchanged(id))]);
+    for (const id of far.filter(isUnchanged)) {
+      Object.assign(readings.get(id) ?? {}, { project: before.get(id)?.project });
+    }
   }
-  if (request.projects === "last") await readProjects();
-  return { byWorkspace: readings, found };
+  return { readings: readings as ProbeReadings, found };
 }
-
-type Reading = { projects: Record<string, number> } & Record<"workspace" | "user" | "api_key", number>;
-type Sum = Awaited<ReturnType<typeof sumsOf>>[number];
 
 /** Traces of each id of a dimension from `start` to now. */
 async function sumsOf(source: OpenSource, start: number, asked: Omit<UnstoredRequest, "window">) {

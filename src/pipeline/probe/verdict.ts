@@ -1,16 +1,14 @@
-import { compareProbe, type ProbeFigure } from "../../domain/probe.ts";
-import { PlatformError, UsageError } from "../../errors.ts";
-import { storeNow } from "../../store/load/fetch-ledger.ts";
+import type { ProbeFigure } from "../../domain/probe.ts";
 import {
   type Conclusion,
   concludeProbe,
   conclusionOf,
   hasUnsettledProbe,
   type OpenProbe,
+  type ProbeTiming,
   type ProbeVerdict,
 } from "../../store/report/probes.ts";
 import type { OpenSource } from "../source/source.ts";
-import { readForProbe, theProject } from "./readings.ts";
 
 export interface ProbeResult {
   readonly probeId: number;
@@ -20,30 +18,20 @@ export interface ProbeResult {
   readonly expected: number;
   /** Empty where nothing was compared. */
   readonly figures: readonly ProbeFigure[];
-  /** Milliseconds from the last trace sent to the request whose answer held all of it; null where none did. */
+  /** Milliseconds from the last trace sent to the first answer that held some of it; null where none did. */
+  readonly firstDelayMs: number | null;
+  /** To the answer that held all of it, where it stayed so; else null. */
   readonly delayMs: number | null;
+  /** The limit of `delayMs`; null where there is none. */
+  readonly lateAfterMs: number | null;
   readonly code?: string | undefined;
   readonly message?: string | undefined;
   /** What ended it before anything was compared. */
   readonly cause?: unknown;
 }
 
-export interface ProbeProgress {
-  readonly billed: number;
-  readonly expected: number;
-  readonly waitedMs: number;
-  readonly withinMs: number;
-}
-
-/** Pauses between two looks: they double from the first to the longest. */
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 60_000;
-/** A second bill may come as late as the first: all figures must stay for as long again as billing took. */
-const HOLD_MS = { least: 1_000, most: 300_000 };
-/** For so long, traces that an earlier probe lacked may still be billed and appear in the figures of this one. */
-const LATE_FOR_DAYS = 7;
-
-interface Look {
+/** What the platform bills of a probe, by one reading. */
+export interface Look {
   readonly figures: readonly ProbeFigure[];
   readonly workspaceId: string | undefined;
   readonly projectId: string | undefined;
@@ -51,120 +39,92 @@ interface Look {
   readonly at: number;
 }
 
-/** Looks until all figures stayed for long enough or the deadline is over, then gives the verdict. */
-export async function waitUntilBilled(
+/** For so long, traces that an earlier probe lacked may still be billed and appear in the figures of this one. */
+const LATE_FOR_DAYS = 7;
+/** A look begins so soon after the limit; one that finds all billed is in time. */
+const LIMIT_WITHIN_MS = 1_000;
+
+/** `seen` is the look that is due now, undefined where the platform did not answer; `last` is the last one answered. */
+export async function judge(
   source: OpenSource,
   probe: OpenProbe,
-  { resumed, onProgress }: { resumed: boolean; onProgress: (progress: ProbeProgress) => void },
+  { seen, last, timing }: { seen: Look | undefined; last: Look | undefined; timing: ProbeTiming },
 ): Promise<ProbeResult> {
-  const { clock, store, signal } = source;
-  const { sentAt = 0, waitUntil = 0, expected } = probe;
-  let billedAt: number | undefined;
-  let last: Look | undefined;
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
-    const seen = await lookAtBilling(source, probe);
-    const now = await storeNow(store.db);
-    if (seen instanceof UsageError) {
-      const ended = { state: "inconclusive" as const, figures: [], code: seen.code, message: seen.message };
-      return { ...(await conclude(source, probe, ended)), resumed };
-    }
-    last = seen ?? last;
-    const holds = seen?.figures.every((figure) => figure.difference === 0) ?? false;
-    // A surplus in another dimension may be other people's traces, once their projects show them.
-    const surplus = seen?.figures.some((one) => one.groupBy === "project" && one.difference > 0) ?? false;
-    if (seen !== undefined) {
-      // A figure that fell again was not billed: the delay counts to the look since which it stayed.
-      billedAt = holds || surplus ? (billedAt ?? seen.at) : undefined;
-      const billed = seen.figures.find((figure) => figure.groupBy === "project")?.billed ?? 0;
-      onProgress({ billed, expected, waitedMs: now - sentAt, withinMs: waitUntil - sentAt });
-    }
-    const hold = Math.min(HOLD_MS.most, Math.max(HOLD_MS.least, (billedAt ?? 0) - sentAt));
-    const heldLongEnough = billedAt !== undefined && seen !== undefined && seen.at >= billedAt + hold;
-    if (heldLongEnough || (now >= waitUntil && !(holds && billedAt === seen?.at))) {
-      return { ...(await judge(source, probe, { last, billedAt })), resumed };
-    }
-    const next = billedAt === undefined ? pause : Math.min(pause, hold);
-    await clock.wait(Math.max(50, billedAt === undefined ? Math.min(next, waitUntil - now) : next), signal);
+  const { figures = [], workspaceId, projectId } = last ?? {};
+  const end = (state: ProbeVerdict, code?: string, ...said: readonly (string | undefined)[]) => {
+    const message = said.filter((one) => one !== undefined).join(". ") || undefined;
+    return conclude(source, probe, { state, code, message, figures, workspaceId, projectId, ...timing });
+  };
+  if (seen === undefined) {
+    const what =
+      last === undefined
+        ? "request for usage before the deadline"
+        : "request for usage when the verdict was due";
+    return end("inconclusive", "probe_unanswered", `The platform answered no ${what}.`);
   }
-}
-
-/** Undefined where the platform does not answer for now; `UsageError` where the project is ambiguous. */
-async function lookAtBilling(source: OpenSource, probe: OpenProbe): Promise<Look | UsageError | undefined> {
-  const baseline = probe.baseline ?? {};
-  // Once the project is known, other workspaces need no look.
-  const home = probe.projectId && workspaceWith(probe.projectId, new Map(Object.entries(baseline)));
-  const at = await storeNow(source.store.db);
-  try {
-    const after = await readForProbe(source, {
-      start: probe.periodStart,
-      workspaceIds: home ? [home] : Object.keys(baseline),
-      project: probe.project,
-      projects: "last",
-    });
-    const projectId = probe.projectId ?? theProject(probe.project, after.found);
-    const seenIn = projectId && workspaceWith(projectId, after.byWorkspace);
-    const workspaceId = seenIn || home || undefined;
-    // Until the project is seen its workspace is not known, so all of them are compared together.
-    const compared = workspaceId === undefined ? Object.keys(baseline) : [workspaceId];
-    const figures = compareProbe({
-      before: compared.flatMap((id) => baseline[id] ?? []),
-      after: compared.flatMap((id) => after.byWorkspace.get(id) ?? []),
-      projectId,
-      expected: probe.expected,
-    });
-    return { figures, workspaceId, projectId, at };
-  } catch (error) {
-    if (error instanceof UsageError) return error;
-    if (error instanceof PlatformError && error.retryable) return undefined;
-    throw error;
-  }
-}
-
-function workspaceWith(
-  projectId: string,
-  byWorkspace: ReadonlyMap<string, { readonly projects: Readonly<Record<string, number>> }>,
-): string | undefined {
-  return [...byWorkspace].find(([, { projects }]) => projectId in projects)?.[0];
-}
-
-async function judge(
-  source: OpenSource,
-  probe: OpenProbe,
-  { last, billedAt }: { last: Look | undefined; billedAt: number | undefined },
-): Promise<ProbeResult> {
-  if (last === undefined) {
-    return conclude(source, probe, {
-      state: "inconclusive",
-      figures: [],
-      code: "probe_unanswered",
-      message: "The platform answered no request for usage before the deadline.",
-    });
-  }
-  const { figures, workspaceId, projectId } = last;
-  const found = { figures, workspaceId, projectId };
+  const lateness = latenessOf(probe, timing);
   const wrong = figures.filter((figure) => figure.difference !== 0);
-  if (wrong.length === 0) return conclude(source, probe, { state: "matched", ...found, billedAt });
-  const message = wrong
-    .map(
-      ({ groupBy, billed, difference }) =>
-        `${groupBy}: ${billed} billed, ${Math.abs(difference)} too ${difference > 0 ? "many" : "few"}`,
-    )
-    .join("; ");
-  const { sourceId, store } = source;
-  const surplusOnly = wrong.every((figure) => figure.difference > 0);
-  if (
-    surplusOnly &&
-    (await hasUnsettledProbe(store.db, { sourceId, probeId: probe.probeId, days: LATE_FOR_DAYS }))
-  ) {
-    const why = `${message}; an earlier probe ended without all of its traces, which may be these`;
-    return conclude(source, probe, {
-      state: "inconclusive",
-      ...found,
-      code: "probe_earlier_late",
-      message: why,
-    });
+  if (wrong.length > 0) {
+    const said = wrong.map((figure) => describeDifference(figure)).join("; ");
+    if (await mayBeEarlier(source, probe, wrong)) {
+      const why = "an earlier probe ended without all of its traces, which may be these";
+      return end("inconclusive", "probe_earlier_late", `${said}; ${why}`);
+    }
+    return end("differs", "probe_differs", said);
   }
-  return conclude(source, probe, { state: "differs", ...found, code: "probe_differs", message });
+  const others = describeOthers(figures);
+  if (lateness.state === "late") return end("late", "probe_late", lateness.said, others);
+  if (others !== undefined || lateness.state === "undecided") {
+    return end("inconclusive", "probe_undecided", others, lateness.said);
+  }
+  return end("matched");
+}
+
+function describeDifference({ groupBy, billed, difference, expectedId, rises }: ProbeFigure): string {
+  const many = difference > 0 ? "many" : `few${expectedId === null ? "" : ` for ${expectedId}`}`;
+  const changed = rises.map(({ id, traces }) => `${id} ${traces > 0 ? "+" : ""}${traces}`).join(", ");
+  const rose = changed === "" ? "" : ` (rose: ${changed})`;
+  return `${groupBy}: ${billed} billed, ${Math.abs(difference)} too ${many}${rose}`;
+}
+
+/** Others' traffic in the workspace cannot be told from the probe's, so only the rise of its own project is decided. */
+function describeOthers(figures: readonly ProbeFigure[]): string | undefined {
+  const other = figures.find(({ othersAdded, othersRemoved }) => othersAdded + othersRemoved > 0);
+  if (other === undefined) return undefined;
+  const { othersAdded, othersRemoved } = other;
+  return (
+    `The project rose by what was sent, but other projects of the workspace rose by ${othersAdded} and fell by ` +
+    `${othersRemoved} traces meanwhile. Not decided: to which user and API key the probe's traces were billed, and ` +
+    "whether some were billed again to another project. Give the deployment a workspace of its own"
+  );
+}
+
+/** Late is what a look at the limit or after it still lacked. */
+function latenessOf(
+  { sentAt = 0, lateAfterMs }: OpenProbe,
+  { unbilledAt = 0, billedAt = 0 }: ProbeTiming,
+): { state: "in time" | "late" | "undecided"; said?: string } {
+  if (lateAfterMs === undefined) return { state: "in time" };
+  const limit = sentAt + lateAfterMs;
+  const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+  const all = `All traces were billed ${seconds(billedAt - sentAt)} after the last one`;
+  const over = `USAGE_PROBE_LATE_AFTER is ${seconds(lateAfterMs)}`;
+  if (unbilledAt >= limit) return { state: "late", said: `${all}; ${over}` };
+  if (billedAt <= limit + LIMIT_WITHIN_MS) return { state: "in time" };
+  return {
+    state: "undecided",
+    said: `${all} at the latest; ${over}. Not decided: whether that was late, since nobody looked in between`,
+  };
+}
+
+/** Whether a surplus may be what an earlier probe lacked. */
+async function mayBeEarlier(
+  { sourceId, store }: OpenSource,
+  { probeId }: OpenProbe,
+  wrong: readonly ProbeFigure[],
+): Promise<boolean> {
+  if (wrong.some((figure) => figure.difference < 0)) return false;
+  return hasUnsettledProbe(store.db, { sourceId, probeId, days: LATE_FOR_DAYS });
 }
 
 /** Gives a probe its verdict, or returns the one that another process gave it. */
@@ -173,13 +133,14 @@ export async function conclude(
   probe: OpenProbe,
   end: Omit<Conclusion, "probeId">,
 ): Promise<ProbeResult> {
-  const { probeId, expected, sentAt } = probe;
+  const { probeId, expected, sentAt, lateAfterMs = null } = probe;
   const isOurs = await concludeProbe(source.store, { probeId, ...end });
   // Another process that waited for the same traffic may have been first. Its verdict stands.
-  const { state, figures, billedAt, code, message } = isOurs
-    ? end
-    : await conclusionOf(source.store.db, probeId);
+  const given = isOurs ? end : await conclusionOf(source.store.db, probeId);
+  const { state, figures, firstBilledAt, billedAt, code, message } = given;
   source.log.info({ probe: probeId, state, expected, code }, "probe");
-  const delayMs = billedAt === undefined || sentAt === undefined ? null : Math.max(0, billedAt - sentAt);
-  return { probeId, state, resumed: false, expected, figures, delayMs, code, message };
+  const since = (at: number | undefined) =>
+    at === undefined || sentAt === undefined ? null : Math.max(0, at - sentAt);
+  const delays = { firstDelayMs: since(firstBilledAt), delayMs: since(billedAt), lateAfterMs };
+  return { probeId, state, resumed: false, expected, figures, ...delays, code, message };
 }

@@ -37,6 +37,7 @@ export function registerStored(registry: Registry, db: Database): () => Promise<
       "group_by",
     ),
     probeDelay: gauge("probe_delay_seconds", "Delay of billing in the last compared meter probe."),
+    probeVerdict: gauge("probe_verdict", "1 for the verdict of the last meter probe.", "state"),
     probeAt: gauge("probe_last_timestamp_seconds", "End of the last compared meter probe."),
   };
   const up = new Gauge({
@@ -70,6 +71,7 @@ export function registerStored(registry: Registry, db: Database): () => Promise<
         if (delay !== null) gauges.probeDelay.set({ source }, delay);
         gauges.probeAt.set({ source }, endedAt);
       }
+      for (const { source, state } of stored.probeVerdicts) gauges.probeVerdict.set({ source, state }, 1);
       up.set(1);
     } catch {
       // The scrape goes on without these: an alert on this gauge says why they are missing.

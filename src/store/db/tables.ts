@@ -194,17 +194,23 @@ export interface Probe {
   baseline: Json | null;
   billed_at: Timestamp | null;
   code: string | null;
+  expected_key: string | null;
   expected_traces: Generated<number>;
+  expected_user: string | null;
   finished_at: Timestamp | null;
+  first_billed_at: Timestamp | null;
+  late_after_ms: number | null;
   message: string | null;
   period_start: Timestamp;
   probe_id: Generated<number>;
   project: string;
   project_id: string | null;
   sent_at: Timestamp | null;
+  settle_for_ms: number | null;
   source_id: number;
   started_at: Generated<Timestamp>;
   state: Generated<string>;
+  unbilled_at: Timestamp | null;
   wait_until: Timestamp | null;
   workspace_id: string | null;
 }
@@ -212,10 +218,12 @@ export interface Probe {
 export interface ProbeFigure {
   billed_traces: number;
   difference: number;
+  expected_id: string | null;
   group_by: string;
   others_added: number;
   others_removed: number;
   probe_id: number;
+  rises: Json | null;
 }
 
 export interface Reconciled {

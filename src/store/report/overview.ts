@@ -174,6 +174,8 @@ interface MetricFacts {
     delay: number | null;
     endedAt: number;
   }[];
+  /** The last probe of each source that ended, compared or not. */
+  readonly probeVerdicts: readonly { source: string; state: string }[];
 }
 
 /** What `/metrics` shows of the store, read by one statement. */
@@ -244,10 +246,15 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
         from reporting.metering_probe p
         join (
           select source_id, max(probe_id) as probe_id from reporting.metering_probe
-          where state in ('matched', 'differs') group by 1
+          where state in ('matched', 'late', 'differs') group by 1
         ) last using (source_id, probe_id)
         where p.group_by is not null
-      ) x) as probes
+      ) x) as probes,
+      (select coalesce(json_agg(x), '[]') from (
+        select distinct on (s.slug) s.slug as source, p.state
+        from usage.probe p join usage.source s using (source_id)
+        where p.finished_at is not null order by s.slug, p.probe_id desc
+      ) x) as "probeVerdicts"
   `.execute(db);
   return rows[0] as MetricFacts;
 }

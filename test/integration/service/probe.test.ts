@@ -18,6 +18,7 @@ test("a scheduled meter probe is recorded and shown in the metrics", { timeout: 
       USAGE_DEPLOYMENT_URL: bench.standin.url,
       USAGE_PROBE_PROJECT: "agent-server",
       USAGE_PROBE_EVERY: "PT1M",
+      USAGE_PROBE_SETTLE_FOR: "PT1S",
       USAGE_SYNC_EVERY: "PT1H",
     },
   });
@@ -25,6 +26,7 @@ test("a scheduled meter probe is recorded and shown in the metrics", { timeout: 
   await poll(async () => (await bench.value<number>(verdicts)) >= 4, { deadlineMs: 90_000, everyMs: 200 });
   const metrics = await metricsOf(running);
   expect(metrics).toContain('usage_etl_probe_difference_traces{source="default",group_by="project"} 0');
+  expect(metrics).toContain('usage_etl_probe_verdict{source="default",state="matched"} 1');
   expect(metrics).toMatch(/usage_etl_probe_delay_seconds\{source="default"\} \d/);
   expect(metrics).toMatch(/usage_etl_probe_last_timestamp_seconds\{source="default"\} \d{10}/);
 });

@@ -3,19 +3,28 @@ import { describe, expect, test } from "vitest";
 import { compareProbe, type WorkspaceReading } from "../../../src/domain/probe.ts";
 
 const OWN = "own";
+const USER = "(none)";
+const KEY = "sk...1234";
+const HOME = "home";
+/** By default all traces are those of the expected user and key. */
 const reading = (
-  projects: Record<string, number>,
-  more: Partial<WorkspaceReading> = {},
+  project: Record<string, number>,
+  more: { workspace?: number; user?: number; api_key?: number } = {},
 ): WorkspaceReading => {
-  const all = Object.values(projects).reduce((sum, one) => sum + one, 0);
-  return { projects, workspace: all, user: all, api_key: all, ...more };
+  const all = Object.values(project).reduce((sum, one) => sum + one, 0);
+  const { workspace = all, user = all, api_key = all } = more;
+  return { project, workspace, user: { "": user }, api_key: { [KEY]: api_key } };
 };
 const compare = (before: WorkspaceReading, after: WorkspaceReading, expected = 6) =>
   Object.fromEntries(
-    compareProbe({ before: [before], after: [after], projectId: OWN, expected }).map((figure) => [
-      figure.groupBy,
-      figure,
-    ]),
+    compareProbe({
+      before: new Map([[HOME, before]]),
+      after: new Map([[HOME, after]]),
+      home: HOME,
+      projectId: OWN,
+      expected,
+      sender: { user: USER, key: "...1234" },
+    }).map((figure) => [figure.groupBy, figure]),
   );
 
 describe("without other traffic", () => {
@@ -28,10 +37,9 @@ describe("without other traffic", () => {
 
   test("one trace too few or too many in one dimension is a difference of one", () => {
     const before = reading({ other: 100 });
-    const after = reading({ other: 100, [OWN]: 6 });
     for (const groupBy of ["workspace", "user", "api_key"] as const) {
       for (const wrong of [-1, 1]) {
-        const figures = compare(before, { ...after, [groupBy]: after[groupBy] + wrong });
+        const figures = compare(before, reading({ other: 100, [OWN]: 6 }, { [groupBy]: 106 + wrong }));
         expect(Object.values(figures).map((one) => [one.groupBy, one.difference])).toEqual(
           ["workspace", "project", "user", "api_key"].map((by) => [by, by === groupBy ? wrong : 0]),
         );
@@ -42,18 +50,49 @@ describe("without other traffic", () => {
 
 test("a project that no answer names has no billed trace", () => {
   const figures = compareProbe({
-    before: [reading({})],
-    after: [reading({})],
+    before: new Map([[HOME, reading({})]]),
+    after: new Map([[HOME, reading({})]]),
+    home: undefined,
     projectId: undefined,
     expected: 6,
+    sender: { user: USER, key: KEY },
   });
   expect(figures.map((figure) => figure.difference)).toEqual([-6, -6, -6, -6]);
+});
+
+describe("by id", () => {
+  const before = reading({ other: 10 });
+  const later = (user: Record<string, number>, api_key: Record<string, number> = { [KEY]: 16 }) => ({
+    ...reading({ other: 10, [OWN]: 6 }),
+    user,
+    api_key,
+  });
+
+  test("traces of another id are missing from the expected one, and the ids that changed are named", () => {
+    const { user, api_key } = compare(before, later({ "": 10, u: 6 }, { [KEY]: 12, other: 4 }));
+    expect(user).toMatchObject({ expectedId: "(none)", billed: 6, difference: -6 });
+    expect(user?.rises).toEqual([{ id: "u", traces: 6 }]);
+    expect(api_key).toMatchObject({ expectedId: KEY, billed: 6, difference: -4 });
+    expect(api_key?.rises).toEqual([
+      { id: "other", traces: 4 },
+      { id: KEY, traces: 2 },
+    ]);
+  });
+
+  test("a rise of other ids that nobody else's traffic accounts for is a difference", () => {
+    expect(compare(before, later({ "": 16, u: 5, v: -5 })).user).toMatchObject({ billed: 6, difference: 5 });
+  });
+
+  test("at most ten ids are named, the largest change first", () => {
+    const many = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`u${i}`, i + 1]));
+    const { rises = [] } = compare(before, later({ "": 10, ...many })).user ?? {};
+    expect(rises.map(({ traces }) => traces)).toEqual([12, 11, 10, 9, 8, 7, 6, 5, 4, 3]);
+  });
 });
 
 describe("with other traffic", () => {
   test("a figure outside its bounds is a difference", () => {
     const before = reading({ a: 50, b: 50, [OWN]: 1 });
-    const after = reading({ a: 53, b: 48, [OWN]: 7 });
     // Others added 3 and lost 2: from 4 to 9 is possible.
     for (const [rise, difference] of [
       [3, -1],
@@ -61,7 +100,8 @@ describe("with other traffic", () => {
       [9, 0],
       [10, 1],
     ] as const) {
-      expect(compare(before, { ...after, user: before.user + rise }).user).toMatchObject({
+      const after = reading({ a: 53, b: 48, [OWN]: 7 }, { user: 101 + rise });
+      expect(compare(before, after).user).toMatchObject({
         othersAdded: 3,
         othersRemoved: 2,
         difference,
@@ -98,12 +138,13 @@ describe("with other traffic", () => {
           return whole();
         };
         const projectsBefore = { ...meter };
-        const before = { projects: projectsBefore, workspace: total(), user: total(), api_key: total() };
+        const figuresNow = () => ({ workspace: total(), user: total(), api_key: total() });
+        const before = reading(projectsBefore, figuresNow());
         meanwhile();
         meter[OWN] = sent;
-        const after = { workspace: total(), user: total(), api_key: total() };
+        const now = figuresNow();
         meanwhile();
-        const figures = compare(before, { ...after, projects: { ...meter } }, sent);
+        const figures = compare(before, reading({ ...meter }, now), sent);
         for (const figure of Object.values(figures)) expect(figure.difference).toBe(0);
       }),
     );
