@@ -135,8 +135,11 @@ function outside(rise: number, least: number, most: number): number {
   return rise < least ? rise - least : Math.max(0, rise - most);
 }
 
+/** A UUID may be configured in capitals. */
 function isWanted(id: string, wanted: string): boolean {
-  return wanted.startsWith("...") ? id.endsWith(wanted.slice(3)) : id === wanted;
+  return wanted.startsWith("...")
+    ? id.endsWith(wanted.slice(3))
+    : id === wanted || id === wanted.toLowerCase();
 }
 
 function riseById(before: readonly Counts[], after: readonly Counts[]): Map<string, number> {

@@ -41,6 +41,8 @@ export interface Look {
 
 /** For so long, traces that an earlier probe lacked may still be billed and appear in the figures of this one. */
 const LATE_FOR_DAYS = 7;
+const SENDER_IS_SET =
+  "If these are the user and key that the deployment traces as, set USAGE_PROBE_USER and USAGE_PROBE_SHORT_KEY";
 /** A look begins so soon after the limit; one that finds all billed is in time. */
 const LIMIT_WITHIN_MS = 1_000;
 
@@ -70,7 +72,8 @@ export async function judge(
       const why = "an earlier probe ended without all of its traces, which may be these";
       return end("inconclusive", "probe_earlier_late", `${said}; ${why}`);
     }
-    return end("differs", "probe_differs", said);
+    const isOnlySender = wrong.every(({ groupBy }) => groupBy === "user" || groupBy === "api_key");
+    return end("differs", "probe_differs", said, isOnlySender ? SENDER_IS_SET : undefined);
   }
   const others = describeOthers(figures);
   if (lateness.state === "late") return end("late", "probe_late", lateness.said, others);

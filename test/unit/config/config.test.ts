@@ -70,6 +70,18 @@ describe("defaults", () => {
   });
 });
 
+test("a probe's times have limits, and late is within the wait", () => {
+  expect(readConfig(SOURCE).probeTimes).toEqual({
+    withinMs: 3_600_000,
+    settleForMs: 60_000,
+    lateAfterMs: undefined,
+  });
+  expect(problemsOf({ ...SOURCE, USAGE_PROBE_LATE_AFTER: "PT2H" })).toEqual([
+    "USAGE_PROBE_LATE_AFTER is more than USAGE_PROBE_WITHIN, so no probe would be late",
+  ]);
+  expect(problemsOf({ ...SOURCE, USAGE_PROBE_SETTLE_FOR: "PT0S" })).toHaveLength(1);
+});
+
 test("hours are kept forever by default, and never shorter than they are loaded", () => {
   expect(readConfig(SOURCE)).toMatchObject({ hourlyKeepMs: undefined });
   expect(readConfig({ ...SOURCE, USAGE_HOURLY_KEEP: "P31D" })).toMatchObject({
