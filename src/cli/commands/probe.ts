@@ -43,7 +43,7 @@ async function run(session: Session, options: ProbeOptions): Promise<number> {
     exitOf: exitOfProbe,
     describe: (results) => Object.values(results).map(describeProbe).join("\n\n"),
     // The cause is an Error; its message is part of the result.
-    toData: ({ cause: _, ...result }) => result,
+    toData: ({ cause: _, ...result }) => ({ ...result, notChecked: changedElsewhere(result.figures) }),
   });
 }
 
@@ -120,8 +120,9 @@ export function describeProbe(result: ProbeResult): string {
   const head = ["dimension", "expected id", "expected", "billed", "at most by others", "difference"];
   lines.push(table(head, rows));
   const elsewhere = changedElsewhere(figures);
-  if (elsewhere !== "") {
-    lines.push(`Not checked: whether other workspaces rose by traffic of their own only (${elsewhere}).`);
+  if (elsewhere.length > 0) {
+    const changed = elsewhere.map(({ id, traces }) => `${id} ${traces > 0 ? "+" : ""}${traces}`).join(", ");
+    lines.push(`Not checked: whether other workspaces changed by traffic of their own only (${changed}).`);
   }
   return lines.join("\n");
 }
@@ -133,10 +134,8 @@ function describeDelay({ firstDelayMs, delayMs, lateAfterMs }: ProbeResult): str
   return first === "" ? "; none billed" : `; ${first} after the last one, never all of them`;
 }
 
-/** Their own projects account for it: a rise that they do not is a difference. */
-function changedElsewhere(figures: ProbeResult["figures"]): string {
+/** Other workspaces that changed. Their own projects account for it: a rise that they do not is a difference. */
+function changedElsewhere(figures: ProbeResult["figures"]) {
   const { expectedId = null, rises = [] } = figures.find(({ groupBy }) => groupBy === "workspace") ?? {};
-  if (expectedId === null) return "";
-  const others = rises.filter(({ id }) => id !== expectedId);
-  return others.map(({ id, traces }) => `${id} ${traces > 0 ? "+" : ""}${traces}`).join(", ");
+  return expectedId === null ? [] : rises.filter(({ id }) => id !== expectedId);
 }
