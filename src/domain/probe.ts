@@ -44,7 +44,7 @@ const RISES_SHOWN = 10;
  * which is at most the rise of their projects. So the dimension, and the one id that is expected, must rise by what was
  * sent less what other projects lost, to what was sent plus what they gained; other ids may rise by what those gained.
  * Without other traffic that is one number, and every id is decided. With it the probe's traces cannot be told from
- * others': see `hasOtherTraffic`. Another workspace may rise by what its own projects do.
+ * others'. Another workspace may rise by what its own projects do.
  *
  * This is sound only if projects were read first before the traffic, and last after it: the rise of other projects then
  * spans at least the time between the readings of the other dimensions.
@@ -80,10 +80,7 @@ export function compareProbe(probe: {
       // What their own projects do not account for.
       const elsewhere = all
         .filter((id) => !compared.includes(id))
-        .map((id) => {
-          const own = othersOf([id]);
-          return outside(rises.get(id) ?? 0, -own.removed, own.added);
-        });
+        .map((id) => Math.max(0, (rises.get(id) ?? 0) - othersOf([id]).added));
       const difference = outside(billed, ...bounds) || sum(elsewhere);
       return { expectedId: home ?? null, billed, difference, rises };
     },
@@ -119,15 +116,17 @@ export function compareProbe(probe: {
   });
 }
 
-/** Whether everything that was sent is billed in every dimension, to whomever; or too much is. */
-export function isBilled(figures: readonly ProbeFigure[], expected: number): boolean {
-  return (
-    figures.every(({ groupBy, billed, othersAdded, othersRemoved }) => {
-      // A surplus elsewhere may be other people's traces, once their projects show them.
-      const most = groupBy === "project" ? Number.POSITIVE_INFINITY : expected + othersAdded;
-      return billed >= expected - othersRemoved && billed <= most;
-    }) || figures.some(({ groupBy, billed }) => groupBy === "project" && billed > expected)
-  );
+/**
+ * `lacking`: some of what was sent is not billed yet. `unexplained`: all of it is, and more in a dimension, which may be
+ * other people's traces once their projects show them. `billed`: all of it is, to whomever, or the project has too much.
+ */
+export function progressOf(
+  figures: readonly ProbeFigure[],
+  expected: number,
+): "lacking" | "unexplained" | "billed" {
+  if (figures.some(({ groupBy, difference }) => groupBy === "project" && difference > 0)) return "billed";
+  if (figures.some(({ billed, othersRemoved }) => billed < expected - othersRemoved)) return "lacking";
+  return figures.some(({ difference }) => difference > 0) ? "unexplained" : "billed";
 }
 
 /** By how much a figure lies outside of what is possible. */

@@ -117,12 +117,22 @@ test("probe asks first, matches what was billed, and ends with 4 on a difference
     4,
     { state: "differs", code: "probe_differs" },
   ]);
+}, 120_000);
 
+test("probe ends with 4 where traces are billed to another user, or late", async () => {
+  const { standin, json, run } = await setup();
+  const { url } = await setupMigrated();
+  const own = {
+    DATABASE_URL: url,
+    USAGE_BASE_URL: standin.url,
+    USAGE_PROBE_PROJECT: "agent-server",
+    USAGE_PROBE_SETTLE_FOR: "PT1S",
+  };
   standin.faults.set({ metering: [{ fault: { kind: "user" }, times: 6 }] });
   const misbilled = await run(["probe", "--yes"], own);
   const user = standin.organisation.users[0]?.id;
   expect([misbilled.code, misbilled.stdout]).toEqual([4, expect.stringContaining(`(rose: ${user} +6)`)]);
-  standin.faults.set({ metering: [{ fault: { kind: "late", seconds: 2 }, times: 6 }] });
+  standin.faults.set({ metering: [{ fault: { kind: "late", seconds: 6 }, times: 6 }] });
   const late = await json(["probe", "--yes"], { ...own, USAGE_PROBE_LATE_AFTER: "PT1S" });
   expect([late.code, late.data.default]).toMatchObject([4, { state: "late", code: "probe_late" }]);
 }, 120_000);

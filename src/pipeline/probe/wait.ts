@@ -1,4 +1,4 @@
-import { compareProbe, isBilled, type WorkspaceReading } from "../../domain/probe.ts";
+import { compareProbe, progressOf, type WorkspaceReading } from "../../domain/probe.ts";
 import { PlatformError, UsageError } from "../../errors.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { keepTiming, type OpenProbe, type ProbeTiming } from "../../store/report/probes.ts";
@@ -11,7 +11,7 @@ export interface ProbeProgress {
   readonly expected: number;
   readonly waitedMs: number;
   readonly withinMs: number;
-  /** After so long the figures are looked at again; undefined until all of it is billed. */
+  /** After so long the figures are read again, for the verdict; undefined before. */
   readonly settlesInMs: number | undefined;
 }
 
@@ -31,6 +31,7 @@ export async function waitUntilBilled(
   const { probeId, sentAt = 0, waitUntil = 0, expected, lateAfterMs } = probe;
   let timing = probe.timing;
   let last: Look | undefined;
+  let progress: ReturnType<typeof progressOf> = "lacking";
   let hasSettled = false;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     const seen = await lookAtBilling(source, probe);
@@ -42,19 +43,20 @@ export async function waitUntilBilled(
     const billed = seen?.figures.find((figure) => figure.groupBy === "project")?.billed ?? 0;
     if (seen !== undefined) {
       last = seen;
-      timing = timingAfter(timing, { seen, isAll: isBilled(seen.figures, expected), billed, now });
+      progress = progressOf(seen.figures, expected);
+      timing = timingAfter(timing, { seen, isAll: progress !== "lacking", billed, now });
       await keepTiming(store.db, { probeId, ...timing });
     }
     const { billedAt } = timing;
-    if (billedAt === undefined) hasSettled = false;
+    if (progress !== "billed") hasSettled = false;
     const isOver = now >= waitUntil;
-    if (billedAt === undefined ? isOver : hasSettled && (seen !== undefined || isOver)) {
+    if (progress === "billed" ? hasSettled && (seen !== undefined || isOver) : isOver) {
       return { ...(await judge(source, probe, { seen, last, timing })), resumed };
     }
     const settlesInMs =
-      billedAt === undefined || hasSettled
-        ? undefined
-        : Math.max(probe.settleForMs, Math.min(LONGEST_HOLD_MS, billedAt - sentAt));
+      progress === "billed" && !hasSettled
+        ? Math.max(probe.settleForMs, Math.min(LONGEST_HOLD_MS, (billedAt ?? 0) - sentAt))
+        : undefined;
     if (seen !== undefined) {
       onProgress({ billed, expected, waitedMs: now - sentAt, withinMs: waitUntil - sentAt, settlesInMs });
     }

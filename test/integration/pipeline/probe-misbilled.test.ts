@@ -111,9 +111,28 @@ test("a second bill of another workspace is a difference where its projects do n
   const stream = standin.organisation.streams[0];
   if (stream === undefined) throw new Error("an empty organisation");
   const twice = { stride: "day", groupBy: "workspace", delta: 1, cell: { ...stream, at: now } } as const;
-  const result = await probe({}, () => standin.discrepancies.push(twice));
-  expect(result).toMatchObject({ state: "differs", figures: [{ difference: 1 }, {}, {}, {}] });
-  expect(result.message).toContain(`${stream.project.workspace.id} +1`);
+  const request = { withinMs: 1_000 };
+  const result = await probe(request, () => standin.discrepancies.push(twice));
+  expect(result).toMatchObject({ state: "differs", figures: [{}, {}, {}, {}] });
+  expect(result.figures[0]?.difference).toBeGreaterThan(0);
+  expect(result.message).toContain(`${stream.project.workspace.id} +`);
+});
+
+test("traffic of another workspace may show in its projects later", async () => {
+  const { probe, standin, now } = await setupProbe();
+  const stream = standin.organisation.streams[0];
+  if (stream === undefined) throw new Error("an empty organisation");
+  const cell = { ...stream, at: now };
+  let looks = 0;
+  const result = await probe({}, () => {
+    looks++;
+    if (looks === 1) standin.discrepancies.push({ stride: "day", groupBy: "workspace", delta: 1, cell });
+    if (looks !== 4) return;
+    standin.discrepancies.length = 0;
+    standin.ledger.change(cell, 1);
+  });
+  expect(looks).toBeGreaterThan(4);
+  expect(result.state).toBe("matched");
 });
 
 describe("with other traffic in the workspace", () => {

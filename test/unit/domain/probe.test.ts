@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compareProbe, type WorkspaceReading } from "../../../src/domain/probe.ts";
+import { compareProbe, progressOf, type WorkspaceReading } from "../../../src/domain/probe.ts";
 
 const OWN = "own";
 const USER = "(none)";
@@ -88,6 +88,41 @@ describe("by id", () => {
     const { rises = [] } = compare(before, later({ "": 10, ...many })).user ?? {};
     expect(rises.map(({ traces }) => traces)).toEqual([12, 11, 10, 9, 8, 7, 6, 5, 4, 3]);
   });
+});
+
+test("too little is lacking, too much of others is unexplained, and too much of its own is billed", () => {
+  const before = reading({ other: 100 });
+  const progress = (own: number, more = {}) =>
+    progressOf(Object.values(compare(before, reading({ other: 100, [OWN]: own }, more))), 6);
+  expect(progress(6)).toBe("billed");
+  expect(progress(5)).toBe("lacking");
+  expect(progress(6, { user: 105 })).toBe("lacking");
+  expect(progress(6, { user: 107 })).toBe("unexplained");
+  expect(progress(7)).toBe("billed");
+});
+
+test("another workspace may rise by what its projects do", () => {
+  const own = [reading({}), reading({ [OWN]: 6 })] as const;
+  const differenceWith = (before: WorkspaceReading, after: WorkspaceReading) =>
+    compareProbe({
+      before: new Map([
+        [HOME, own[0]],
+        ["far", before],
+      ]),
+      after: new Map([
+        [HOME, own[1]],
+        ["far", after],
+      ]),
+      home: HOME,
+      projectId: OWN,
+      expected: 6,
+      sender: { user: USER, key: KEY },
+    }).map(({ difference, othersAdded }) => [difference, othersAdded]);
+  const nothing = [0, 0];
+  expect(differenceWith(reading({ a: 5 }), reading({ a: 9 }))).toEqual(Array(4).fill(nothing));
+  // Its workspace shows two more than its projects.
+  const wrong = differenceWith(reading({ a: 5 }), reading({ a: 9 }, { workspace: 11 }));
+  expect(wrong).toEqual([[2, 0], nothing, nothing, nothing]);
 });
 
 describe("with other traffic", () => {
