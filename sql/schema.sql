@@ -406,6 +406,7 @@ CREATE TABLE usage.source (
   refused_message text,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   history_since timestamp with time zone,
+  workspace_ids text[] NOT NULL DEFAULT '{}'::text[],
   CONSTRAINT source_pkey PRIMARY KEY (source_id),
   CONSTRAINT source_slug_key UNIQUE (slug),
   CONSTRAINT source_refusal_whole CHECK (((refused_at IS NULL) = (refused_code IS NULL))),

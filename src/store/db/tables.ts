@@ -313,6 +313,7 @@ export interface Source {
   refused_message: string | null;
   slug: string;
   source_id: Generated<number>;
+  workspace_ids: Generated<string[]>;
 }
 
 export interface SourceFact {
