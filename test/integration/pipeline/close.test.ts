@@ -4,6 +4,7 @@ import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { runInline } from "../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../src/pipeline/sync/plan.ts";
 import { type CloseRequest, type CloseResult, closeMonth } from "../../../src/store/report/month-close.ts";
+import { adjustedCosts } from "../../../src/store/report/prices.ts";
 import { poll } from "../../support/poll.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 
@@ -308,8 +309,12 @@ test("a close keeps the prices it was made with; a later price is an adjustment"
   expect(await costs()).toEqual([
     { unit_price: 0.5, closed_traces: traces, closed_cost: cost, adjustment_cost: 0, current_cost: cost },
   ]);
+  expect(await adjustedCosts(bench.store.db)).toEqual([]);
   await bench.sql("DELETE FROM usage.price");
   await price("0.25");
+  expect(await adjustedCosts(bench.store.db)).toEqual([
+    `default ${new Date(month.start).toISOString().slice(0, 7)}`,
+  ]);
   expect(await costs()).toEqual([
     ...[
       {
