@@ -36,6 +36,20 @@ CREATE TABLE usage.backfill (
   CONSTRAINT backfill_state_known CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'cancelled'::text, 'done'::text])))
 );
 
+CREATE TABLE usage.closed_cost (
+  close_id integer NOT NULL,
+  workspace_id integer NOT NULL,
+  sku text NOT NULL,
+  unit_price numeric(18,10) NOT NULL,
+  currency text NOT NULL,
+  traces bigint NOT NULL,
+  cost numeric(38,10) NOT NULL,
+  CONSTRAINT closed_cost_pkey PRIMARY KEY (close_id, workspace_id, sku, currency, unit_price),
+  CONSTRAINT closed_cost_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
+  CONSTRAINT closed_cost_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
+  CONSTRAINT closed_cost_traces_range CHECK ((traces > 0))
+);
+
 CREATE TABLE usage.closed_total (
   close_id integer NOT NULL,
   series_id integer NOT NULL,
@@ -44,6 +58,15 @@ CREATE TABLE usage.closed_total (
   CONSTRAINT closed_total_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
   CONSTRAINT closed_total_series_id_fkey FOREIGN KEY (series_id) REFERENCES usage.series(series_id),
   CONSTRAINT closed_total_traces_range CHECK ((traces > 0))
+);
+
+CREATE TABLE usage.closed_workspace (
+  close_id integer NOT NULL,
+  workspace_id integer NOT NULL,
+  is_left_out boolean NOT NULL,
+  CONSTRAINT closed_workspace_pkey PRIMARY KEY (close_id, workspace_id),
+  CONSTRAINT closed_workspace_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
+  CONSTRAINT closed_workspace_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id)
 );
 
 CREATE TABLE usage.control_check (
@@ -195,10 +218,12 @@ CREATE TABLE usage.month_close (
   month_start date NOT NULL,
   closed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
   accepted_disagreements integer NOT NULL,
+  settle_after_seconds bigint,
   CONSTRAINT month_close_pkey PRIMARY KEY (close_id),
   CONSTRAINT month_close_once UNIQUE (source_id, month_start),
   CONSTRAINT month_close_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT month_close_on_first CHECK ((EXTRACT(day FROM month_start) = (1)::numeric))
+  CONSTRAINT month_close_on_first CHECK ((EXTRACT(day FROM month_start) = (1)::numeric)),
+  CONSTRAINT month_close_settle_after_range CHECK ((settle_after_seconds >= 0))
 );
 
 CREATE TABLE usage.monthly_total (
@@ -414,6 +439,7 @@ CREATE TABLE usage.source (
   refused_message text,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   history_since timestamp with time zone,
+  workspace_ids text[] NOT NULL DEFAULT '{}'::text[],
   CONSTRAINT source_pkey PRIMARY KEY (source_id),
   CONSTRAINT source_slug_key UNIQUE (slug),
   CONSTRAINT source_refusal_whole CHECK (((refused_at IS NULL) = (refused_code IS NULL))),
@@ -831,6 +857,21 @@ CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING 
 --   closed_at timestamp with time zone
 -- )
 
+-- VIEW reporting.usage_month_close_cost (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   sku text,
+--   unit_price numeric(18,10),
+--   currency text,
+--   closed_traces bigint,
+--   closed_cost numeric(38,10),
+--   adjustment_cost numeric(38,10),
+--   current_cost numeric(38,10),
+--   closed_at timestamp with time zone
+-- )
+
 -- VIEW reporting.usage_month_close_masked (
 --   source_id text,
 --   month_start date,
@@ -843,6 +884,18 @@ CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING 
 --   adjustment_traces bigint,
 --   current_traces bigint,
 --   closed_at timestamp with time zone
+-- )
+
+-- VIEW reporting.usage_month_close_workspace (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   is_left_out boolean,
+--   closed_traces bigint,
+--   closed_at timestamp with time zone,
+--   settle_after_seconds bigint,
+--   accepted_disagreements integer
 -- )
 
 -- VIEW reporting.usage_reconciliation (
@@ -1488,7 +1541,7 @@ COMMENT ON COLUMN reporting.usage_late_change.was_settled IS 'Whether the count 
 COMMENT ON COLUMN reporting.usage_late_change.age_hours IS 'Upper end of the class of ages, in hours since the end of the bucket.';
 COMMENT ON COLUMN reporting.usage_late_change.changes IS 'Counts that changed. Adds up over days of observation and classes within one group_by and stride.';
 COMMENT ON COLUMN reporting.usage_late_change.traces_moved IS 'Sum of the absolute differences. Adds up over days of observation and classes within one group_by and stride.';
-COMMENT ON VIEW reporting.usage_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Never add up over dimensions.';
+COMMENT ON VIEW reporting.usage_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in usage_month_close_workspace only. Never add up over dimensions.';
 COMMENT ON COLUMN reporting.usage_month_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_month_close.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.usage_month_close.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
@@ -1500,7 +1553,20 @@ COMMENT ON COLUMN reporting.usage_month_close.closed_traces IS 'Traces of the mo
 COMMENT ON COLUMN reporting.usage_month_close.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
 COMMENT ON COLUMN reporting.usage_month_close.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
 COMMENT ON COLUMN reporting.usage_month_close.closed_at IS 'When the month was closed.';
-COMMENT ON VIEW reporting.usage_month_close_masked IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Never add up over dimensions. Without e-mail addresses: the start of the id names a user.';
+COMMENT ON VIEW reporting.usage_month_close_cost IS 'Grain: closed calendar month x workspace x SKU x price (key: source_id, month_start, workspace_id, sku, unit_price, currency). An ESTIMATE from the imported prices. closed_cost never changes. Later prices and counts make adjustment_cost, and the sum of both is current_cost. Costs add up over all of these within one currency; closed_traces add up within one sku.';
+COMMENT ON COLUMN reporting.usage_month_close_cost.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_month_close_cost.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.usage_month_close_cost.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.usage_month_close_cost.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.usage_month_close_cost.sku IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting.usage_month_close_cost.unit_price IS 'The imported unit price.';
+COMMENT ON COLUMN reporting.usage_month_close_cost.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting.usage_month_close_cost.closed_traces IS 'Traces that this price applied to when the month was closed. Adds up within one sku.';
+COMMENT ON COLUMN reporting.usage_month_close_cost.closed_cost IS 'Estimate when the month was closed: unit price times traces. Adds up within one currency.';
+COMMENT ON COLUMN reporting.usage_month_close_cost.adjustment_cost IS 'What later prices and counts added or removed. Adds up within one currency.';
+COMMENT ON COLUMN reporting.usage_month_close_cost.current_cost IS 'Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.';
+COMMENT ON COLUMN reporting.usage_month_close_cost.closed_at IS 'When the month was closed.';
+COMMENT ON VIEW reporting.usage_month_close_masked IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in usage_month_close_workspace only. Never add up over dimensions. Without e-mail addresses: the start of the id names a user.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
@@ -1512,6 +1578,16 @@ COMMENT ON COLUMN reporting.usage_month_close_masked.closed_traces IS 'Traces of
 COMMENT ON COLUMN reporting.usage_month_close_masked.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.closed_at IS 'When the month was closed.';
+COMMENT ON VIEW reporting.usage_month_close_workspace IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Says which workspaces a close is about, which were left out of it, and what it was made with. closed_traces add up over months and workspaces.';
+COMMENT ON COLUMN reporting.usage_month_close_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_month_close_workspace.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.usage_month_close_workspace.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.usage_month_close_workspace.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.usage_month_close_workspace.is_left_out IS 'Whether the workspace was left out when the month was closed: its totals are not in the close.';
+COMMENT ON COLUMN reporting.usage_month_close_workspace.closed_traces IS 'Traces of the workspace when the month was closed. Adds up over months and workspaces. Null: left out.';
+COMMENT ON COLUMN reporting.usage_month_close_workspace.closed_at IS 'When the month was closed.';
+COMMENT ON COLUMN reporting.usage_month_close_workspace.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the month was closed. Null: closed by a release that did not keep it.';
+COMMENT ON COLUMN reporting.usage_month_close_workspace.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
 COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
 COMMENT ON COLUMN reporting.usage_reconciliation.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_reconciliation.group_by IS 'Dimension of the count: workspace, project, user, api_key.';

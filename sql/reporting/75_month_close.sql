@@ -8,6 +8,7 @@ JOIN usage.scope c ON c.source_id = m.source_id AND c.stride = 'day' AND c.kind 
 JOIN usage.series s USING (scope_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id
+LEFT JOIN usage.closed_workspace x ON x.close_id = m.close_id AND x.workspace_id = c.workspace_id
 LEFT JOIN usage.closed_total t ON t.close_id = m.close_id AND t.series_id = s.series_id
 CROSS JOIN LATERAL (
   SELECT coalesce(sum(r.traces), 0)::bigint AS traces
@@ -15,5 +16,24 @@ CROSS JOIN LATERAL (
   WHERE r.series_id = s.series_id AND r.bucket_start >= m.month_start
     AND r.bucket_start < (m.month_start + interval '1 month')::date
 ) now
-WHERE now.traces > 0 OR t.traces > 0;
-COMMENT ON VIEW reporting.usage_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Never add up over dimensions.';
+-- What was left out of the close is no adjustment of it.
+WHERE (now.traces > 0 OR t.traces > 0) AND x.is_left_out IS NOT TRUE;
+COMMENT ON VIEW reporting.usage_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in usage_month_close_workspace only. Never add up over dimensions.';
+
+CREATE OR REPLACE VIEW reporting.usage_month_close_workspace AS
+SELECT src.slug AS source_id, m.month_start, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, x.is_left_out,
+       CASE WHEN NOT x.is_left_out THEN coalesce(t.traces, 0) END AS closed_traces, m.closed_at, m.settle_after_seconds,
+       m.accepted_disagreements
+FROM usage.month_close m
+JOIN usage.source src USING (source_id)
+JOIN usage.closed_workspace x USING (close_id)
+JOIN usage.labelled_entity w ON w.entity_id = x.workspace_id
+LEFT JOIN (
+  SELECT t.close_id, c.workspace_id, sum(t.traces)::bigint AS traces
+  FROM usage.closed_total t
+  JOIN usage.series s USING (series_id)
+  JOIN usage.scope c USING (scope_id)
+  WHERE c.group_by = 'workspace'
+  GROUP BY t.close_id, c.workspace_id
+) t ON t.close_id = x.close_id AND t.workspace_id = x.workspace_id;
+COMMENT ON VIEW reporting.usage_month_close_workspace IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Says which workspaces a close is about, which were left out of it, and what it was made with. closed_traces add up over months and workspaces.';

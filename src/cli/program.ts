@@ -3,6 +3,7 @@ import { addBackfillCommands } from "./commands/backfill.ts";
 import { addCloseCommand } from "./commands/close.ts";
 import { addConfigCommand } from "./commands/config.ts";
 import { addCoverageCommand } from "./commands/coverage.ts";
+import { addDataStartCommand } from "./commands/data-start.ts";
 import { addDbtCommand } from "./commands/dbt.ts";
 import { addDemoCommand } from "./commands/demo.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
@@ -44,6 +45,7 @@ export async function main(): Promise<void> {
   addStatusCommand(program);
   addConfigCommand(program);
   addDoctorCommand(program);
+  addDataStartCommand(program);
   addServeCommand(program);
   addExportCommand(program);
   addDbtCommand(program);

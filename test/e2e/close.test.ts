@@ -1,27 +1,28 @@
 import { DateTime } from "luxon";
 import { expect, test } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { usageEtl } from "../support/cli.ts";
-import { setup } from "../support/source.ts";
+import { farFromTheNextHour, setup } from "../support/source.ts";
 
 test("close shows what is open, closes a reconciled month once, and refuses months it cannot close", {
   timeout: 120_000,
 }, async () => {
-  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  // One instant for the whole test: midnight may pass while it runs.
+  const now = await farFromTheNextHour();
+  const today = floorToGrid(now, DAY_MS);
   const month = DateTime.fromMillis(today - 4 * DAY_MS, { zone: "utc" })
     .startOf("month")
     .minus({ months: 1 });
   const lastDays = month.plus({ months: 1 }).toMillis() - 6 * DAY_MS;
   const bench = await setup({
-    days: (today - lastDays) / DAY_MS,
-    workspaces: [1],
-    hourlyForMs: HOUR_MS,
+    ...{ now, days: (today - lastDays) / DAY_MS, workspaces: [1, 2], hourlyForMs: HOUR_MS },
   });
+  const [kept = "", left = ""] = bench.workspaceIds;
   const env = {
     DATABASE_URL: bench.databaseUrl,
     USAGE_BASE_URL: bench.standin.url,
     USAGE_API_KEY: bench.standin.apiKey,
-    USAGE_WORKSPACE_IDS: bench.workspaceIds.join(","),
+    USAGE_WORKSPACE_IDS: kept,
     USAGE_DATA_START: new Date(lastDays).toISOString().slice(0, 10),
     USAGE_HOURLY_FOR: "PT1H",
     USAGE_RATE_LIMIT: "1000",
@@ -29,7 +30,10 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
   const name = month.toFormat("yyyy-MM");
   const close = (...args: string[]) => usageEtl(["close", ...args], env);
   expect(await close(name)).toMatchObject({ code: 2, stderr: expect.stringContaining("[source_unloaded]") });
-  await bench.sync();
+  // One day of a workspace that the configuration does not name afterwards.
+  const oneDay = { start: lastDays, end: lastDays + DAY_MS };
+  await bench.fetch({ wanted: [{ stride: "day", range: oneDay }], reprocess: "missing" });
+  await bench.sync({ config: { workspaceIds: [kept] } });
   // A source that was only tried does not block the close.
   await bench.sql(
     "INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest) VALUES ('tried', 'http://localhost', '2026-01-05', 1, '')",
@@ -38,16 +42,38 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
   const open = await close(name);
   expect(open).toMatchObject({ code: 4 });
   // Six days of one workspace, in each dimension.
-  expect(open.stdout).toMatch(/project +not reconciled with the export: run usage-etl reconcile +6 +1 /);
+  expect(open.stdout).toMatch(
+    /project +not reconciled with the export: run usage-etl reconcile --from \S+-01 --to \S+-01 +6 +1 /,
+  );
+  expect(open.stdout).toMatch(/project +not loaded: see below +5 +1 /);
+  expect(open.stdout).toContain(
+    `Workspace ${left} is not configured any more. Name it in USAGE_WORKSPACE_IDS again, run \`usage-etl sync\`, and reconcile, or leave it out: --without ${left}.`,
+  );
   expect(await usageEtl(["reconcile", "--from", env.USAGE_DATA_START], env)).toMatchObject({ code: 0 });
-  const closed = await close(name, "--json");
+  expect((await close(name)).code).toBe(4);
+  expect(await close(name, "--without", "nobody")).toMatchObject({
+    ...{ code: 2, stderr: expect.stringContaining("[workspace_unknown]") },
+  });
+  const closed = await close(name, "--json", "--without", left.toUpperCase());
   expect(closed).toMatchObject({ code: 0 });
-  expect(JSON.parse(closed.stdout)).toMatchObject({ default: { state: "closed", accepted: 0 } });
-  expect((await close(name)).stdout).toMatch(/closed on .*; 0 totals were adjusted since/);
+  const settleAfterSeconds = 3 * 86_400;
+  expect(JSON.parse(closed.stdout)).toMatchObject({
+    default: { state: "closed", accepted: 0, without: [left], settleAfterSeconds },
+  });
+  const again = await close(name, "--without", left);
+  expect([again.code, again.stdout]).toEqual([
+    0,
+    expect.stringMatching(new RegExp(`closed on .*, without ${left}; 0 totals were adjusted since`)),
+  ]);
+  // It was not closed as it is asked for now.
+  expect(await close(name)).toMatchObject({
+    code: 4,
+    stdout: expect.stringContaining("a month closes once"),
+  });
 
   const refused = await Promise.all([
     close("2026"),
-    close(DateTime.utc().toFormat("yyyy-MM")),
+    close(DateTime.utc().plus({ days: 1 }).toFormat("yyyy-MM")),
     close("2019-12"),
   ]);
   expect(refused.map(({ code, stderr }) => [code, /\[(\w+)\]/.exec(stderr)?.[1]])).toEqual([

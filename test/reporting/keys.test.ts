@@ -63,8 +63,14 @@ const OTHERS = `
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
     SELECT scope_id, external_id, '2026-03-01Z', 'traces_differ', 1
     FROM usage.scope, unnest('{"",one}'::text[]) external_id WHERE stride IN ('hour', 'day');
-  INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements)
-    SELECT source_id, '2026-03-01', 0 FROM usage.source;
+  INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements, settle_after_seconds)
+    SELECT source_id, '2026-03-01', 0, 1 FROM usage.source;
+  INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false
+    FROM usage.month_close JOIN usage.entity USING (source_id) JOIN usage.workspace USING (entity_id);
+  INSERT INTO usage.closed_cost SELECT close_id, entity_id, sku, price, currency, 5, 2.5
+    FROM usage.month_close JOIN usage.entity USING (source_id) JOIN usage.workspace USING (entity_id),
+         unnest('{base,extended}'::text[]) sku, unnest('{0.5,0.6}'::numeric[]) price,
+         unnest('{EUR,USD}'::text[]) currency;
   INSERT INTO usage.closed_total SELECT close_id, series_id, 5 FROM usage.month_close, usage.series;
   INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
     SELECT source_id, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', 1, 'missing' FROM usage.source, generate_series(1, 2);

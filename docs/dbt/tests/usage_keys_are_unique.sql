@@ -114,6 +114,16 @@ FROM {{ source('usage', 'usage_month_close') }}
 GROUP BY source_id, month_start, group_by, workspace_id, dimension_id
 HAVING count(*) > 1
 UNION ALL
+SELECT 'usage_month_close_cost' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_month_close_cost') }}
+GROUP BY source_id, month_start, workspace_id, sku, unit_price, currency
+HAVING count(*) > 1
+UNION ALL
+SELECT 'usage_month_close_workspace' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_month_close_workspace') }}
+GROUP BY source_id, month_start, workspace_id
+HAVING count(*) > 1
+UNION ALL
 SELECT 'usage_reconciliation' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_reconciliation') }}
 GROUP BY source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id

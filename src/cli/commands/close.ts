@@ -1,18 +1,30 @@
 import type { Command } from "commander";
 import { DateTime } from "luxon";
 import { UsageError } from "../../errors.ts";
+import { workspacesOf } from "../../store/catalog/workspaces.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { type CloseResult, closeMonth, OPEN_REASONS, type OpenDay } from "../../store/report/month-close.ts";
+import { type CloseResult, closeMonth, monthBeforeData } from "../../store/report/month-close.ts";
 import { type ListedSource, listSources } from "../../store/report/overview.ts";
-import { instant, table } from "../report/output.ts";
+import { describeOpen } from "../report/open-days.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
+import { workspacesOf as knownOf } from "../session/options.ts";
 import { inSession, type Session } from "../session/session.ts";
+
+interface CloseOptions {
+  readonly acceptDisagreements?: boolean;
+  readonly without?: readonly string[];
+}
 
 export function addCloseCommand(program: Command): void {
   program
     .command("close <month>")
     .description("close a month such as 2026-03: record its totals once every day is final and reconciled")
+    .option(
+      "--without <workspace...>",
+      "leave out this workspace: its totals are not in the close",
+      (id: string, before: string[] | undefined) => [...(before ?? []), id.toLowerCase()],
+    )
     .option(
       "--accept-disagreements",
       "close although the platform contradicts itself on some days; they stay listed",
@@ -20,27 +32,44 @@ export function addCloseCommand(program: Command): void {
     .action(inSession(run));
 }
 
-async function run(
-  session: Session,
-  { acceptDisagreements = false }: { acceptDisagreements?: boolean },
-  text: string,
-): Promise<number> {
+async function run(session: Session, options: CloseOptions, text: string): Promise<number> {
   const store = await session.migratedStore();
   const month = parseMonth(text, await storeNow(store.db));
-  const results: Record<string, CloseResult> = {};
-  for (const { sourceId, slug, range } of withinMonth(month, await sourcesOf(session, store.db), text)) {
-    // Empty: all listed workspaces.
-    const { workspaceIds = [] } = session.config.sources.find((source) => source.slug === slug) ?? {};
-    const given = { sourceId, range, monthStart: month.toISODate(), workspaceIds };
-    results[slug] = await closeMonth(store, given, { acceptDisagreements });
+  const sources = await sourcesOf(session, store.db);
+  const known = new Map<number, string[]>();
+  for (const { sourceId } of sources) {
+    const workspaces = await workspacesOf(store.db, sourceId);
+    known.set(
+      sourceId,
+      workspaces.map(({ workspaceId }) => workspaceId),
+    );
   }
-  session.output.data(results, () =>
-    Object.entries(results)
-      .map(([source, result]) => describeClose(`${source}, ${text}`, result))
-      .join("\n"),
+  const without = options.without === undefined ? [] : knownOf(options.without, [...known.values()].flat());
+  const results: Record<string, Closed> = {};
+  for (const { sourceId, source } of withinMonth(month, sources, text)) {
+    const asked = without.filter((id) => known.get(sourceId)?.includes(id));
+    const result = await closeMonth(store, {
+      ...{ sourceId, monthStart: month.toISODate(), without: asked },
+      settleAfterMs: session.config.settleAfterMs,
+      acceptDisagreements: options.acceptDisagreements ?? false,
+    });
+    results[source] = { ...result, asked };
+  }
+  session.output.data(
+    Object.fromEntries(Object.entries(results).map(([slug, { asked: _, ...result }]) => [slug, result])),
+    () =>
+      Object.entries(results)
+        .map(([slug, result]) => describeClose(`${slug}, ${text}`, result, month))
+        .join("\n"),
   );
-  const exits = Object.values(results).map(({ state }) => (state === "open" ? EXIT.mismatch : EXIT.done));
-  return firstExit(exits);
+  return firstExit(Object.values(results).map((one) => (isAsAsked(one) ? EXIT.done : EXIT.mismatch)));
+}
+
+type Closed = CloseResult & { readonly asked: readonly string[] };
+
+/** Whether the month is closed, and without the workspaces that were asked to be left out, and no others. */
+function isAsAsked(result: Closed): boolean {
+  return result.state !== "open" && [...result.asked].sort().join() === result.without.join();
 }
 
 /** The stored sources that are configured, or all if none is. A source that was only tried must not block a close. */
@@ -75,50 +104,24 @@ function parseMonth(text: string, now: number): DateTime<true> {
   return month;
 }
 
-/** The days of a month that each source has data for. Error: `month_before_data` if that is none. */
+/** The sources whose data starts before the end of the month. Error: `month_before_data` if there are none. */
 function withinMonth(month: DateTime<true>, sources: readonly ListedSource[], text: string) {
-  const end = month.plus({ months: 1 }).toMillis();
-  const within = sources.flatMap(({ sourceId, source: slug, dataStart }) => {
-    const start = Math.max(month.toMillis(), Date.parse(`${dataStart}T00:00:00Z`));
-    return start < end ? [{ sourceId, slug, range: { start, end } }] : [];
-  });
+  const end = month.plus({ months: 1 }).toISODate();
+  const within = sources.filter(({ dataStart }) => dataStart < end);
   if (within.length > 0) return within;
-  throw new UsageError({
-    code: "month_before_data",
-    message: `${text} ends before the data of source ${sources[0]?.source} starts (${sources[0]?.dataStart}).`,
-    next: "Choose a later month.",
-  });
+  throw monthBeforeData(text);
 }
 
-const NEXT: Readonly<Record<OpenDay["reason"], string>> = {
-  missing: "not loaded: run usage-etl sync",
-  failed: "failed: usage-etl status shows why",
-  unverified: "workspace access is not proven: see usage-etl status",
-  provisional: "provisional: wait for USAGE_SETTLE_AFTER and the next sync",
-  open: "differs from the export: run usage-etl reconcile --repair",
-  not_reconciled: "not reconciled with the export: run usage-etl reconcile",
-  platform_disagrees:
-    "the platform's JSON and export differ: ask the platform, or use --accept-disagreements",
-  total_differs: "the platform's totals differ: ask the platform, or use --accept-disagreements",
-};
-
-function describeClose(what: string, result: CloseResult): string {
+function describeClose(what: string, result: Closed, month: DateTime<true>): string {
+  if (result.state === "open") return describeOpen(what, result.open, month);
+  const without = result.without.length === 0 ? "" : `, without ${result.without.join(", ")}`;
   if (result.state === "closed") {
     const accepted = result.accepted === 0 ? "" : `, ${result.accepted} disagreements accepted`;
-    return `${what}: closed with ${result.traces.toLocaleString("en-US")} traces in ${result.totals} totals${accepted}`;
+    return `${what}: closed with ${result.traces.toLocaleString("en-US")} traces in ${result.totals} totals${accepted}${without}`;
   }
-  if (result.state === "closed_before") {
-    const { adjusted, closedAt } = result;
-    return `${what}: closed on ${closedAt}; ${adjusted} totals were adjusted since (reporting.usage_month_close)`;
-  }
-  const groups = Map.groupBy(result.open, (one) => `${one.reason} ${one.groupBy}`);
-  const rows = [...groups.values()]
-    .map((group) => ({ group, ...(group[0] as OpenDay), last: group.at(-1) as OpenDay }))
-    .sort((a, b) => OPEN_REASONS.indexOf(a.reason) - OPEN_REASONS.indexOf(b.reason))
-    .map(({ group, groupBy, reason, day, last }) => {
-      const workspaces = new Set(group.map((one) => one.workspaceId)).size;
-      return [groupBy, NEXT[reason], group.length, workspaces, instant(day), instant(last.day)];
-    });
-  const head = ["dimension", "what is open", "days x workspaces", "workspaces", "first", "last"];
-  return `${what}: open\n${table(head, rows)}`;
+  const { adjusted, closedAt } = result;
+  const line = `${what}: closed on ${closedAt}${without}; ${adjusted} totals were adjusted since (reporting.usage_month_close)`;
+  return isAsAsked(result)
+    ? line
+    : `${line}\n${what}: a month closes once. Which workspaces are left out cannot be changed now.`;
 }

@@ -1,11 +1,13 @@
 import type { Command } from "commander";
 import { EtlError } from "../../errors.ts";
+import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
 import { syncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { capabilitiesOf, type LearnedCapability } from "../../store/catalog/server-capabilities.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { serverCapabilities } from "../../store/report/overview.ts";
 import { describeFinality, finalityOf } from "../report/lateness-report.ts";
+import { instant } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
 import { inSession, requireSchema, type Session } from "../session/session.ts";
 
@@ -63,6 +65,9 @@ async function examine(source: OpenSource, add: (finding: string, ok?: boolean) 
   add(
     `${config.baseUrl} answers${version == null ? "" : `, version ${version}`}; the key reads ${source.workspaces.length} workspaces`,
   );
+  const stored = instant(source.dataStart).slice(0, 10);
+  const start = dataStartProblem(config.slug, { stored, configured: config.dataStart });
+  if (start !== undefined) add(`${start.message} ${start.next} [${start.code}]`, false);
   const { needed, allowed, problem } = syncBudget(source, await storeNow(db));
   if (problem === undefined) {
     add(`a sync needs ${needed} requests; the rate limit allows ${allowed} before the next sync`);

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { overlaps, type Price } from "../../domain/price.ts";
 import { importPrices } from "../../pipeline/import-prices.ts";
-import { listPrices } from "../../store/report/prices.ts";
+import { adjustedCosts, listPrices } from "../../store/report/prices.ts";
 import { readPriceFile } from "../prices/price-file.ts";
 import { rowsOf, table } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
@@ -36,6 +36,12 @@ async function importFile(
   const together = sharedDays(stored);
   if (together !== undefined) {
     output.note(`${together} are valid on the same days. Each is charged for every trace of those days.`);
+  }
+  const adjusted = await adjustedCosts(store.db);
+  if (adjusted.length > 0) {
+    output.note(
+      `Closed months keep their cost. The prices and counts of now give another: ${adjusted.join(", ")}. See reporting.usage_month_close_cost.`,
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Finality } from "../../domain/lateness.ts";
+import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { knownSyncBudget, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import type { Database } from "../../store/db/database.ts";
 import { listSources, type SourceStatus, sourceStatuses } from "../../store/report/overview.ts";
@@ -23,6 +24,7 @@ async function run(session: Session): Promise<number> {
     (await sourceStatuses(db)).map(async (source) => ({
       ...source,
       rounds: await syncBudgetOf(session, db, source.source),
+      dataStartProblem: dataStartProblemOf(session, source),
       finality: await finalityOf(db, { sourceId: ids.get(source.source) ?? 0, settleAfterMs }),
     })),
   );
@@ -42,8 +44,17 @@ async function syncBudgetOf({ config }: Session, db: Database, slug: string): Pr
   return (await knownSyncBudget(db, { config: source, settings: config })) ?? null;
 }
 
+function dataStartProblemOf({ config }: Session, { source, dataStart: stored }: SourceStatus) {
+  const found = config.sources.find((one) => one.slug === source);
+  return found && dataStartProblem(source, { stored, configured: found.dataStart });
+}
+
 /** `rounds` is the name in `--json`. */
-type ShownStatus = SourceStatus & { readonly rounds: SyncBudget | null; readonly finality: Finality };
+type ShownStatus = SourceStatus & {
+  readonly rounds: SyncBudget | null;
+  readonly dataStartProblem: ReturnType<typeof dataStartProblem>;
+  readonly finality: Finality;
+};
 
 function describeStatus(source: ShownStatus, settleAfterMs: number): string {
   const lines = [
@@ -54,8 +65,9 @@ function describeStatus(source: ShownStatus, settleAfterMs: number): string {
     ),
   ];
   if (source.refused !== null) lines.push(`The platform refuses the key: ${source.refused}`);
-  const problem = source.rounds?.problem;
-  if (problem !== undefined) lines.push(`${problem.message} ${problem.next} [${problem.code}]`);
+  for (const problem of [source.rounds?.problem, source.dataStartProblem]) {
+    if (problem !== undefined) lines.push(`${problem.message} ${problem.next} [${problem.code}]`);
+  }
   lines.push(...source.failures.map(describeFailures));
   for (const id of source.unlistedWorkspaces) {
     lines.push(`Workspace ${id} is no longer listed, but not deleted.`);

@@ -1,11 +1,13 @@
 import { configurationDigest } from "../../config/config.ts";
 import { HOUR_MS } from "../../domain/time/stride.ts";
+import { dataStartOf } from "../../store/catalog/data-start.ts";
 import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
 import { noteRefusal, registerSource } from "../../store/catalog/sources.ts";
-import { workspacesOf } from "../../store/catalog/workspaces.ts";
+import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import { liftFetchNumbers } from "../../store/load/fetch-ledger.ts";
 import { accessProofOf } from "./access.ts";
 import { makeContact } from "./contact.ts";
+import { logDataStart } from "./data-start.ts";
 import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
 import { createSplitLimit } from "./split-limit.ts";
 
@@ -21,12 +23,11 @@ export async function openSource(deps: SourceDeps): Promise<OpenSource> {
   await makeContact(entered);
   await noteRefusal(store.db, sourceId, undefined);
   const learned = await capabilitiesOf(store.db, sourceId);
-  const known = await workspacesOf(store.db, sourceId);
-  const isRead = (id: string) => config.workspaceIds.length === 0 || config.workspaceIds.includes(id);
+  const dataStart = (await dataStartOf(store.db, config.slug)) ?? config.dataStart;
   const open = {
     ...entered,
-    dataStart: Date.parse(`${config.dataStart}T00:00:00Z`),
-    workspaces: known.filter((one) => isRead(one.workspaceId)),
+    dataStart: Date.parse(`${dataStart}T00:00:00Z`),
+    workspaces: await configuredWorkspaces(store.db, sourceId),
     capabilities: new Set(learned.map((one) => one.capability)),
     strideRetries: new Set(learned.filter((one) => one.retryDue).map((one) => one.capability)),
     splitLimit: createSplitLimit(),
@@ -35,8 +36,9 @@ export async function openSource(deps: SourceDeps): Promise<OpenSource> {
 }
 
 /** Enters the source, or brings its row up to date, without a request to the platform. */
-export async function enterSource({ store, config, settings }: SourceDeps): Promise<EnteredSource> {
+export async function enterSource({ store, config, settings, log }: SourceDeps): Promise<EnteredSource> {
   await liftFetchNumbers(store);
+  const before = await dataStartOf(store.db, config.slug);
   const sourceId = await registerSource(store, {
     slug: config.slug,
     baseUrl: config.baseUrl,
@@ -44,5 +46,6 @@ export async function enterSource({ store, config, settings }: SourceDeps): Prom
     hourlyHours: Math.ceil(settings.hourlyForMs / HOUR_MS),
     configurationDigest: configurationDigest(config),
   });
+  await logDataStart({ db: store.db, sourceId, config, log }, before);
   return { store, sourceId };
 }

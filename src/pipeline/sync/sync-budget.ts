@@ -3,7 +3,7 @@ import { planSlices } from "../../domain/planning/plan-slices.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
-import { workspacesOf } from "../../store/catalog/workspaces.ts";
+import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { listSources } from "../../store/report/overview.ts";
@@ -68,12 +68,10 @@ export async function knownSyncBudget(
   const found = (await listSources(db)).find(({ source }) => source === config.slug);
   if (found === undefined) return undefined;
   const learned = await capabilitiesOf(db, found.sourceId);
-  const workspaces = (await workspacesOf(db, found.sourceId)).filter(
-    ({ workspaceId }) => config.workspaceIds.length === 0 || config.workspaceIds.includes(workspaceId),
-  );
+  const workspaces = await configuredWorkspaces(db, found.sourceId);
   const source = {
     ...{ config, settings, workspaces },
-    dataStart: Date.parse(`${config.dataStart}T00:00:00Z`),
+    dataStart: Date.parse(`${found.dataStart}T00:00:00Z`),
     capabilities: new Set(learned.map(({ capability }) => capability)),
     strideRetries: new Set<never>(),
   };

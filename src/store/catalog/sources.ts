@@ -1,19 +1,20 @@
 import { sql } from "kysely";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
+import { dataStartAfterContact } from "./data-start.ts";
 
 /** Identity and settings of a source in the process that opens it. */
 interface SourceSettings {
   readonly slug: string;
   readonly baseUrl: string;
-  /** UTC day, `YYYY-MM-DD`. */
+  /** The configured one: a UTC day, `YYYY-MM-DD`. */
   readonly dataStart: string;
   readonly hourlyHours: number;
   /** Digest of key and configuration. If it changes, kept failures and a refused key are cleared. */
   readonly configurationDigest: string;
 }
 
-/** Enters the source or updates its row, and returns its id. Its data start is never later than its loaded data. */
+/** Enters the source or updates its row, and returns its id. A configured data start moves the stored one earlier only. */
 export async function registerSource(store: Store, settings: SourceSettings): Promise<number> {
   return store.transaction(async ({ db }) => {
     const { slug, baseUrl, dataStart, hourlyHours, configurationDigest } = settings;
@@ -41,16 +42,9 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
         .executeTakeFirstOrThrow();
       return inserted.source_id;
     }
-    // A later start does not hide days that are loaded: the months would still count them.
-    const firstLoaded = db
-      .selectFrom("coverage")
-      .innerJoin("scope", "scope.scope_id", "coverage.scope_id")
-      .where("scope.source_id", "=", before.source_id)
-      .where("scope.stride", "=", "day")
-      .select(sql<string>`(min(period_start) at time zone 'UTC')::date`.as("day"));
     await db
       .updateTable("source")
-      .set({ ...values, data_start: sql<string>`least(${dataStart}::date, (${firstLoaded}))` })
+      .set({ ...values, data_start: dataStartAfterContact(before.source_id, dataStart) })
       .where("source_id", "=", before.source_id)
       .execute();
     if (before.configuration_digest !== configurationDigest) await clearRefusals(db, before.source_id);

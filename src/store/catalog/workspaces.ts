@@ -16,13 +16,30 @@ interface ListedWorkspace {
   readonly isDeleted: boolean;
 }
 
-/** Enters configured workspaces, without proof of access. Returns all known workspaces. */
+/** Enters the workspaces that the configuration names now, without proof of access. None: all that are listed. */
 export async function registerWorkspaces(
   db: Database,
-  known: { sourceId: number; workspaceIds: readonly string[] },
-): Promise<StoredWorkspace[]> {
-  await enter(db, known.sourceId, known.workspaceIds);
-  return workspacesOf(db, known.sourceId);
+  { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
+): Promise<void> {
+  await enter(db, sourceId, workspaceIds);
+  await sql`
+    update usage.source set workspace_ids = ${[...workspaceIds]}::text[]
+    where source_id = ${sourceId} and workspace_ids <> ${[...workspaceIds]}::text[]
+  `.execute(db);
+}
+
+/** SQL condition: the configuration of source `s` names workspace `e`, or it names none. */
+export const isConfigured = sql<boolean>`(s.workspace_ids = '{}' or e.external_id = any (s.workspace_ids))`;
+
+/** The known workspaces that are read now, including deleted ones: they can still hold past usage. */
+export async function configuredWorkspaces(db: Database, sourceId: number): Promise<StoredWorkspace[]> {
+  const { rows } = await sql<StoredWorkspace>`
+    select e.external_id as "workspaceId"
+    from usage.workspace w join usage.entity e using (entity_id) join usage.source s using (source_id)
+    where s.source_id = ${sourceId} and ${isConfigured}
+    order by 1
+  `.execute(db);
+  return rows;
 }
 
 /**
@@ -117,7 +134,7 @@ async function enter(db: Database, sourceId: number, workspaceIds: readonly stri
   `.execute(db);
 }
 
-/** All known workspaces of a source, including deleted ones: they can still hold past usage. */
+/** All workspaces of a source that were ever known. */
 export async function workspacesOf(db: Database, sourceId: number): Promise<StoredWorkspace[]> {
   return db
     .selectFrom("workspace")

@@ -50,10 +50,26 @@ export interface Backfill {
   workspaces: number;
 }
 
+export interface ClosedCost {
+  close_id: number;
+  cost: Numeric;
+  currency: string;
+  sku: string;
+  traces: number;
+  unit_price: Numeric;
+  workspace_id: number;
+}
+
 export interface ClosedTotal {
   close_id: number;
   series_id: number;
   traces: number;
+}
+
+export interface ClosedWorkspace {
+  close_id: number;
+  is_left_out: boolean;
+  workspace_id: number;
 }
 
 export interface ControlCheck {
@@ -168,6 +184,7 @@ export interface MonthClose {
   close_id: Generated<number>;
   closed_at: Generated<Timestamp>;
   month_start: string;
+  settle_after_seconds: number | null;
   source_id: number;
 }
 
@@ -321,6 +338,7 @@ export interface Source {
   refused_message: string | null;
   slug: string;
   source_id: Generated<number>;
+  workspace_ids: Generated<string[]>;
 }
 
 export interface SourceFact {
@@ -341,7 +359,9 @@ export interface Workspace {
 export interface DB {
   alert: Alert;
   backfill: Backfill;
+  closed_cost: ClosedCost;
   closed_total: ClosedTotal;
+  closed_workspace: ClosedWorkspace;
   control_check: ControlCheck;
   control_difference: ControlDifference;
   coverage: Coverage;

@@ -4,6 +4,7 @@ import type { Window } from "../../domain/time/window.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { EtlError } from "../../errors.ts";
+import { isBeforeDataStart } from "../catalog/data-start.ts";
 import { learnKeys } from "../catalog/learn-keys.ts";
 import { clearTime, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
@@ -96,6 +97,7 @@ async function replaceWindow(
   if (overlapped.some((row) => row.fetch_number >= stamp.fetchNumber)) {
     return { outcome: "discarded", ...NOTHING };
   }
+  if (await isBeforeDataStart(db, whole)) return { outcome: "discarded", ...NOTHING };
   const since = whole.confirms?.since;
   const { proven, unverified } = await splitByAccess(db, { answer, scopeIds, stamp, since });
   await noteUnverified(db, whole, unverified);

@@ -1,169 +1,179 @@
 import { sql } from "kysely";
-import { DAY_MS } from "../../domain/time/stride.ts";
-import type { Interval } from "../../domain/time/window.ts";
-import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
-import { unreconciledDays } from "../reconcile/reconciled-days.ts";
-
-/** Why a day of a dimension and workspace keeps its month open: the first that applies. */
-export const OPEN_REASONS = [
-  "missing",
-  "failed",
-  "unverified",
-  "provisional",
-  "open",
-  "not_reconciled",
-  "platform_disagrees",
-  "total_differs",
-] as const;
-type OpenReason = (typeof OPEN_REASONS)[number];
-
-export interface OpenDay {
-  /** UTC midnight, epoch milliseconds. */
-  readonly day: number;
-  readonly groupBy: GroupBy;
-  /** The platform's id. */
-  readonly workspaceId: string;
-  readonly reason: OpenReason;
-}
+import {
+  type OpenDay,
+  type OpenReason,
+  openDays,
+  type RequiredWorkspace,
+  requiredWorkspaces,
+} from "./month-open-days.ts";
 
 export type CloseResult =
-  | { readonly state: "closed"; readonly totals: number; readonly traces: number; readonly accepted: number }
-  | { readonly state: "closed_before"; readonly closedAt: string; readonly adjusted: number }
+  | ({ readonly state: "closed"; readonly totals: number; readonly traces: number } & ClosedWith)
+  | ({ readonly state: "closed_before"; readonly closedAt: string; readonly adjusted: number } & ClosedWith)
   | { readonly state: "open"; readonly open: readonly OpenDay[] };
+
+interface ClosedWith {
+  /** Days x dimensions x workspaces that were closed although the platform contradicts itself on them. */
+  readonly accepted: number;
+  /** The workspaces that were left out. */
+  readonly without: readonly string[];
+  /** `USAGE_SETTLE_AFTER` at the close. Null: closed by a release that did not keep it. */
+  readonly settleAfterSeconds: number | null;
+}
 
 /** No request repairs these. The month is closed anyway if the user accepts them. */
 const DISAGREEMENTS: readonly OpenReason[] = ["platform_disagrees", "total_differs"];
 
-interface Month {
+export interface CloseRequest {
   readonly sourceId: number;
-  /** The days of the month from the source's data start on. */
-  readonly range: Interval;
-  /** First day, ISO. */
+  /** First day of the month, ISO. */
   readonly monthStart: string;
-  /** Platform ids; empty: all that are listed. */
-  readonly workspaceIds: readonly string[];
+  readonly settleAfterMs: number;
+  readonly acceptDisagreements?: boolean;
+  /** Platform ids of known workspaces to leave out. */
+  readonly without?: readonly string[];
 }
 
 /**
- * Stores the totals of a month by dimension, workspace and id, if every day of it is loaded, final and proved; else returns
- * the open days. Loads of the source wait meanwhile, so check and totals see the same records. A month closes once.
+ * Stores the totals of a month by dimension, workspace and id, if every day of it from the data start on is loaded, final and
+ * proved; else returns the open days. Loads of the source wait meanwhile, so check and totals see the same records. A month
+ * closes once.
  */
-export async function closeMonth(
-  store: Store,
-  month: Month,
-  { acceptDisagreements }: { acceptDisagreements: boolean },
-): Promise<CloseResult> {
+export async function closeMonth(store: Store, request: CloseRequest): Promise<CloseResult> {
+  const { sourceId, monthStart, acceptDisagreements = false, without = [] } = request;
   return store.transaction(async ({ db }) => {
-    const { rows: scopes } = await sql<{ scope_id: number }>`
-      select scope_id from usage.scope where source_id = ${month.sourceId} and stride = 'day'
-    `.execute(db);
-    const scopeIds = scopes.map((row) => row.scope_id);
-    await lockScopes(db, scopeIds);
-    const before = await closedBefore(db, month);
+    const scopes = await db
+      .selectFrom("scope")
+      .select("scope_id")
+      .where("source_id", "=", sourceId)
+      .where("stride", "=", "day")
+      .execute();
+    await lockScopes(
+      db,
+      scopes.map((row) => row.scope_id),
+    );
+    const before = await closedBefore(db, request);
     if (before !== undefined) return before;
-    await refuseWithoutWorkspaces(db, month);
-    const open = await openDays(db, month);
+    const range = await monthRange(db, request);
+    if (range.start >= range.end) throw monthBeforeData(monthStart.slice(0, 7));
+    const required = await requiredWorkspaces(db, { sourceId, range, without });
+    if (required.length === 0) throw nothingToClose();
+    const open = await openDays(db, { sourceId, range, required });
     const accepted = acceptDisagreements ? open.filter((one) => DISAGREEMENTS.includes(one.reason)) : [];
     if (open.length > accepted.length) {
       return { state: "open", open: open.filter((one) => !accepted.includes(one)) };
     }
-    const { rows } = await sql<{ totals: number; traces: number }>`
-      with closed as (
-        insert into usage.month_close (source_id, month_start, accepted_disagreements)
-        values (${month.sourceId}, ${month.monthStart}::date, ${accepted.length})
-        returning close_id
-      ), written as (
-        insert into usage.closed_total (close_id, series_id, traces)
-        select closed.close_id, s.series_id, sum(r.traces)
-        from closed
-        cross join usage.scope c
-        join usage.series s using (scope_id)
-        join usage.dated_record r using (series_id)
-        where c.source_id = ${month.sourceId} and c.stride = 'day'
-          and r.bucket_start >= ${month.monthStart}::date
-          and r.bucket_start < (${month.monthStart}::date + interval '1 month')::date
-        group by closed.close_id, s.series_id
-        having sum(r.traces) > 0
-        returning series_id, traces
-      )
-      select count(*)::integer as totals,
-             coalesce(sum(w.traces) filter (where c.group_by = 'workspace'), 0)::bigint as traces
-      from written w join usage.series s using (series_id) join usage.scope c using (scope_id)
-    `.execute(db);
-    return { state: "closed", accepted: accepted.length, ...(rows[0] as { totals: number; traces: number }) };
+    return keepClose(db, { ...request, without, required, accepted: accepted.length });
   });
 }
 
-async function closedBefore(db: Database, month: Month): Promise<CloseResult | undefined> {
-  const { rows } = await sql<{ closedAt: Date; adjusted: number }>`
-    select m.closed_at as "closedAt",
+/** The days of the month that are expected. The data start stays as it is until the transaction ends. */
+async function monthRange(db: Database, { sourceId, monthStart }: CloseRequest) {
+  const { rows } = await sql<{ start: Date; end: Date }>`
+    select greatest(data_start, ${monthStart}::date)::timestamp at time zone 'UTC' as start,
+           (${monthStart}::date + interval '1 month') at time zone 'UTC' as "end"
+    from usage.source where source_id = ${sourceId}
+    for no key update
+  `.execute(db);
+  const { start, end } = rows[0] as { start: Date; end: Date };
+  return { start: start.getTime(), end: end.getTime() };
+}
+
+/** Stores the close, the workspaces it is about, its totals and what they cost at the prices of now. */
+async function keepClose(
+  db: Database,
+  close: CloseRequest & {
+    without: readonly string[];
+    required: readonly RequiredWorkspace[];
+    accepted: number;
+  },
+): Promise<CloseResult> {
+  const { sourceId, monthStart, accepted, without } = close;
+  const settleAfterSeconds = close.settleAfterMs / 1000;
+  const { close_id: closeId } = await db
+    .insertInto("month_close")
+    .values({
+      ...{ source_id: sourceId, month_start: monthStart, accepted_disagreements: accepted },
+      settle_after_seconds: settleAfterSeconds,
+    })
+    .returning("close_id")
+    .executeTakeFirstOrThrow();
+  await sql`
+    insert into usage.closed_workspace (close_id, workspace_id, is_left_out)
+    select ${closeId}, w.entity_id, e.external_id = any (${[...without]}::text[])
+    from usage.workspace w join usage.entity e using (entity_id)
+    where w.entity_id = any (${close.required.map(({ entityId }) => entityId)}::integer[])
+       or (e.source_id = ${sourceId} and e.external_id = any (${[...without]}::text[]))
+  `.execute(db);
+  const { rows } = await sql<{ totals: number; traces: number }>`
+    with written as (
+      insert into usage.closed_total (close_id, series_id, traces)
+      select w.close_id, s.series_id, sum(r.traces)
+      from usage.closed_workspace w
+      join usage.scope c using (workspace_id)
+      join usage.series s using (scope_id)
+      join usage.dated_record r using (series_id)
+      where w.close_id = ${closeId} and not w.is_left_out and c.stride = 'day'
+        and r.bucket_start >= ${monthStart}::date
+        and r.bucket_start < (${monthStart}::date + interval '1 month')::date
+      group by w.close_id, s.series_id
+      having sum(r.traces) > 0
+      returning series_id, traces
+    )
+    select count(*)::integer as totals,
+           coalesce(sum(w.traces) filter (where c.group_by = 'workspace'), 0)::bigint as traces
+    from written w join usage.series s using (series_id) join usage.scope c using (scope_id)
+  `.execute(db);
+  await sql`
+    insert into usage.closed_cost (close_id, workspace_id, sku, unit_price, currency, traces, cost)
+    select w.close_id, w.workspace_id, f."SkuId", f."ContractedUnitPrice", f."BillingCurrency",
+           sum(f."ConsumedQuantity"), sum(f."BilledCost")
+    from usage.closed_workspace w
+    join usage.entity e on e.entity_id = w.workspace_id
+    join usage.source s using (source_id)
+    join reporting.focus_cost_usage_estimated f on f."x_SourceId" = s.slug and f."SubAccountId" = e.external_id
+    where w.close_id = ${closeId} and not w.is_left_out and f."x_UsageDate" >= ${monthStart}::date
+      and f."x_UsageDate" < (${monthStart}::date + interval '1 month')::date
+    group by 1, 2, 3, 4, 5
+  `.execute(db);
+  const counts = rows[0] as { totals: number; traces: number };
+  return { state: "closed", ...counts, accepted, without: [...without].sort(), settleAfterSeconds };
+}
+
+async function closedBefore(
+  db: Database,
+  { sourceId, monthStart }: CloseRequest,
+): Promise<CloseResult | undefined> {
+  const { rows } = await sql<{ closedAt: Date; adjusted: number } & ClosedWith>`
+    select m.closed_at as "closedAt", m.accepted_disagreements as accepted,
+           m.settle_after_seconds as "settleAfterSeconds",
+           array(select e.external_id from usage.closed_workspace w join usage.entity e on e.entity_id = w.workspace_id
+                 where w.close_id = m.close_id and w.is_left_out order by 1) as without,
            (select count(*)::integer from reporting.usage_month_close v join usage.source s on s.slug = v.source_id
             where s.source_id = m.source_id and v.month_start = m.month_start and v.adjustment_traces <> 0) as adjusted
     from usage.month_close m
-    where m.source_id = ${month.sourceId} and m.month_start = ${month.monthStart}::date
+    where m.source_id = ${sourceId} and m.month_start = ${monthStart}::date
   `.execute(db);
   const [found] = rows;
-  return (
-    found && { state: "closed_before", closedAt: found.closedAt.toISOString(), adjusted: found.adjusted }
-  );
+  return found && { state: "closed_before", ...found, closedAt: found.closedAt.toISOString() };
 }
 
-/** Without a known workspace the closed month would look like one without usage. */
-async function refuseWithoutWorkspaces(db: Database, { sourceId }: Month): Promise<void> {
-  const { rows } = await sql`
-    select from usage.workspace w join usage.entity e using (entity_id) where e.source_id = ${sourceId} limit 1
-  `.execute(db);
-  if (rows.length > 0) return;
-  throw new UsageError({
-    code: "workspaces_unknown",
-    message: "No workspace of this source is known, so there is nothing to close.",
-    next: "Run `usage-etl sync` first.",
+export function monthBeforeData(month: string): UsageError {
+  return new UsageError({
+    code: "month_before_data",
+    message: `${month} ends before the data start.`,
+    next: "Choose a later month. `usage-etl data-start` shows the data start of each source.",
   });
 }
 
-/** Every day of every dimension and workspace that is not final and proved, in order of day, dimension and workspace. */
-async function openDays(db: Database, month: Month): Promise<OpenDay[]> {
-  const { sourceId, range } = month;
-  const { rows } = await sql<Omit<OpenDay, "day"> & { start: Date }>`
-    select day as start, g as "groupBy", e.external_id as "workspaceId",
-           case when c.scope_id is null then coalesce(f.state, 'missing')
-                when not c.settled then 'provisional' else 'total_differs' end as reason
-    from usage.workspace w
-    join usage.entity e using (entity_id)
-    -- Not from scopes: a workspace that was never planned has none, but each of its days is missing.
-    cross join unnest(${[...GROUPINGS]}::text[]) g
-    left join usage.scope s
-      on s.source_id = e.source_id and s.workspace_id = w.entity_id and s.group_by = g and s.stride = 'day'
-     and s.kind = 'traces' and s.trace_tier = 'all'
-    cross join generate_series(
-      ${new Date(range.start)}::timestamptz, ${new Date(range.end - DAY_MS)}::timestamptz, interval '24 hours'
-    ) day
-    left join usage.coverage c on c.scope_id = s.scope_id and c.period_start <= day and c.period_end > day
-    left join usage.failure f on f.scope_id = s.scope_id and f.period_start <= day and f.period_end > day
-    where e.source_id = ${sourceId} and (w.unlisted_since is null or w.is_deleted)
-      and (c.scope_id is null or not c.settled or exists (
-        select from usage.control_difference d
-        where d.scope_id = s.scope_id and d.state = 'platform_disagrees' and d.period_start <= day and d.period_end > day
-      ))
-  `.execute(db);
-  const unproved = await unreconciledDays(db, { sourceId, range });
-  const byKey = new Map<string, OpenDay>();
-  const all = [...rows.map(({ start, ...row }) => ({ ...row, day: start.getTime() })), ...unproved];
-  for (const one of all) {
-    if (month.workspaceIds.length > 0 && !month.workspaceIds.includes(one.workspaceId)) continue;
-    const key = `${one.day} ${one.groupBy} ${one.workspaceId}`;
-    const before = byKey.get(key);
-    if (before === undefined || rank(one) < rank(before)) byKey.set(key, one);
-  }
-  return [...byKey.values()].sort(
-    (a, b) =>
-      a.day - b.day || a.groupBy.localeCompare(b.groupBy) || a.workspaceId.localeCompare(b.workspaceId),
-  );
-}
-
-function rank({ reason }: OpenDay): number {
-  return OPEN_REASONS.indexOf(reason);
+/** Without a workspace the closed month would look like one without usage. */
+function nothingToClose(): UsageError {
+  return new UsageError({
+    code: "workspaces_unknown",
+    message: "There is no workspace to close the month for.",
+    next: "Run `usage-etl sync` first, or leave out fewer workspaces.",
+  });
 }

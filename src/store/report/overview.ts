@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
+import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
 /** Queries for commands and pages. They change nothing. Instants are ISO texts in UTC. */
@@ -74,7 +75,7 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
     select s.slug as source, s.base_url as "baseUrl", s.organization_id as "organizationId",
            s.data_start::text as "dataStart", s.refused_message as refused,
            (select count(*)::integer from usage.workspace w join usage.entity e using (entity_id)
-            where e.source_id = s.source_id) as workspaces,
+            where e.source_id = s.source_id and ${isConfigured}) as workspaces,
            coalesce((
              select json_agg(json_build_object(
                'groupBy', f.group_by, 'stride', f.stride, 'loadedUntil', to_char(f.loaded_until at time zone 'UTC', ${ISO}),

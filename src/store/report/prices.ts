@@ -21,6 +21,15 @@ export async function listPrices(db: Database): Promise<StoredPrice[]> {
   return rows;
 }
 
+/** Closed months whose estimated cost is not what they were closed with, such as `default 2026-03`. */
+export async function adjustedCosts(db: Database): Promise<string[]> {
+  const { rows } = await sql<{ month: string }>`
+    select distinct source_id || ' ' || to_char(month_start, 'YYYY-MM') as month
+    from reporting.usage_month_close_cost where adjustment_cost <> 0 order by 1
+  `.execute(db);
+  return rows.map(({ month }) => month);
+}
+
 /** Keeps others from changing prices until the transaction ends. They can still read them. */
 export async function lockPrices(db: Database): Promise<void> {
   await sql`lock table usage.price in share row exclusive mode`.execute(db);

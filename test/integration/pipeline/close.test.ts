@@ -1,7 +1,11 @@
 import { DateTime } from "luxon";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { type CloseResult, closeMonth } from "../../../src/store/report/month-close.ts";
+import { runInline } from "../../../src/pipeline/extract/run-inline.ts";
+import { planSource } from "../../../src/pipeline/sync/plan.ts";
+import { type CloseRequest, type CloseResult, closeMonth } from "../../../src/store/report/month-close.ts";
+import { adjustedCosts } from "../../../src/store/report/prices.ts";
+import { poll } from "../../support/poll.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 
 /** A month is closed when every day of it is final and proved, and what comes later stands beside it. */
@@ -22,18 +26,14 @@ beforeEach(async () => {
 
 const load = (range = month) => bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
 
-async function close(acceptDisagreements = false): Promise<CloseResult> {
-  const { sourceId } = await bench.open();
-  return closeMonth(
-    bench.store,
-    {
-      sourceId,
-      range: month,
-      monthStart: new Date(month.start).toISOString().slice(0, 10),
-      workspaceIds: bench.workspaceIds,
-    },
-    { acceptDisagreements },
-  );
+type Options = Partial<Omit<CloseRequest, "sourceId" | "monthStart">>;
+
+async function close(options: Options = {}): Promise<CloseResult> {
+  const [source] = await bench.sql<{ source_id: number }>("SELECT source_id FROM usage.source");
+  // Before the first contact there is no source.
+  const sourceId = source?.source_id ?? (await bench.open()).sourceId;
+  const monthStart = new Date(month.start).toISOString().slice(0, 10);
+  return closeMonth(bench.store, { sourceId, monthStart, settleAfterMs: 3 * DAY_MS, ...options });
 }
 
 const reasons = (result: CloseResult) =>
@@ -125,18 +125,208 @@ test("platform totals that differ keep a month open unless somebody accepts them
     state: "open",
     open: { length: 1, 0: { day: month.start + 9 * DAY_MS, groupBy: "project", reason: "total_differs" } },
   });
-  expect(await close(true)).toMatchObject({ state: "closed", accepted: 1 });
+  expect(await close({ acceptDisagreements: true })).toMatchObject({ state: "closed", accepted: 1 });
 });
 
 test("a day under way keeps its month open, whatever is accepted", async () => {
-  const end = bench.today;
-  month = { start: end - 2 * DAY_MS, end };
+  const start = DateTime.fromMillis(bench.today, { zone: "utc" }).startOf("month").toMillis();
+  month = { start, end: bench.today + DAY_MS };
   await load();
-  const { sourceId } = await bench.open();
-  const result = await closeMonth(
-    bench.store,
-    { sourceId, range: month, monthStart: "2026-01-01", workspaceIds: bench.workspaceIds },
-    { acceptDisagreements: true },
+  expect(reasons(await close({ acceptDisagreements: true }))).toContain("provisional");
+});
+
+test("a failure over a final day keeps its month open", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  await bench.sql(
+    `INSERT INTO usage.failure
+     SELECT scope_id, $1, $2, 'failed', 'x', 'x', 1, 1, now(), now() FROM usage.scope WHERE stride = 'day' AND group_by = 'user'`,
+    [month.start, month.start + DAY_MS].map((ms) => new Date(ms).toISOString()),
   );
-  expect(reasons(result)).toEqual(["provisional"]);
+  expect(await close()).toMatchObject({
+    state: "open",
+    open: { length: 1, 0: { day: month.start, groupBy: "user", reason: "failed" } },
+  });
+});
+
+describe("a workspace with ten days of the month", () => {
+  const [FULL, PARTIAL] = [1, 2];
+  let partial: string;
+
+  /** The whole month of one workspace, ten days of the other, all reconciled. */
+  beforeEach(async () => {
+    bench = await setup({ days: 100, workspaces: [FULL, PARTIAL], hourlyForMs: HOUR_MS });
+    partial = bench.workspaceIds[1] ?? "";
+    const loadDays = (range: typeof month, index: number) =>
+      bench.fetch({
+        ...{ wanted: [{ stride: "day", range }], reprocess: "all" },
+        workspaceIds: bench.workspaceIds.slice(index, index + 1),
+      });
+    await loadDays(month, 0);
+    await loadDays({ start: month.start, end: month.start + 10 * DAY_MS }, 1);
+    await bench.reconcile({ range: month });
+  });
+
+  /** Dimensions x days that the second workspace lacks. */
+  const lacking = () => 4 * (Math.round((month.end - month.start) / DAY_MS) - 10);
+
+  test("keeps it open when the configuration no longer names it", async () => {
+    await bench.open({ config: { workspaceIds: bench.workspaceIds.slice(0, 1) } });
+    const result = await close();
+    expect(result).toMatchObject({ state: "open", open: { length: lacking() } });
+    expect(result).toMatchObject({
+      open: { 0: { workspaceId: partial, access: "not_configured", reason: "missing" } },
+    });
+  });
+
+  test("keeps it open when the platform no longer lists it", async () => {
+    const { access, organisation } = bench.standin;
+    const workspace = organisation.workspaces[PARTIAL];
+    if (workspace !== undefined) access.setReadable(workspace, false);
+    await bench.open({ config: { workspaceIds: [] } });
+    expect(await close()).toMatchObject({ state: "open" });
+    const open = await close();
+    const of = open.state === "open" ? open.open.filter(({ workspaceId }) => workspaceId === partial) : [];
+    expect(of).toHaveLength(lacking());
+    expect(of[0]).toMatchObject({ access: "unlisted", reason: "missing" });
+  });
+
+  test("stands in the close as left out, and not in its totals, if it is named", async () => {
+    const closed = await close({ without: [partial] });
+    expect(closed).toMatchObject({ state: "closed", traces: booked(), without: [partial] });
+    expect(await totals()).toEqual(
+      ["api_key", "project", "user", "workspace"].map((group_by) => ({
+        group_by,
+        closed: booked(),
+        adjustment: 0,
+        current: booked(),
+      })),
+    );
+    const workspaces = await bench.sql(
+      `SELECT workspace_id, is_left_out, closed_traces::integer, settle_after_seconds::integer
+       FROM reporting.usage_month_close_workspace ORDER BY is_left_out`,
+    );
+    expect(workspaces).toEqual([
+      {
+        ...{ workspace_id: bench.workspaceIds[0], is_left_out: false },
+        ...{ closed_traces: booked(), settle_after_seconds: 259_200 },
+      },
+      { workspace_id: partial, is_left_out: true, closed_traces: null, settle_after_seconds: 259_200 },
+    ]);
+    // A month closes once, however often it is asked for.
+    expect(await close()).toMatchObject({ state: "closed_before", without: [partial], adjusted: 0 });
+    await load();
+    expect(await close()).toMatchObject({ state: "closed_before", without: [partial], adjusted: 0 });
+  });
+
+  test("does not close it for no workspace at all", async () => {
+    await expect(close({ without: bench.workspaceIds })).rejects.toMatchObject({
+      code: "workspaces_unknown",
+    });
+  });
+});
+
+test("a workspace that left the listing before the month, and has nothing in it, does not keep it open", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  await bench.sql(
+    `WITH e AS (INSERT INTO usage.entity (source_id, dimension, external_id) SELECT source_id, 'workspace', 'gone' FROM usage.source RETURNING entity_id)
+     INSERT INTO usage.workspace (entity_id, unlisted_since) SELECT entity_id, $1 FROM e`,
+    [new Date(month.start - DAY_MS).toISOString()],
+  );
+  await bench.sql("UPDATE usage.source SET workspace_ids = '{}'");
+  expect(await close()).toMatchObject({ state: "closed" });
+});
+
+test("a load between check and totals waits, and becomes an adjustment", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  const closed = booked();
+  bench.standin.ledger.change(senderOn(bench.standin, WORKSPACE, month.start + 9 * DAY_MS), 6);
+  // Contact comes first: it would wait for the close too, and then the load could not overtake it.
+  const source = await bench.open();
+  const plan = { wanted: [{ stride: "day" as const, range: month }], reprocess: "all" as const };
+  const slices = await planSource(source, plan);
+  const waiting = () =>
+    bench.sql<{ query: string }>(
+      "SELECT query FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    );
+  const { running, loading } = await bench.store.transaction(async ({ client }) => {
+    // Readers pass, and so does the check; the totals are written only when this transaction has ended.
+    await client.query("LOCK TABLE usage.closed_total IN SHARE MODE");
+    const running = close();
+    await poll(async () => (await waiting()).length === 1, { deadlineMs: 20_000 });
+    let isLoaded = false;
+    const loading = runInline(source, slices).then(() => {
+      isLoaded = true;
+    });
+    await poll(async () => isLoaded || (await waiting()).length > 1, { deadlineMs: 20_000 });
+    expect(isLoaded).toBe(false);
+    return { running, loading };
+  });
+  expect(await running).toMatchObject({ state: "closed", traces: closed });
+  await loading;
+  expect(await totals()).toMatchObject(
+    Array.from({ length: 4 }, () => ({ closed, adjustment: 6, current: closed + 6 })),
+  );
+});
+
+test("an id that is first seen after the close is an adjustment of its own", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  await close();
+  const sender = senderOn(bench.standin, WORKSPACE, month.start + 9 * DAY_MS);
+  const { user, key } = sender;
+  if (user === null || key === null) throw new Error("no sender");
+  const added = { ...sender, user: { ...user, id: "00000000-0000-4000-8000-00000000feed" } };
+  bench.standin.ledger.change(added, 4);
+  await load();
+  const rows = await bench.sql(
+    `SELECT closed_traces::integer, adjustment_traces::integer, current_traces::integer
+     FROM reporting.usage_month_close WHERE group_by = 'user' AND dimension_id = $1`,
+    [added.user.id],
+  );
+  expect(rows).toEqual([{ closed_traces: 0, adjustment_traces: 4, current_traces: 4 }]);
+  expect(await totals()).toMatchObject(Array.from({ length: 4 }, () => ({ adjustment: 4 })));
+});
+
+test("a close keeps the prices it was made with; a later price is an adjustment", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  const price = (unit: string) =>
+    bench.sql(
+      `WITH k AS (INSERT INTO usage.sku (name) VALUES ('base') ON CONFLICT (name) DO UPDATE SET name = 'base' RETURNING sku_id)
+       INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, ${unit}, 'USD', '2020-01-01' FROM k`,
+    );
+  const costs = () =>
+    bench.sql(
+      `SELECT unit_price::float, closed_traces::integer, closed_cost::float, adjustment_cost::float, current_cost::float
+       FROM reporting.usage_month_close_cost ORDER BY unit_price`,
+    );
+  await price("0.5");
+  await close();
+  const [traces, cost] = [booked(), booked() / 2];
+  expect(await costs()).toEqual([
+    { unit_price: 0.5, closed_traces: traces, closed_cost: cost, adjustment_cost: 0, current_cost: cost },
+  ]);
+  expect(await adjustedCosts(bench.store.db)).toEqual([]);
+  await bench.sql("DELETE FROM usage.price");
+  await price("0.25");
+  expect(await adjustedCosts(bench.store.db)).toEqual([
+    `default ${new Date(month.start).toISOString().slice(0, 7)}`,
+  ]);
+  expect(await costs()).toEqual([
+    ...[
+      {
+        unit_price: 0.25,
+        closed_traces: 0,
+        closed_cost: 0,
+        adjustment_cost: cost / 2,
+        current_cost: cost / 2,
+      },
+    ],
+    ...[
+      { unit_price: 0.5, closed_traces: traces, closed_cost: cost, adjustment_cost: -cost, current_cost: 0 },
+    ],
+  ]);
 });

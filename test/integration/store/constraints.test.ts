@@ -31,6 +31,8 @@ const WHOLE = `
     VALUES (1, '2026-01-05Z', '2026-01-05Z', '2026-01-06Z', 1, 1, 0, 0, 0, 0);
   INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES (1, '2026-01-01', 0);
   INSERT INTO usage.closed_total VALUES (1, 1, 5);
+  INSERT INTO usage.closed_workspace VALUES (1, 1, false);
+  INSERT INTO usage.closed_cost VALUES (1, 1, 'traces', 0.5, 'USD', 2, 1);
   INSERT INTO usage.sku (name) VALUES ('traces');
   INSERT INTO usage.price (sku_id, source_id, workspace_id, unit_price, currency, valid_from, valid_to)
     VALUES (1, 1, 1, 0.0005, 'USD', '2026-01-01', '2027-01-01');
@@ -158,6 +160,14 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   month_close_source_id_fkey: copyOf("month_close", { close_id: "9", source_id: "9" }),
   month_close_once: copyOf("month_close", { close_id: "9" }),
   month_close_on_first: copyOf("month_close", { close_id: "9", month_start: "'2026-01-02'::date" }),
+  month_close_settle_after_range: copyOf("month_close", { close_id: "9", settle_after_seconds: "-1" }),
+  closed_workspace_pkey: copyOf("closed_workspace", { is_left_out: "true" }),
+  closed_workspace_close_id_fkey: copyOf("closed_workspace", { close_id: "9" }),
+  closed_workspace_workspace_id_fkey: copyOf("closed_workspace", { workspace_id: "9" }),
+  closed_cost_pkey: copyOf("closed_cost", { traces: "3" }),
+  closed_cost_close_id_fkey: copyOf("closed_cost", { close_id: "9" }),
+  closed_cost_workspace_id_fkey: copyOf("closed_cost", { workspace_id: "9" }),
+  closed_cost_traces_range: copyOf("closed_cost", { traces: "0" }),
   closed_total_pkey: copyOf("closed_total", { traces: "6" }),
   closed_total_close_id_fkey: copyOf("closed_total", { close_id: "9" }),
   closed_total_series_id_fkey: copyOf("closed_total", { series_id: "9" }),

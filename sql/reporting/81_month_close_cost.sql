@@ -1,0 +1,27 @@
+-- The cost of closed months: at the prices of the close, and at the prices and counts of now. Older releases kept no prices:
+-- their closes have no rows here.
+CREATE OR REPLACE VIEW reporting.usage_month_close_cost AS
+SELECT src.slug AS source_id, m.month_start, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, p.sku,
+       p.unit_price, p.currency, sum(p.closed_traces)::bigint AS closed_traces, sum(p.closed_cost)::numeric(38, 10) AS closed_cost,
+       (sum(p.current_cost) - sum(p.closed_cost))::numeric(38, 10) AS adjustment_cost,
+       sum(p.current_cost)::numeric(38, 10) AS current_cost, m.closed_at
+FROM usage.month_close m
+JOIN usage.source src USING (source_id)
+CROSS JOIN LATERAL (
+  SELECT e.external_id AS workspace_id, k.sku, k.unit_price, k.currency, k.traces AS closed_traces, k.cost AS closed_cost,
+         0 AS current_cost
+  FROM usage.closed_cost k
+  JOIN usage.entity e ON e.entity_id = k.workspace_id
+  WHERE k.close_id = m.close_id
+  UNION ALL
+  SELECT f."SubAccountId", f."SkuId", f."ContractedUnitPrice", f."BillingCurrency", 0, 0, f."BilledCost"
+  FROM reporting.focus_cost_usage_estimated f
+  WHERE f."x_SourceId" = src.slug AND f."x_UsageDate" >= m.month_start
+    AND f."x_UsageDate" < (m.month_start + interval '1 month')::date
+) p
+JOIN usage.labelled_entity w
+  ON w.source_id = m.source_id AND w.dimension = 'workspace' AND w.dimension_id = p.workspace_id
+LEFT JOIN usage.closed_workspace x ON x.close_id = m.close_id AND x.workspace_id = w.entity_id
+WHERE m.settle_after_seconds IS NOT NULL AND x.is_left_out IS NOT TRUE
+GROUP BY src.slug, m.month_start, w.dimension_id, w.dimension_name, p.sku, p.unit_price, p.currency, m.closed_at;
+COMMENT ON VIEW reporting.usage_month_close_cost IS 'Grain: closed calendar month x workspace x SKU x price (key: source_id, month_start, workspace_id, sku, unit_price, currency). An ESTIMATE from the imported prices. closed_cost never changes. Later prices and counts make adjustment_cost, and the sum of both is current_cost. Costs add up over all of these within one currency; closed_traces add up within one sku.';

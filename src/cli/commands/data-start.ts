@@ -1,0 +1,101 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { DateTime } from "luxon";
+import { UsageError } from "../../errors.ts";
+import { dataStartProblem } from "../../pipeline/source/data-start.ts";
+import { moveDataStart } from "../../store/catalog/data-start.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { type ListedSource, listSources } from "../../store/report/overview.ts";
+import { table } from "../report/output.ts";
+import { inSession, type Session } from "../session/session.ts";
+
+export function addDataStartCommand(program: Command): void {
+  program
+    .command("data-start")
+    .argument("[day]", "the new data start, such as 2026-03-01", parseDay)
+    .description("show the first day that is loaded, or move it later; USAGE_DATA_START moves it earlier")
+    .option("--source <slug>", "only this source; needed to move one of several")
+    .action(inSession(run));
+}
+
+async function run(
+  session: Session,
+  { source: slug }: { source?: string },
+  day?: string,
+): Promise<undefined> {
+  const store = await session.migratedStore();
+  const find = async () =>
+    (await listSources(store.db)).filter(({ source }) => slug === undefined || source === slug);
+  const meant = await find();
+  if (meant.length === 0 || (day !== undefined && meant.length > 1)) throw sourceUnknown(slug, meant);
+  const configuredOf = (of: string) =>
+    session.config.sources.find((one) => one.slug === of)?.dataStart ?? null;
+  const [first] = meant;
+  if (day !== undefined && first !== undefined && day !== first.dataStart) {
+    refuseMove(first, { day, configured: configuredOf(first.source), now: await storeNow(store.db) });
+    await moveDataStart(store, { sourceId: first.sourceId, to: day });
+  }
+  const shown = (await find()).map(({ source, dataStart }) => {
+    const configured = configuredOf(source);
+    const problem =
+      configured === null ? undefined : dataStartProblem(source, { stored: dataStart, configured });
+    return { source, dataStart, configured, problem: problem ?? null };
+  });
+  session.output.data(shown, () =>
+    [
+      table(
+        ["source", "data start", "configured"],
+        shown.map((one) => [one.source, one.dataStart, one.configured]),
+      ),
+      ...shown.flatMap(({ problem }) =>
+        problem === null ? [] : [`${problem.message} ${problem.next} [${problem.code}]`],
+      ),
+    ].join("\n"),
+  );
+}
+
+function parseDay(text: string): string {
+  const day = DateTime.fromFormat(text, "yyyy-MM-dd", { zone: "utc" });
+  if (day.isValid) return text;
+  throw new InvalidArgumentError("It is not a day such as 2026-03-01.");
+}
+
+function sourceUnknown(slug: string | undefined, meant: readonly ListedSource[]): UsageError {
+  return new UsageError({
+    code: "source_unknown",
+    message:
+      meant.length > 0
+        ? "Several sources are stored."
+        : `${slug === undefined ? "No source" : `Source ${slug}`} was never loaded.`,
+    next:
+      meant.length > 0
+        ? `Name one with --source: ${meant.map(({ source }) => source).join(", ")}.`
+        : "Run `usage-etl sync` first, or `usage-etl data-start` to see the stored sources.",
+  });
+}
+
+function refuseMove(
+  { source, dataStart }: ListedSource,
+  { day, configured, now }: { day: string; configured: string | null; now: number },
+): void {
+  const what = `The data start of source ${source} cannot move from ${dataStart} to ${day}`;
+  if (day < dataStart) {
+    throw new UsageError({
+      code: "data_start_earlier",
+      message: `${what}: this command moves it later only.`,
+      next: `Set USAGE_DATA_START=${day}. The next sync moves it and fetches the days from there on.`,
+    });
+  }
+  if (Date.parse(day) > now) {
+    throw new UsageError({
+      code: "data_start_future",
+      message: `${what}: that day has not begun.`,
+      next: "Choose a day that has begun.",
+    });
+  }
+  if (configured === null || configured >= day) return;
+  throw new UsageError({
+    code: "data_start_configured",
+    message: `${what}: it is configured as ${configured}, and the next sync would move it back there.`,
+    next: `Set USAGE_DATA_START=${day} first, for every process of this source.`,
+  });
+}

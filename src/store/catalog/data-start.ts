@@ -1,0 +1,191 @@
+import { type RawBuilder, sql } from "kysely";
+import { floorToGrid, STRIDE_MS, STRIDES, type Stride } from "../../domain/time/stride.ts";
+import type { Window } from "../../domain/time/window.ts";
+import { UsageError } from "../../errors.ts";
+import type { Database, Store } from "../db/database.ts";
+import { recordTable } from "../load/load-statements.ts";
+import { keepMonthsOf } from "../load/month-totals.ts";
+import { clearTime } from "./scope-time.ts";
+import { lockScopes } from "./scopes.ts";
+
+/** The data start of a source has one place, `usage.source.data_start`. All dates here are UTC days, `YYYY-MM-DD`. */
+
+/** Undefined for a source that was never entered. */
+export async function dataStartOf(db: Database, slug: string): Promise<string | undefined> {
+  const found = await db
+    .selectFrom("source")
+    .select("data_start")
+    .where("slug", "=", slug)
+    .executeTakeFirst();
+  return found?.data_start;
+}
+
+/**
+ * The data start after contact: the configured one if that is earlier, or if nothing was ever loaded; else the stored one.
+ * It is never later than the loaded days: an older release may load days before it.
+ */
+export function dataStartAfterContact(sourceId: number, configured: string): RawBuilder<string> {
+  const loaded = sql`from usage.coverage v join usage.scope c using (scope_id) where c.source_id = ${sourceId}`;
+  return sql<string>`case
+    when exists (select ${loaded}) or exists (select from usage.slice where source_id = ${sourceId})
+      then least(data_start, ${configured}::date,
+                 (select (min(v.period_start) at time zone 'UTC')::date ${loaded} and c.stride = 'day'))
+    else ${configured}::date end`;
+}
+
+/** First days of the closed months that have days between the two dates. */
+export async function closedMonthsBetween(
+  db: Database,
+  { sourceId, from, to }: { sourceId: number; from: string; to: string },
+): Promise<string[]> {
+  const { rows } = await sql<{ month: string }>`
+    select month_start::text as month from usage.month_close
+    where source_id = ${sourceId} and month_start < ${to}::date
+      and (month_start + interval '1 month')::date > ${from}::date
+    order by 1
+  `.execute(db);
+  return rows.map(({ month }) => month);
+}
+
+/** Whether a window lies before the data start: the start moved later while the window was fetched. */
+export async function isBeforeDataStart(
+  db: Database,
+  { sourceId, window }: { sourceId: number; window: Window },
+): Promise<boolean> {
+  // A longer bucket may reach back: it begins on its grid.
+  const first = window.stride === "hour" || window.stride === "day" ? window.start : window.end - 1;
+  const { rows } = await sql`
+    select from usage.source
+    where source_id = ${sourceId} and data_start::timestamp at time zone 'UTC' > ${new Date(first)}
+  `.execute(db);
+  return rows.length > 0;
+}
+
+/**
+ * Moves the data start later. What lies before it is not expected any more: zeros, coverage, failures, fetch tasks and
+ * differences before it are removed or closed.
+ *
+ * Errors: `data_start_hides_usage`, `data_start_closed`, `data_start_backfill`; then nothing has changed.
+ */
+export async function moveDataStart(
+  store: Store,
+  { sourceId, to }: { sourceId: number; to: string },
+): Promise<void> {
+  await store.transaction(async ({ db }) => {
+    const scopes = await db
+      .selectFrom("scope")
+      .select(["scope_id", "stride"])
+      .where("source_id", "=", sourceId)
+      .execute();
+    await lockScopes(
+      db,
+      scopes.map((scope) => scope.scope_id),
+    );
+    // After the scopes and before failures: other transactions lock in this order too.
+    await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
+    await refuseUnfinished(db, { sourceId, to });
+    const parts = STRIDES.map((stride) => ({
+      stride,
+      scopeIds: scopes.filter((scope) => scope.stride === stride).map((scope) => scope.scope_id),
+      end: floorToGrid(Date.parse(to), STRIDE_MS[stride]),
+    }));
+    for (const part of parts) await refuseHiding(db, part, to);
+    await db.updateTable("source").set({ data_start: to }).where("source_id", "=", sourceId).execute();
+    for (const part of parts) await forget(db, part);
+    await sql
+      .raw(
+        keepMonthsOf(`(
+          SELECT t.series_id, t.month_start AS bucket_start
+          FROM usage.monthly_total t JOIN usage.series USING (series_id) JOIN usage.scope c USING (scope_id)
+          WHERE c.source_id = ${sourceId} AND t.month_start < '${to}'
+        ) before`),
+      )
+      .execute(db);
+    await sql`
+      delete from usage.slice
+      where source_id = ${sourceId} and backfill_id is null
+        and period_start < ${to}::date::timestamp at time zone 'UTC'
+    `.execute(db);
+  });
+}
+
+async function refuseUnfinished(
+  db: Database,
+  { sourceId, to }: { sourceId: number; to: string },
+): Promise<void> {
+  const [closed] = await closedMonthsBetween(db, { sourceId, from: "0001-01-01", to });
+  if (closed !== undefined) {
+    throw new UsageError({
+      code: "data_start_closed",
+      message: `The data start cannot move to ${to}: ${closed.slice(0, 7)} is closed, and a closed month keeps its days.`,
+      next: "Leave the data start as it is, and set USAGE_DATA_START to it.",
+    });
+  }
+  const { rows } = await sql<{ id: number }>`
+    select backfill_id as id from usage.slice
+    where source_id = ${sourceId} and backfill_id is not null and state in ('waiting', 'queued')
+      and period_start < ${to}::date::timestamp at time zone 'UTC'
+    limit 1
+  `.execute(db);
+  const [backfill] = rows;
+  if (backfill === undefined) return;
+  throw new UsageError({
+    code: "data_start_backfill",
+    message: `The data start cannot move to ${to}: backfill ${backfill.id} is loading days before it.`,
+    next: `Wait until it is done, or run \`usage-etl backfill cancel ${backfill.id}\`.`,
+  });
+}
+
+interface Part {
+  readonly stride: Stride;
+  readonly scopeIds: readonly number[];
+  /** Epoch milliseconds, on the grid of the stride. */
+  readonly end: number;
+}
+
+/** SQL of the records `r` of a part, whose series are `s`. */
+function recordsOf({ stride, scopeIds, end }: Part) {
+  const { name, bucketType } = recordTable(stride);
+  const [before, isDate] = [new Date(end).toISOString(), bucketType === "date"];
+  return {
+    table: sql.raw(name),
+    day: isDate ? sql`r.bucket_start` : sql`(r.bucket_start at time zone 'UTC')::date`,
+    condition: sql`s.series_id = r.series_id and s.scope_id = any (${[...scopeIds]}::integer[])
+      and r.bucket_start < ${isDate ? before.slice(0, 10) : before}::${sql.raw(bucketType)}`,
+  };
+}
+
+async function refuseHiding(db: Database, part: Part, to: string): Promise<void> {
+  const { table, day, condition } = recordsOf(part);
+  const { rows } = await sql<{ first: string | null; last: string }>`
+    select min(${day})::text as first, max(${day})::text as last
+    from usage.series s, ${table} r where ${condition} and r.traces > 0
+  `.execute(db);
+  const { first = null, last } = rows[0] ?? {};
+  if (first === null) return;
+  throw new UsageError({
+    code: "data_start_hides_usage",
+    message: `The data start cannot move to ${to}: traces are stored before it, by ${part.stride} from ${first} to ${last}.`,
+    next: `Choose ${first} or earlier, and set USAGE_DATA_START to it.`,
+  });
+}
+
+async function forget(db: Database, part: Part): Promise<void> {
+  const { table, condition } = recordsOf(part);
+  const { scopeIds, end } = part;
+  const period = { start: 0, end };
+  await sql`delete from ${table} r using usage.series s where ${condition}`.execute(db);
+  for (const kept of ["coverage", "failure", "reconciled"] as const) {
+    await clearTime(db, kept, { scopeIds, period });
+  }
+  await sql`
+    update usage.reconciliation_difference set state = 'closed', closed_at = now()
+    where scope_id = any (${[...scopeIds]}::integer[]) and bucket_start < ${new Date(end)}
+      and state in ('open', 'platform_disagrees')
+  `.execute(db);
+  await sql`
+    update usage.control_difference set state = 'closed', closed_at = now()
+    where scope_id = any (${[...scopeIds]}::integer[]) and period_end <= ${new Date(end)}
+      and state in ('platform_disagrees', 'unattributed')
+  `.execute(db);
+}

@@ -1,0 +1,174 @@
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
+import { planSource } from "../../../../src/pipeline/sync/plan.ts";
+import { syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
+import { moveDataStart } from "../../../../src/store/catalog/data-start.ts";
+import { type Bench, setup } from "../../../support/source.ts";
+
+/** A source has one data start and one list of workspaces: the stored ones. */
+
+const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+const storedStart = async ({ sql }: Bench) =>
+  (await sql<{ data_start: string }>("SELECT data_start::text FROM usage.source"))[0]?.data_start;
+
+/** Ended days x workspaces x dimensions, by status. */
+const statuses = (bench: Bench, of = "") =>
+  bench.sql<{ status: string; first: string }>(
+    `SELECT status, count(*)::integer AS days, min(usage_date)::text AS first FROM reporting.usage_coverage_daily
+     WHERE stride = 'day' AND usage_date < $1 AND workspace_id LIKE $2 GROUP BY status ORDER BY status`,
+    [dayOf(bench.today), `%${of}`],
+  );
+
+/** Without usage on the first three of six days. */
+const quietAtFirst = async () => {
+  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const bench = await setup({ days: 6, workspaces: [0], standin: { dataStart: dayOf(today - 3 * DAY_MS) } });
+  return { bench, start: bench.dataStart, later: dayOf(bench.dataStart + 3 * DAY_MS) };
+};
+
+test("a data start that is configured later leaves no workspace missing that is added afterwards", async () => {
+  const bench = await setup({ workspaces: [0] });
+  await bench.sync();
+  const [first = "", added = ""] = bench.standin.organisation.workspaces.map(({ id }) => id);
+  const config = { dataStart: dayOf(bench.dataStart + 3 * DAY_MS), workspaceIds: [first, added] };
+  const { source } = await bench.sync({ config });
+  expect(source.dataStart).toBe(bench.dataStart);
+  expect((await statuses(bench, added)).map(({ status }) => status)).not.toContain("missing");
+  expect(bench.logs).toContainEqual(
+    expect.objectContaining({ code: "data_start_later", stored: dayOf(bench.dataStart) }),
+  );
+  // The days before the configured start can be asked for.
+  const range = { start: bench.dataStart, end: bench.dataStart + 3 * DAY_MS };
+  const again = await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" }, { config });
+  expect(again.planned).toBeGreaterThan(0);
+});
+
+test("a data start that is configured earlier moves at contact, and the days between are fetched", async () => {
+  const bench = await setup({ workspaces: [0] });
+  const config = { dataStart: dayOf(bench.dataStart + 2 * DAY_MS) };
+  await bench.sync({ config });
+  await bench.sql(
+    "INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) SELECT source_id, date_trunc('month', data_start - 1), 0 FROM usage.source",
+  );
+  await bench.open();
+  expect(await storedStart(bench)).toBe(dayOf(bench.dataStart));
+  expect(await statuses(bench)).toContainEqual({ status: "missing", days: 8, first: dayOf(bench.dataStart) });
+  expect(bench.logs).toContainEqual(
+    expect.objectContaining({ code: "data_start_moved", closedMonths: [expect.stringMatching(/-01$/)] }),
+  );
+  await bench.sync();
+  expect((await statuses(bench)).map(({ status }) => status)).not.toContain("missing");
+});
+
+test("moved later by command, nothing before it is expected, stored or asked for", async () => {
+  const { bench, later } = await quietAtFirst();
+  await bench.sync();
+  const { sourceId } = await bench.open();
+  await bench.sql(
+    `INSERT INTO usage.failure SELECT scope_id, $1, $1::timestamptz + interval '24 hours', 'failed', 'x', 'x', 1, 1, now(), now()
+     FROM usage.scope WHERE stride = 'day'`,
+    [new Date(bench.dataStart).toISOString()],
+  );
+  await bench.sql(
+    `INSERT INTO usage.slice (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
+     VALUES ($1, 'user', 'day', $2, $3, '{1}', '{a}')`,
+    [sourceId, new Date(bench.dataStart).toISOString(), `${later}T00:00:00Z`],
+  );
+  const totals = () =>
+    bench.sql(
+      "SELECT month_start, project_id, traces, is_complete FROM reporting.fct_usage_project_monthly ORDER BY 1, 2",
+    );
+  const before = await totals();
+  await moveDataStart(bench.store, { sourceId, to: later });
+
+  expect(await storedStart(bench)).toBe(later);
+  expect(await totals()).toEqual(before);
+  expect((await statuses(bench)).filter(({ first }) => first < later)).toEqual([]);
+  const left = await bench.sql(
+    `SELECT (SELECT count(*) FROM usage.coverage WHERE period_start < $1::date::timestamp AT TIME ZONE 'UTC') AS coverage,
+            (SELECT count(*) FROM usage.failure WHERE period_start < $1::date::timestamp AT TIME ZONE 'UTC') AS failures,
+            (SELECT count(*) FROM usage.slice) AS slices,
+            (SELECT count(*) FROM usage.dated_record WHERE bucket_start < $1::date) AS records`,
+    [later],
+  );
+  expect(left).toEqual([{ coverage: 0, failures: 0, slices: 0, records: 0 }]);
+  const { source, planned } = await bench.sync({ config: { dataStart: later } });
+  expect([source.dataStart, planned]).toEqual([Date.parse(later), expect.any(Number)]);
+  expect(await storedStart(bench)).toBe(later);
+  expect(
+    await bench.sql(
+      "SELECT FROM usage.coverage WHERE period_start < $1::date::timestamp AT TIME ZONE 'UTC'",
+      [later],
+    ),
+  ).toEqual([]);
+});
+
+test("a window that was planned before the data start moved later is not loaded", async () => {
+  const { bench, start, later } = await quietAtFirst();
+  await bench.sync();
+  const source = await bench.open();
+  await moveDataStart(bench.store, { sourceId: source.sourceId, to: later });
+  const range = { start, end: start + 3 * DAY_MS };
+  const slices = await planSource(source, { wanted: [{ stride: "day", range }], reprocess: "all" });
+  const { counts } = await runInline(source, slices);
+  expect(counts.map(({ requests, discarded }) => [requests, discarded])).toEqual([
+    [1, 1],
+    [1, 1],
+    [1, 1],
+    [1, 1],
+  ]);
+  expect(
+    await bench.sql(
+      "SELECT FROM usage.coverage WHERE period_start < $1::date::timestamp AT TIME ZONE 'UTC'",
+      [later],
+    ),
+  ).toEqual([]);
+  await bench.open({ config: { dataStart: later } });
+  expect(await storedStart(bench)).toBe(later);
+});
+
+test("a data start does not move past traces, a closed month or a backfill under way", async () => {
+  const bench = await setup({ workspaces: [0] });
+  await bench.sync();
+  const { sourceId } = await bench.open();
+  const [start, to] = [dayOf(bench.dataStart), dayOf(bench.dataStart + 2 * DAY_MS)];
+  await expect(moveDataStart(bench.store, { sourceId, to })).rejects.toMatchObject({
+    code: "data_start_hides_usage",
+    next: expect.stringContaining(start),
+  });
+  await bench.sql(
+    `WITH b AS (
+       INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
+       VALUES ($1, 'day', $2, $3, '{user}', 1, 'all') RETURNING backfill_id
+     )
+     INSERT INTO usage.slice (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
+     SELECT $1, backfill_id, 'user', 'day', $2, $3, '{1}', '{a}' FROM b`,
+    [sourceId, `${start}T00:00:00Z`, `${to}T00:00:00Z`],
+  );
+  await expect(moveDataStart(bench.store, { sourceId, to })).rejects.toMatchObject({
+    code: "data_start_backfill",
+  });
+  await bench.sql(
+    "INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES ($1, date_trunc('month', $2::date), 0)",
+    [sourceId, start],
+  );
+  await expect(moveDataStart(bench.store, { sourceId, to })).rejects.toMatchObject({
+    code: "data_start_closed",
+  });
+  expect(await storedStart(bench)).toBe(start);
+});
+
+test("a workspace that the configuration no longer names is not planned, counted or shown as read", async () => {
+  const bench = await setup({ workspaces: [0, 1] });
+  await bench.sync();
+  const config = { workspaceIds: bench.workspaceIds.slice(1) };
+  const { source } = await bench.sync({ config });
+  expect(source.workspaces).toEqual([{ workspaceId: bench.workspaceIds[1] }]);
+  expect(await bench.sql("SELECT workspace_ids FROM usage.source")).toEqual([
+    { workspace_ids: config.workspaceIds },
+  ]);
+  const all = await bench.open({ config: { workspaceIds: [] } });
+  expect(all.workspaces.length).toBeGreaterThan(bench.workspaceIds.length);
+  expect(syncBudget(all, bench.now).needed).toBeGreaterThan(syncBudget(source, bench.now).needed);
+});
