@@ -86,7 +86,7 @@ function describeFailures({ state, code, parts, due, notAsked, nextRetry }: Show
     due > 0 ? `${due} of them are fetched again with the next sync.` : "",
     later > 0 ? `${later} of them wait for ${due > 0 ? "their retry time" : nextRetry}.` : "",
     notAsked > 0
-      ? `${notAsked} of them are not fetched again: the server does not answer in their stride.`
+      ? `${notAsked} of them are not fetched again: the server does not answer in their stride, or the configuration no longer names their workspace.`
       : "",
   ]
     .filter((sentence) => sentence !== "")

@@ -64,7 +64,7 @@ interface FailureGroup {
   readonly parts: number;
   /** Those that the next sync fetches. */
   readonly due: number;
-  /** Those that no sync fetches, since the server does not answer in their stride. */
+  /** Those that no sync fetches: the server does not answer in their stride, or their workspace is not configured now. */
   readonly notAsked: number;
   /** The earliest next attempt, never in the past; null if there is none. */
   readonly nextRetry: string | null;
@@ -85,15 +85,17 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
            coalesce((
              select json_agg(x) from (
                select f.state, f.code, count(*)::integer as parts,
-                      count(*) filter (where f.retry_at <= now() and n.fact is null)::integer as due,
-                      count(n.fact)::integer as "notAsked",
+                      count(*) filter (where a.is_asked and f.retry_at <= now())::integer as due,
+                      count(*) filter (where not a.is_asked)::integer as "notAsked",
                       to_char(
-                        case when count(*) > count(n.fact)
-                          then greatest(now(), min(f.retry_at) filter (where n.fact is null))
+                        case when bool_or(a.is_asked)
+                          then greatest(now(), min(f.retry_at) filter (where a.is_asked))
                         end at time zone 'UTC', ${ISO}
                       ) as "nextRetry"
                from usage.failure f join usage.scope c using (scope_id)
+               join usage.entity e on e.entity_id = c.workspace_id
                left join usage.source_fact n on n.source_id = c.source_id and n.fact = 'no_' || c.stride
+               cross join lateral (select n.fact is null and ${isConfigured} as is_asked) a
                where c.source_id = s.source_id
                group by f.state, f.code order by 1, 2
              ) x

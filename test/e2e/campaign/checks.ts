@@ -88,7 +88,7 @@ export async function checkFinalFigures(world: World): Promise<void> {
 }
 
 /** Traces by workspace and day in the stand-in's ledger, whether the key reads the workspace or not. */
-export function workspaceDays({ bench }: World): Map<string, number> {
+function workspaceDays({ bench }: World): Map<string, number> {
   const { standin, dataStart, today } = bench;
   const edges: number[] = [];
   for (let day = dataStart; day <= today + DAY_MS; day += DAY_MS) edges.push(day);
