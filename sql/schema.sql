@@ -184,6 +184,7 @@ CREATE TABLE usage.fetch (
   status integer,
   records bigint,
   traces bigint,
+  as_of_limit timestamp with time zone,
   CONSTRAINT fetch_pkey PRIMARY KEY (fetch_number),
   CONSTRAINT fetch_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT fetch_outcome_known CHECK ((outcome = ANY (ARRAY['running'::text, 'loaded'::text, 'discarded'::text, 'unconfirmed'::text, 'unverified'::text, 'refused'::text, 'failed'::text, 'compared'::text]))),
@@ -485,6 +486,10 @@ CREATE UNIQUE INDEX slice_routine_once ON usage.slice USING btree (source_id, gr
 CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id IS NOT NULL)), period_start DESC) WHERE (state = 'waiting'::text);
 
 CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING NEW TABLE AS new_ranges FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_months'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.recount_months();
+
+CREATE TRIGGER restatement_of_older_loads BEFORE INSERT ON usage.restatement FOR EACH ROW WHEN (((new.restated_at >= now()) AND ((new.restated_at)::text IS DISTINCT FROM current_setting('usage.load_instant'::text, true)))) EXECUTE FUNCTION usage.restamp_older_load();
+
+CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR EACH ROW WHEN (((new.settled_at >= now()) AND ((new.settled_at)::text IS DISTINCT FROM current_setting('usage.load_instant'::text, true)))) EXECUTE FUNCTION usage.restamp_older_load();
 
 -- VIEW reporting.backfill_status (
 --   source_id text,
@@ -1206,7 +1211,11 @@ CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING 
 
 -- FUNCTION reporting.usage_workspace_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, settled_at timestamp with time zone)
 
+-- FUNCTION usage.as_of_limit() RETURNS timestamp with time zone
+
 -- FUNCTION usage.check_as_of(as_of timestamp with time zone) RETURNS void
+
+-- FUNCTION usage.check_history(as_of timestamp with time zone) RETURNS void
 
 -- FUNCTION usage.count_days(parts datemultirange) RETURNS integer
 
@@ -1228,11 +1237,17 @@ CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING 
 
 -- FUNCTION usage.is_final(status text) RETURNS boolean
 
+-- FUNCTION usage.load_instant() RETURNS timestamp with time zone
+
 -- FUNCTION usage.month_of(day date) RETURNS date
 
 -- FUNCTION usage.months_of(first date, last date) RETURNS SETOF date
 
 -- FUNCTION usage.recount_months() RETURNS trigger
+
+-- FUNCTION usage.restamp_older_load() RETURNS trigger
+
+-- FUNCTION usage.shown_id(id text) RETURNS text
 
 -- FUNCTION usage.touched_days(parts tstzmultirange) RETURNS datemultirange
 
@@ -1260,7 +1275,7 @@ COMMENT ON COLUMN reporting.data_freshness.fetched_at IS 'When it was requested 
 COMMENT ON COLUMN reporting.data_freshness.lag_seconds IS 'Seconds since the last request to the platform. Does not add up.';
 COMMENT ON VIEW reporting.dim_api_key IS 'Grain: API key (key: source_id, api_key_short_key). Names are not unique: join by the key.';
 COMMENT ON COLUMN reporting.dim_api_key.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.dim_api_key.api_key_short_key IS 'Short form of the API key, which identifies it; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.dim_api_key.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_api_key.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_api_key.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting.dim_date IS 'Grain: UTC day (key: usage_date), from the earliest data start to today.';
@@ -1272,19 +1287,19 @@ COMMENT ON COLUMN reporting.dim_date.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.dim_date.year_start IS 'First day of the year.';
 COMMENT ON VIEW reporting.dim_project IS 'Grain: project (key: source_id, project_id). Names are not unique: join by the key.';
 COMMENT ON COLUMN reporting.dim_project.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.dim_project.project_id IS 'The platform''s id of the project; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.dim_project.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_project.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.dim_project.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_project.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting.dim_user IS 'Grain: user (key: source_id, user_id). Names are not unique: join by the key.';
 COMMENT ON COLUMN reporting.dim_user.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.dim_user.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.dim_user.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_user.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting.dim_user.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_user.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting.dim_user_masked IS 'Grain: user (key: source_id, user_id). Names are not unique: join by the key. Without e-mail addresses: the start of the id names a user.';
 COMMENT ON COLUMN reporting.dim_user_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.dim_user_masked.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.dim_user_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_user_masked.user_email IS 'The start of the user''s id instead of the address; null where no address is known.';
 COMMENT ON COLUMN reporting.dim_user_masked.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_user_masked.last_seen_at IS 'Start of the latest bucket that named it.';
@@ -1301,7 +1316,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_daily.source_id IS 'Slug of the so
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_daily.api_key_short_key IS 'Short form of the API key, which identifies it; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
@@ -1311,7 +1326,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.source_id IS 'Slug of the s
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.api_key_short_key IS 'Short form of the API key, which identifies it; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
@@ -1321,7 +1336,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.source_id IS 'Slug of the 
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.api_key_short_key IS 'Short form of the API key, which identifies it; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
@@ -1332,7 +1347,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_daily.source_id IS 'Slug of the so
 COMMENT ON COLUMN reporting.fct_usage_project_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_daily.project_id IS 'The platform''s id of the project; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_project_daily.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
@@ -1343,7 +1358,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_hourly.source_id IS 'Slug of the s
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.project_id IS 'The platform''s id of the project; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_project_hourly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
@@ -1354,7 +1369,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_monthly.source_id IS 'Slug of the 
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.project_id IS 'The platform''s id of the project; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
@@ -1366,7 +1381,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_daily.source_id IS 'Slug of the sourc
 COMMENT ON COLUMN reporting.fct_usage_user_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
@@ -1377,7 +1392,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.source_id IS 'Slug of th
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.user_email IS 'The start of the user''s id instead of the address; null where no address is known.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
@@ -1388,7 +1403,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_hourly.source_id IS 'Slug of the sour
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
@@ -1399,7 +1414,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.source_id IS 'Slug of t
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.user_email IS 'The start of the user''s id instead of the address; null where no address is known.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
@@ -1410,7 +1425,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_monthly.source_id IS 'Slug of the sou
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
@@ -1422,7 +1437,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.source_id IS 'Slug of 
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.user_id IS 'The platform''s id of the user; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.user_email IS 'The start of the user''s id instead of the address; null where no address is known.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
@@ -1507,7 +1522,7 @@ COMMENT ON COLUMN reporting.metering_probe.probe_id IS 'Number of the probe.';
 COMMENT ON COLUMN reporting.metering_probe.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.metering_probe.state IS 'sending, waiting, matched, late (billed right, but later than the limit), differs or inconclusive.';
 COMMENT ON COLUMN reporting.metering_probe.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.metering_probe.project_id IS 'The platform''s id of the project; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.metering_probe.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.metering_probe.expected_traces IS 'Traces that the probe sent.';
 COMMENT ON COLUMN reporting.metering_probe.billed_traces IS 'By how much the figure of this dimension rose. In all dimensions but project it includes the traffic of others.';
 COMMENT ON COLUMN reporting.metering_probe.others_added IS 'By how much the figures of all other projects rose meanwhile: up to so much of the rise may be theirs. 0: the comparison is exact. Else whom the traces were billed to is not decided.';
@@ -1547,7 +1562,7 @@ COMMENT ON COLUMN reporting.usage_month_close.month_start IS 'First day of the m
 COMMENT ON COLUMN reporting.usage_month_close.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_month_close.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.usage_month_close.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.usage_month_close.dimension_id IS 'The platform''s id in this dimension; (none) where the platform gave none.';
+COMMENT ON COLUMN reporting.usage_month_close.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting.usage_month_close.dimension_name IS 'Current name in this dimension.';
 COMMENT ON COLUMN reporting.usage_month_close.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
 COMMENT ON COLUMN reporting.usage_month_close.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
@@ -1572,7 +1587,7 @@ COMMENT ON COLUMN reporting.usage_month_close_masked.month_start IS 'First day o
 COMMENT ON COLUMN reporting.usage_month_close_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.dimension_id IS 'The platform''s id in this dimension; (none) where the platform gave none.';
+COMMENT ON COLUMN reporting.usage_month_close_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.dimension_name IS 'Current name in this dimension; for a user the start of the id.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
@@ -1594,7 +1609,7 @@ COMMENT ON COLUMN reporting.usage_reconciliation.group_by IS 'Dimension of the c
 COMMENT ON COLUMN reporting.usage_reconciliation.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.usage_reconciliation.period_start IS 'Start of the time bucket.';
 COMMENT ON COLUMN reporting.usage_reconciliation.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_reconciliation.dimension_id IS 'The platform''s id in this dimension; (none) where the platform gave none.';
+COMMENT ON COLUMN reporting.usage_reconciliation.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting.usage_reconciliation.stored_traces IS 'Stored count; null: no record. Does not add up: one bucket may differ from more than one total.';
 COMMENT ON COLUMN reporting.usage_reconciliation.export_traces IS 'Count in the CSV export, or the control total that the stored days should add up to; null: no record. Does not add up: one bucket may differ from more than one total.';
 COMMENT ON COLUMN reporting.usage_reconciliation.kind IS 'Compared with the CSV export: missing_in_store, missing_in_export, traces_differ, bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace).';
@@ -1609,7 +1624,7 @@ COMMENT ON COLUMN reporting.usage_record.stride IS 'Size of the time bucket: hou
 COMMENT ON COLUMN reporting.usage_record.period_start IS 'Start of the time bucket.';
 COMMENT ON COLUMN reporting.usage_record.period_end IS 'End of the time bucket, not included.';
 COMMENT ON COLUMN reporting.usage_record.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_record.dimension_id IS 'The platform''s id in this dimension; (none) where the platform gave none.';
+COMMENT ON COLUMN reporting.usage_record.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting.usage_record.dimension_name IS 'Current name in this dimension.';
 COMMENT ON COLUMN reporting.usage_record.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.usage_record.is_settled IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
@@ -1621,7 +1636,7 @@ COMMENT ON COLUMN reporting.usage_record_masked.stride IS 'Size of the time buck
 COMMENT ON COLUMN reporting.usage_record_masked.period_start IS 'Start of the time bucket.';
 COMMENT ON COLUMN reporting.usage_record_masked.period_end IS 'End of the time bucket, not included.';
 COMMENT ON COLUMN reporting.usage_record_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_record_masked.dimension_id IS 'The platform''s id in this dimension; (none) where the platform gave none.';
+COMMENT ON COLUMN reporting.usage_record_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting.usage_record_masked.dimension_name IS 'Current name in this dimension; for a user the start of the id.';
 COMMENT ON COLUMN reporting.usage_record_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
 COMMENT ON COLUMN reporting.usage_record_masked.is_settled IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
@@ -1632,7 +1647,7 @@ COMMENT ON COLUMN reporting.usage_restatement.group_by IS 'Dimension of the coun
 COMMENT ON COLUMN reporting.usage_restatement.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.usage_restatement.period_start IS 'Start of the time bucket.';
 COMMENT ON COLUMN reporting.usage_restatement.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_restatement.dimension_id IS 'The platform''s id in this dimension; (none) where the platform gave none.';
+COMMENT ON COLUMN reporting.usage_restatement.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting.usage_restatement.old_traces IS 'Count before the change; null: no record. Does not add up: one bucket may change more than once.';
 COMMENT ON COLUMN reporting.usage_restatement.new_traces IS 'Count after the change; null: no record. Does not add up: one bucket may change more than once.';
 COMMENT ON COLUMN reporting.usage_restatement.restated_at IS 'When the change was stored.';
@@ -1643,7 +1658,7 @@ COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_id IS 'The platfo
 COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_traces IS 'Traces of the day by workspace; null: not loaded. Adds up over days and workspaces within one group_by.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.attributed_traces IS 'Traces of the day that the dimension attributes; null: not loaded. Adds up over days and workspaces within one group_by.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.unattributed_traces IS 'Traces of the day that the dimension does not attribute; null unless both counts are final. Adds up over days and workspaces within one group_by.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.attributed_traces IS 'Traces of the day whose records carry an id in the dimension; null: not loaded. Adds up over days and workspaces within one group_by.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.unattributed_traces IS 'Traces of the day without an id in the dimension: records without one, and what no record names. Null unless both counts are final. Adds up over days and workspaces within one group_by.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON TABLE usage.dated_record IS 'Records of the strides day, week, month and year; which one, the scope of the series tells. Never sum across scopes of different strides.';

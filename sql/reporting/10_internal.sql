@@ -6,10 +6,17 @@
 -- scope come as arrays sorted by time, joined once for each scope: width_bucket finds a record's range in them. They are
 -- left joins on a key, which the planner leaves out of a query that reads no column of them.
 
+-- An id as readers see it: (none) for an empty one. An id that the platform itself spells (none) gets a backslash in front, and
+-- so does one that would then look the same. So no two ids are shown alike. src/domain/usage/record.ts does the same. It runs for
+-- each record: ascii, of the first character, spares nearly all of them the trim.
+CREATE OR REPLACE FUNCTION usage.shown_id(id text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN id = '' THEN '(none)' WHEN ascii(id) IN (40, 92) AND ltrim(id, '\') = '(none)' THEN '\' || id ELSE id END;
+
 -- The current name of each entity: the name in the latest bucket; among several, that of the newest fetch.
 CREATE OR REPLACE VIEW usage.labelled_entity AS
 SELECT e.entity_id, e.source_id, e.dimension, e.first_seen_at, e.last_seen_at, n.name AS dimension_name,
-       CASE WHEN e.external_id = '' THEN '(none)' ELSE e.external_id END AS dimension_id
+       usage.shown_id(e.external_id) AS dimension_id
 FROM usage.entity e
 LEFT JOIN (
   SELECT DISTINCT ON (entity_id) entity_id, name

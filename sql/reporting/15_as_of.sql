@@ -1,6 +1,6 @@
--- Figures that were stored as settled at an instant: today's records without the restatements since then. A load takes its
--- locks first, then stamps its restatements and settlements with one instant. So the stamps of a scope have the order of its
--- loads. Only stored days count: a day that is made of hours never settles as a day.
+-- Figures that were stored as settled at an instant: today's records without the restatements since then. A load locks its
+-- scopes first, then stamps its restatements and settlements with one instant (usage.load_instant). So the stamps of a scope
+-- have the order of its loads. Only stored days count: a day that is made of hours never settles as a day.
 CREATE OR REPLACE FUNCTION usage.daily_as_of(as_of timestamptz, grouping_wanted text)
 RETURNS TABLE (
   scope_id integer, entity_id integer, usage_date date, traces bigint, settled_at timestamptz
@@ -46,25 +46,53 @@ AS $$
   WHERE f.traces > 0
 $$;
 
--- Refuses an instant that cannot be answered exactly: one that a running load may still change (a load commits at most
--- 15 minutes after the instant it stamps), and one before the history that is kept.
-CREATE OR REPLACE FUNCTION usage.check_as_of(as_of timestamptz) RETURNS void
+-- Refuses an instant before the history that is kept.
+CREATE OR REPLACE FUNCTION usage.check_history(as_of timestamptz) RETURNS void
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   whole_since timestamptz := (SELECT max(history_since) FROM usage.source);
 BEGIN
-  IF as_of IS NULL THEN
-    RAISE EXCEPTION 'The instant is null.' USING ERRCODE = 'invalid_parameter_value', HINT = 'Pass an instant at least 20 minutes ago.';
-  END IF;
-  IF as_of > clock_timestamp() - interval '20 minutes' THEN
-    RAISE EXCEPTION 'As of %: running loads may still change this instant.', as_of
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'Pass an instant at least 20 minutes ago.';
-  END IF;
   IF as_of < whole_since THEN
     RAISE EXCEPTION 'As of %: the history begins at %.', as_of, whole_since
       USING ERRCODE = 'invalid_parameter_value', HINT = 'USAGE_KEEP_HISTORY sets how long it is kept.';
+  END IF;
+END
+$$;
+
+-- Refuses an instant that a load may still stamp, and one before the history that is kept. The figures have to be read with a
+-- later snapshot than the limit, or they lack a load that ended in between. So the functions below are VOLATILE: each of their
+-- statements has a snapshot of its own. In a transaction with one snapshot, and on a replica, the limit is that of the ledger.
+CREATE OR REPLACE FUNCTION usage.check_as_of(as_of timestamptz) RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  is_live boolean := NOT pg_is_in_recovery()
+    AND current_setting('transaction_isolation') NOT IN ('repeatable read', 'serializable');
+  until timestamptz;
+BEGIN
+  IF as_of IS NULL THEN
+    RAISE EXCEPTION 'The instant is null.' USING ERRCODE = 'invalid_parameter_value', HINT = 'Pass an instant of the past.';
+  END IF;
+  IF is_live THEN
+    until := usage.as_of_limit();
+  ELSE
+    SELECT f.as_of_limit INTO until FROM usage.fetch f WHERE f.as_of_limit IS NOT NULL ORDER BY f.fetch_number DESC LIMIT 1;
+  END IF;
+  IF as_of < until THEN
+    PERFORM usage.check_history(as_of);
+  ELSE
+    RAISE EXCEPTION 'As of %: running loads may still change this instant. Instants before % can be answered.',
+      as_of, coalesce(until, '-infinity')
+      USING ERRCODE = 'invalid_parameter_value', HINT = CASE
+        WHEN is_live THEN format(
+          'Pass an earlier instant, or ask again at %s. If a load that started before then is still running, ask when it has ended.',
+          date_trunc('second', as_of) + interval '1 second'
+        )
+        ELSE 'A replica, and a transaction in REPEATABLE READ or SERIALIZABLE, answers up to the end of the latest request to the platform that it sees. Pass an earlier instant, or ask the primary in READ COMMITTED.'
+      END;
   END IF;
 END
 $$;
@@ -73,7 +101,7 @@ CREATE OR REPLACE FUNCTION reporting.usage_workspace_daily_as_of(as_of timestamp
 RETURNS TABLE (
   source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, settled_at timestamptz
 )
-LANGUAGE plpgsql STABLE SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
@@ -96,6 +124,8 @@ BEGIN
     GROUP BY a.scope_id, a.usage_date
   ) f ON f.scope_id = t.scope_id AND f.usage_date = d.day::date
   WHERE s.stride = 'day' AND s.group_by = 'workspace' AND t.settled_at <= as_of;
+  -- Again: `prune` may have removed some of it since the first check.
+  PERFORM usage.check_history(as_of);
 END
 $$;
 
@@ -105,7 +135,7 @@ RETURNS TABLE (
   source_id text, usage_date date, workspace_id text, workspace_name text, {column_types}, traces bigint,
   settled_at timestamptz
 )
-LANGUAGE plpgsql STABLE SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
@@ -119,11 +149,12 @@ BEGIN
   JOIN usage.source src USING (source_id)
   JOIN usage.labelled_entity w ON w.entity_id = s.workspace_id
   JOIN usage.labelled_entity d ON d.entity_id = a.entity_id;
+  PERFORM usage.check_history(as_of);
 END
 $$;
 
 -- end
-COMMENT ON FUNCTION reporting.usage_workspace_daily_as_of (timestamptz) IS 'Grain: UTC day x workspace, every day that was final at the instant, with the traces stored then. Refuses an instant less than 20 minutes ago or before the history that is kept.';
+COMMENT ON FUNCTION reporting.usage_workspace_daily_as_of (timestamptz) IS 'Grain: UTC day x workspace, every day that was final at the instant, with the traces stored then. Refuses an instant that a running load may still change, and one before the history that is kept.';
 -- each dimension but workspace
-COMMENT ON FUNCTION reporting.usage_{dimension}_daily_as_of (timestamptz) IS 'Grain: UTC day x workspace x {title}, days with usage that were final at the instant, with the traces stored then. Refuses an instant less than 20 minutes ago or before the history that is kept.';
+COMMENT ON FUNCTION reporting.usage_{dimension}_daily_as_of (timestamptz) IS 'Grain: UTC day x workspace x {title}, days with usage that were final at the instant, with the traces stored then. Refuses an instant that a running load may still change, and one before the history that is kept.';
 -- end

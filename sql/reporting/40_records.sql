@@ -41,7 +41,7 @@ COMMENT ON VIEW reporting.usage_restatement IS 'Grain: one change of a final cou
 -- Differences from the CSV export, and control totals that differ from the sum of their days.
 CREATE OR REPLACE VIEW reporting.usage_reconciliation AS
 SELECT src.slug AS source_id, c.group_by, c.stride, d.bucket_start AS period_start, w.dimension_id AS workspace_id,
-       CASE WHEN d.external_id = '' THEN '(none)' ELSE d.external_id END AS dimension_id,
+       usage.shown_id(d.external_id) AS dimension_id,
        d.stored_traces, d.export_traces, d.kind, d.state, d.found_at,
        d.bucket_start
          + make_interval(hours => CASE c.stride WHEN 'hour' THEN 1 WHEN 'day' THEN 24 WHEN 'week' THEN 168 WHEN 'month' THEN 720 ELSE 8760 END)
@@ -56,7 +56,7 @@ UNION ALL
 SELECT src.slug, c.group_by,
        CASE extract(epoch FROM d.period_end - d.period_start)::bigint / 86400 WHEN 1 THEN 'day' WHEN 7 THEN 'week' WHEN 30 THEN 'month' WHEN 365 THEN 'year' END,
        d.period_start, w.dimension_id,
-       CASE WHEN d.kind = 'grouping_total' THEN '(all)' WHEN d.external_id = '' THEN '(none)' ELSE d.external_id END,
+       CASE WHEN d.kind = 'grouping_total' THEN '(all)' ELSE usage.shown_id(d.external_id) END,
        d.stored_traces, d.control_traces, d.kind, d.state, d.found_at, d.period_end, NULL
 FROM usage.control_difference d
 JOIN usage.scope c USING (scope_id)

@@ -39,7 +39,7 @@ RETURNS TABLE (
   source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text,
   traces bigint, settled_at timestamptz
 )
-LANGUAGE sql STABLE SECURITY DEFINER
+LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
   SELECT f.source_id, f.usage_date, f.workspace_id, f.workspace_name, f.user_id,

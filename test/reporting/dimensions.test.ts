@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { GROUPINGS } from "../../src/domain/usage/record.ts";
+import { GROUPINGS, shownId } from "../../src/domain/usage/record.ts";
 import { DIMENSIONS, expandDimensions } from "../../src/store/db/dimensions.ts";
 import { listViews } from "../../src/store/report/views.ts";
 import { connectPlain, setupSource } from "../support/reporting.ts";
@@ -43,12 +43,33 @@ test("every dimension has its place in listings and its views", async () => {
   }
 });
 
+test("the views and the command line show an id alike, and no two ids", async () => {
+  const ids = [
+    "",
+    "(none)",
+    "\\(none)",
+    "\\\\(none)",
+    "\\",
+    "(none)\\",
+    "(None)",
+    "a(none)",
+    "(all)",
+    "p1",
+    "'(none)",
+  ];
+  const client = await connectPlain((await setupSource()).url);
+  const { rows } = await client.query("SELECT usage.shown_id(id) AS shown FROM unnest($1::text[]) id", [ids]);
+  expect(rows.map(({ shown }) => shown)).toEqual(ids.map(shownId));
+  expect(new Set(ids.map(shownId)).size).toBe(ids.length);
+  expect(ids.map(shownId).slice(0, 3)).toEqual(["(none)", "\\(none)", "\\\\(none)"]);
+});
+
 test("the planner inlines the functions of the status into every view", async () => {
   const { store, url } = await setupSource();
   const client = await connectPlain(url);
   for (const { name } of await listViews(store.db)) {
     const { rows } = await client.query(`EXPLAIN (VERBOSE, COSTS off) SELECT * FROM reporting.${name}`);
     const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
-    expect(plan, name).not.toMatch(/(figure_status|failure_at|is_final)\(/);
+    expect(plan, name).not.toMatch(/(figure_status|failure_at|is_final|shown_id)\(/);
   }
 });

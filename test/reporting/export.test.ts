@@ -42,6 +42,7 @@ async function setup() {
 const UNBOUNDED = `-1${"0".repeat(50)}`;
 const PRICE = { sku: "traces", unitPrice: "0.0000000003", currency: "USD", validFrom: "2026-01-01" };
 const RANGE = ["--from", "2026-03-01", "--to", "2026-03-03"];
+const [DAY, NEXT] = ["2026-03-01", "2026-03-02"] as const;
 
 describe("formats", () => {
   test("CSV tells null from empty, guards formulas, and keeps numbers and days unchanged", async () => {
@@ -79,6 +80,35 @@ describe("formats", () => {
       ...RANGE,
     );
     expect(project.stdout).toBe("project_name,traces\n'-1+2,3\n,\n,\n,\n");
+  });
+
+  test("every format tells no id from an id that is spelled (none)", async () => {
+    const { store, sourceId, run } = await setup();
+    await loadRows(store, {
+      ...{ sourceId, workspaceId: WORKSPACE, groupBy: "user", window: windowOf("day", DAY, NEXT) },
+      rows: [
+        [DAY, "", 3],
+        [DAY, "(none)", 5],
+      ],
+    });
+    const view = [
+      "--view",
+      "fct_usage_user_daily",
+      "--from",
+      DAY,
+      "--to",
+      NEXT,
+      "--columns",
+      "user_id,traces",
+    ];
+    const lines = async (...format: string[]) => (await run(...view, ...format)).stdout.split("\n").sort();
+    expect(await lines()).toEqual(["", "(none),3", ",", "\\(none),5", "user_id,traces"]);
+    expect(await lines("--format", "json")).toEqual([
+      "",
+      '{"user_id":"(none)","traces":3}',
+      '{"user_id":"\\\\(none)","traces":5}',
+      '{"user_id":null,"traces":null}',
+    ]);
   });
 
   test("CSV guards a minus in a text and keeps it in a number", async () => {

@@ -8,9 +8,14 @@ import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { addSource } from "../support/reporting.ts";
 import { type AnswerRow, loadRows, setupMigrated, windowOf } from "../support/store.ts";
 
+/** What the platform could send itself, and what readers would take for no id. */
+const LOOK_ALIKES = ["(none)", "\\(none)", "\\\\(none)"];
 const WORKSPACES = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"] as const;
 
-/** Everything that could make two rows of one: renames, empty ids, two sources alike, gaps, failures, hours for days. */
+/**
+ * Everything that could make two rows of one: renames, empty ids and ids that look like them, two sources alike, gaps,
+ * failures, hours for days.
+ */
 async function fill(store: Store, slug: string): Promise<void> {
   const sourceId = await addSource(store, {
     slug,
@@ -21,7 +26,7 @@ async function fill(store: Store, slug: string): Promise<void> {
   for (const groupBy of GROUPINGS) {
     for (const workspaceId of WORKSPACES) {
       const named = groupBy === "api_key" ? [undefined, undefined] : ["old name", "new name"];
-      const ids = groupBy === "workspace" ? [workspaceId] : ["", "one", "two"];
+      const ids = groupBy === "workspace" ? [workspaceId] : ["", ...LOOK_ALIKES, "one", "two"];
       const rowsOf = (buckets: readonly string[], traces: number): AnswerRow[] =>
         buckets.flatMap((bucket, i) =>
           ids.map((id): AnswerRow => {
@@ -57,12 +62,12 @@ const OTHERS = `
     SELECT source_id, '2026-03-02', 'project', 'day', settled, age, 1, 1
     FROM usage.source, unnest('{true,false}'::boolean[]) settled, unnest('{24,48}'::integer[]) age;
   INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
-    SELECT scope_id, v.kind, '2026-03-01Z', e, '', 'platform_disagrees', 1
-    FROM usage.scope, (VALUES ('stride_total', '2026-03-08Z'::timestamptz), ('stride_total', '2026-03-02Z'), ('grouping_total', '2026-03-02Z')) v (kind, e)
-    WHERE stride = 'day';
+    SELECT scope_id, v.kind, '2026-03-01Z', e, external_id, 'platform_disagrees', 1
+    FROM usage.scope, unnest('{"",(none),one}'::text[]) external_id, (VALUES ('stride_total', '2026-03-08Z'::timestamptz), ('stride_total', '2026-03-02Z'), ('grouping_total', '2026-03-02Z')) v (kind, e)
+    WHERE stride = 'day' AND (external_id = '' OR v.kind = 'stride_total');
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
     SELECT scope_id, external_id, '2026-03-01Z', 'traces_differ', 1
-    FROM usage.scope, unnest('{"",one}'::text[]) external_id WHERE stride IN ('hour', 'day');
+    FROM usage.scope, unnest('{"",(none),one}'::text[]) external_id WHERE stride IN ('hour', 'day');
   INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements, settle_after_seconds)
     SELECT source_id, '2026-03-01', 0, 1 FROM usage.source;
   INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false

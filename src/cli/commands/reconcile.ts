@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../../domain/time/stride.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
+import { type GroupBy, shownId } from "../../domain/usage/record.ts";
 import { type ReconcileResult, reconcile } from "../../pipeline/reconcile/reconcile.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { instant, table } from "../report/output.ts";
@@ -80,7 +80,7 @@ export function describeReconcile(result: ReconcileResult): string {
       d.groupBy,
       instant(d.bucketStart),
       d.workspaceId,
-      d.dimensionId || "(none)",
+      shownId(d.dimensionId),
       d.storedTraces,
       d.exportTraces,
       d.exportSays,

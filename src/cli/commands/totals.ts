@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import { REACHES, type Reach } from "../../domain/planning/control.ts";
+import { shownId } from "../../domain/usage/record.ts";
 import { checkTotals, type TotalsResult } from "../../pipeline/totals/check-totals.ts";
 import { instant, table } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
@@ -49,7 +50,7 @@ function describeTotals(result: TotalsResult): string {
         instant(f.start),
         instant(f.end),
         f.workspaceId,
-        f.kind === "grouping_total" ? "(all)" : f.dimensionId || "(none)",
+        f.kind === "grouping_total" ? "(all)" : shownId(f.dimensionId),
         f.storedTraces,
         f.controlTraces,
       ]);

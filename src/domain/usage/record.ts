@@ -4,6 +4,12 @@ export type GroupBy = (typeof GROUPINGS)[number];
 /** Null, absent and empty ids are one value: this one in the store, `(none)` in every view. */
 export const NO_ID = "";
 
+/** The id as people see it, different for every id; `usage.shown_id` does the same in the views. */
+export function shownId(id: string): string {
+  if (id === NO_ID) return "(none)";
+  return /^\\*\(none\)$/.test(id) ? `\\${id}` : id;
+}
+
 /** One record of an answer, after its schema held: ids and names normalised, bucket still to be proved on the grid. */
 export interface UsageRecord {
   /** Epoch milliseconds of the bucket's start; null where the platform gave none. */

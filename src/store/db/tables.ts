@@ -145,6 +145,7 @@ export interface Failure {
 }
 
 export interface Fetch {
+  as_of_limit: Timestamp | null;
   code: string | null;
   fetch_number: Generated<number>;
   fetched_at: Generated<Timestamp>;

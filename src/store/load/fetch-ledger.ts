@@ -68,6 +68,7 @@ export async function finishFetch(
       records: end.records ?? null,
       traces: end.traces ?? null,
       finished_at: sql<Date>`clock_timestamp()`,
+      as_of_limit: sql<Date>`usage.as_of_limit()`,
     })
     .where("fetch_number", "=", fetchNumber)
     .execute();

@@ -9,7 +9,7 @@ export interface RecordTable {
   readonly createStage: string;
   readonly stageChanges: string;
   readonly countChanges: string;
-  /** `$1` is the fetch number, `$2` the load's instant. */
+  /** `$1` is the fetch number. */
   readonly keepRestatements: string;
   /** `$1` is the fetch's time, `$2` the age classes in hours, ascending. */
   readonly lateChanges: string;
@@ -78,7 +78,7 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
     // Runs before coverage is replaced: only the old coverage says what was settled.
     keepRestatements: `
       INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
-      SELECT c.series_id, ${instant("c.bucket_start")}, c.old_traces, c.new_traces, $1, $2
+      SELECT c.series_id, ${instant("c.bucket_start")}, c.old_traces, c.new_traces, $1, (SELECT usage.load_instant())
       FROM ${change} c
       JOIN usage.series s ON s.series_id = c.series_id
       JOIN usage.coverage v ON v.scope_id = s.scope_id AND v.settled

@@ -3,7 +3,6 @@ import { type FetchStamp, loadedIntervalsOf } from "../../domain/planning/covera
 import type { Window } from "../../domain/time/window.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import { EtlError } from "../../errors.ts";
 import { isBeforeDataStart } from "../catalog/data-start.ts";
 import { learnKeys } from "../catalog/learn-keys.ts";
 import { clearTime, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
@@ -56,9 +55,6 @@ const NOTHING = {
   fullyDeleted: [],
 };
 
-/** A longer load is rolled back: `usage.as_of_limit` relies on it that no older load can still commit. */
-const LONGEST_LOAD_MS = 15 * 60_000;
-
 /**
  * Replaces a window's records and its coverage in one transaction (rules 2 to 6 of docs/architecture.md).
  *
@@ -88,7 +84,6 @@ async function replaceWindow(
   const { db, client } = transaction;
   const { sourceId, groupBy, window, stamp, scopeIds, answer } = whole;
   await lockScopes(db, scopeIds);
-  const instant = loadInstant(transaction);
   const overlapped = await db
     .selectFrom("coverage")
     .selectAll()
@@ -126,42 +121,16 @@ async function replaceWindow(
     let restated = 0;
     if (inserted + updated + retired > 0) {
       late = await findLateChanges(transaction, table, stamp);
-      restated = await applyChanges(transaction, table, { stamp, restatedAt: await instant.at() });
+      restated = await applyChanges(transaction, table, stamp);
     }
     counts = { ...NOTHING, inserted, updated, retired, unchanged: staged - inserted - updated, restated };
   }
   const hasSettled = await replaceCoverage(db, whole, { proven, replaced });
   await clearFailures(db, { scopeIds: proven, period: window, olderThan: stamp.fetchNumber });
-  if (hasSettled && window.stride === "day")
-    await noteSettlement(db, { scopeIds: proven, at: await instant.at() });
+  if (hasSettled && window.stride === "day") await noteSettlement(db, proven);
   // Last: all loads of a source share these few rows, so they are locked only until the commit.
   await countLateChanges(db, { sourceId, groupBy, stride: window.stride, observedAt: stamp.fetchedAt }, late);
-  instant.check();
   return { outcome: "loaded", ...counts, unverified };
-}
-
-/** The one instant of a load, drawn at first use. `check` bounds the time between that instant and the commit. */
-function loadInstant({ client }: Transaction) {
-  // Kept as text: a Date would lose the microseconds, and with them the order of two loads of one millisecond.
-  let drawn: { readonly at: string; readonly when: number } | undefined;
-  return {
-    at: async () => {
-      if (drawn === undefined) {
-        const when = performance.now();
-        drawn = { at: (await client.query("SELECT clock_timestamp()::text AS at")).rows[0].at, when };
-      }
-      return drawn.at;
-    },
-    check: () => {
-      if (drawn === undefined || performance.now() - drawn.when < LONGEST_LOAD_MS) return;
-      throw new EtlError({
-        code: "load_too_long",
-        message: "A load took over 15 minutes. It was rolled back; the window is unchanged.",
-        next: "Check what slows Postgres down (locks, disk). The window is fetched again.",
-        retryable: true,
-      });
-    },
-  };
 }
 
 async function noteUnverified(db: Database, whole: WholeAnswer, scopeIds: readonly number[]): Promise<void> {
@@ -203,9 +172,9 @@ async function findLateChanges(
 async function applyChanges(
   { client }: Transaction,
   table: RecordTable,
-  { stamp, restatedAt }: { stamp: FetchStamp; restatedAt: string },
+  { fetchNumber }: FetchStamp,
 ): Promise<number> {
-  const restated = await client.query(table.keepRestatements, [stamp.fetchNumber, restatedAt]);
+  const restated = await client.query(table.keepRestatements, [fetchNumber]);
   await client.query(table.mergeChanges);
   return restated.rowCount ?? 0;
 }

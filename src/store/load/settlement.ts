@@ -1,14 +1,11 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
-/** Notes that the settled time of day scopes is settled since `at`, except time that is noted already. */
-export async function noteSettlement(
-  db: Database,
-  { scopeIds, at }: { scopeIds: readonly number[]; at: string },
-): Promise<void> {
+/** Notes that the settled time of day scopes is settled since the load's instant, except time that is noted already. */
+export async function noteSettlement(db: Database, scopeIds: readonly number[]): Promise<void> {
   await sql`
     insert into usage.settlement (scope_id, period_start, period_end, settled_at)
-    select c.scope_id, lower(part), upper(part), ${at}::timestamptz
+    select c.scope_id, lower(part), upper(part), (select usage.load_instant())
     from (
       select scope_id, range_agg(tstzrange(period_start, period_end)) as settled
       from usage.coverage
@@ -24,10 +21,11 @@ export async function noteSettlement(
 
 /** Notes as settled from now on what an older release settled without a note. */
 export async function healSettlement(db: Database, sourceId: number): Promise<void> {
-  const { rows } = await sql<{ scope_id: number; at: string }>`
-    select scope_id, clock_timestamp()::text as at from usage.scope where source_id = ${sourceId} and stride = 'day'
+  const { rows } = await sql<{ scope_id: number }>`
+    select scope_id from usage.scope where source_id = ${sourceId} and stride = 'day'
   `.execute(db);
-  const [first] = rows;
-  if (first !== undefined)
-    await noteSettlement(db, { scopeIds: rows.map((row) => row.scope_id), at: first.at });
+  await noteSettlement(
+    db,
+    rows.map((row) => row.scope_id),
+  );
 }

@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
+import { loadRows, windowOf } from "../../support/store.ts";
 import type { Command } from "./model/commands.ts";
 import { history } from "./model/histories.ts";
 import { History } from "./model/history.ts";
-import { setupStore } from "./setup.ts";
+import { setupSource, setupStore } from "./setup.ts";
 
 // An as-of query returns exactly what was settled at the instant, whatever happened afterwards.
 
@@ -58,4 +59,54 @@ test("an as-of query returns what was settled at the instant, for any instant of
     }
   };
   await fc.assert(fc.asyncProperty(history, holds), { numRuns });
+});
+
+test("a load counts from its very instant on, and not a microsecond before", async () => {
+  const workspaceId = "00000000-0000-4000-8000-000000000001";
+  const { store, sourceId, reader } = await setupSource({
+    workspaceIds: [workspaceId],
+    dataStart: Date.parse("2026-03-01"),
+  });
+  const rowsOf = async (text: string, values: unknown[] = []) => (await reader.query(text, values)).rows;
+  const load = (groupBy: "workspace" | "project", traces: number) =>
+    loadRows(store, {
+      ...{ sourceId, groupBy, workspaceId, window: windowOf("day", "2026-03-01", "2026-03-02") },
+      rows: [["2026-03-01", workspaceId, traces]],
+    });
+  for (const groupBy of ["workspace", "project"] as const) {
+    for (const traces of [5, 7, 9]) await load(groupBy, traces);
+  }
+  // As if that was an hour ago: only the past is answered.
+  const stamps = await rowsOf(`
+    WITH settled AS (UPDATE usage.settlement SET settled_at = settled_at - interval '1 hour' RETURNING scope_id, settled_at AS at),
+         restated AS (
+           UPDATE usage.restatement SET restated_at = restated_at - interval '1 hour'
+           RETURNING series_id, restated_at AS at, old_traces, new_traces
+         )
+    SELECT group_by, at::text, old::integer, new::integer
+    FROM (
+      SELECT scope_id, at, NULL::bigint AS old, 5 AS new FROM settled
+      UNION ALL
+      SELECT scope_id, at, old_traces, new_traces FROM restated JOIN usage.series USING (series_id)
+    ) s
+    JOIN usage.scope USING (scope_id) ORDER BY group_by, new`);
+  expect(stamps.map((stamp) => [stamp.group_by, stamp.old, stamp.new])).toEqual([
+    ...["project", "workspace"].flatMap((by) => [
+      [by, null, 5],
+      [by, 5, 7],
+      [by, 7, 9],
+    ]),
+  ]);
+  for (const { group_by, at, old, new: changed } of stamps) {
+    const [exactly, before] = await Promise.all(
+      ["0", "1 microsecond"].map((shift) =>
+        rowsOf(
+          `SELECT traces::integer FROM reporting.usage_${group_by}_daily_as_of($1::timestamptz - $2::interval)`,
+          [at, shift],
+        ),
+      ),
+    );
+    expect(exactly, `${group_by} as of ${at}`).toEqual([{ traces: changed }]);
+    expect(before, `${group_by} just before ${at}`).toEqual(old === null ? [] : [{ traces: old }]);
+  }
 });

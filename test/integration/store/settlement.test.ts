@@ -112,14 +112,16 @@ describe("as of", () => {
   });
 
   test.each([
-    ["19 minutes ago", () => iso(Date.now() - 19 * 60_000), /running loads may still change/],
+    ["a minute ahead", () => iso(Date.now() + 60_000), /running loads may still change/],
     ["null", () => null, /is null/],
   ])("%s is refused", async (_, at, message) => {
     await expect(rows(call, [at()])).rejects.toThrow(message);
   });
 
-  test("21 minutes ago is answered", async () => {
-    expect(await rows(call, [iso(Date.now() - 21 * 60_000)])).toEqual([]);
+  test("a second ago is answered", async () => {
+    expect(
+      await rows("SELECT * FROM reporting.usage_project_daily_as_of(clock_timestamp() - interval '1 s')"),
+    ).toEqual([]);
   });
 
   test("an instant of pruned history is refused, and kept history answers as before", async () => {

@@ -1,0 +1,295 @@
+import pg from "pg";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beginFetch, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
+import { healSettlement } from "../../../src/store/load/settlement.ts";
+import { createTestDatabase } from "../../support/database.ts";
+import { poll } from "../../support/poll.ts";
+import { loadRows, windowOf } from "../../support/store.ts";
+import { intercepted } from "./model/statements.ts";
+import { type StoreBundle, setupSource } from "./setup.ts";
+
+// Which instants an as-of query answers: all but those that a load may still stamp. An answer never changes afterwards.
+
+const WORKSPACE = "00000000-0000-4000-8000-000000000001";
+const window = windowOf("day", "2026-03-01", "2026-03-02");
+/** First key of the locks of loads (sql/migrations/0052_load_instant.sql). */
+const LOADS = 1_969_583_212;
+
+let bundle: StoreBundle & { sourceId: number };
+let reader: pg.Client;
+
+beforeEach(async () => {
+  bundle = await setupSource({ workspaceIds: [WORKSPACE], dataStart: Date.parse("2026-03-01") });
+  reader = await connect("-c role=usage_reader");
+});
+
+async function connect(options = ""): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: bundle.url, options });
+  // A test may end its backend.
+  client.on("error", () => {});
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}
+
+const load = (traces: number) =>
+  loadRows(bundle.store, {
+    ...{ sourceId: bundle.sourceId, groupBy: "project", workspaceId: WORKSPACE, window },
+    rows: [["2026-03-01", "a", traces]],
+  });
+
+const one = async (client: pg.Client, text: string, values: unknown[] = []) =>
+  (await client.query({ text, values, rowMode: "array" })).rows[0]?.[0];
+const clock = (): Promise<string> => one(bundle.reader, "SELECT clock_timestamp()::text");
+/** Ends when every instant up to this one lies before the current second. */
+const secondAfter = (instant: string) =>
+  poll(() =>
+    one(bundle.reader, "SELECT date_trunc('second', clock_timestamp()) > $1::timestamptz", [instant]),
+  );
+
+const CALL = "SELECT traces::integer FROM reporting.usage_project_daily_as_of($1::timestamptz";
+/** The traces of 1 March; undefined if the day was not final then. */
+const asOf = (at: string, { client = reader, shift = "0 s" } = {}): Promise<number | undefined> =>
+  one(client, `${CALL} + $2::interval)`, [at, shift]);
+
+const REFUSED = /running loads may still change this instant/;
+const refusal = (at: string, client = reader): Promise<pg.DatabaseError> =>
+  asOf(at, { client }).then(
+    (traces) => Promise.reject(new Error(`answered with ${traces}`)),
+    (error: pg.DatabaseError) => error,
+  );
+
+/** A load that waits before its COMMIT. Its stamp is drawn, and nobody sees it. */
+async function standing(traces: number, rewrite = (text: string) => text) {
+  const gate = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<number>();
+  onTestFinished(() => gate.resolve());
+  let isStamped = false;
+  const done = intercepted(
+    {
+      rewrite,
+      async before({ text, backend }) {
+        if (/insert into usage\.settlement/i.test(text)) isStamped = true;
+        if (text !== "COMMIT" || !isStamped) return;
+        reached.resolve(backend);
+        await gate.promise;
+      },
+    },
+    () => load(traces),
+  );
+  void done.catch(reached.reject);
+  const backend = await reached.promise;
+  const stamp = await clock();
+  const commit = async () => {
+    gate.resolve();
+    return done;
+  };
+  return { backend, stamp, commit };
+}
+
+test("while nothing is loaded, an instant of a second ago is answered", async () => {
+  await load(5);
+  const loaded = await clock();
+  await secondAfter(loaded);
+  expect(await asOf(loaded)).toBe(5);
+  expect(
+    await one(
+      reader,
+      "SELECT count(*)::integer FROM reporting.usage_workspace_daily_as_of(clock_timestamp() - interval '1 s')",
+    ),
+  ).toBe(0);
+});
+
+describe("while a load runs", () => {
+  test("the limit is the second in which it drew its instant, and the refusal says it and when to ask again", async () => {
+    await load(5);
+    const before = await clock();
+    await secondAfter(before);
+    const { stamp, commit } = await standing(6);
+    await secondAfter(stamp);
+    const { message, hint = "", code } = await refusal(stamp);
+    expect(message).toMatch(REFUSED);
+    expect(code).toBe("22023");
+    const limit = /Instants before (.*) can be answered\.$/.exec(message)?.[1] ?? "";
+    const [from, to] = [before, stamp].map(Date.parse) as [number, number];
+    expect(Date.parse(limit)).toBeGreaterThanOrEqual(Math.floor(from / 1000) * 1000);
+    expect(Date.parse(limit)).toBeLessThanOrEqual(to);
+    const again = /ask again at (\S+ \S+)\. If a load that started before then/.exec(hint)?.[1] ?? "";
+    expect(Date.parse(again)).toBe(Math.floor(to / 1000) * 1000 + 1000);
+    // Exactly: the limit itself is refused, and a microsecond before it is answered.
+    await expect(asOf(limit)).rejects.toThrow(REFUSED);
+    expect(await asOf(limit, { shift: "-1 microsecond" })).toBe(5);
+
+    expect(await commit()).toMatchObject({ outcome: "loaded", restated: 1 });
+    expect(await asOf(stamp)).toBe(6);
+    expect(await asOf(limit, { shift: "-1 microsecond" })).toBe(5);
+  });
+
+  test("the oldest of several loads sets the limit, whichever ends first", async () => {
+    await load(5);
+    const old = await standing(6);
+    await secondAfter(old.stamp);
+    const other = await connect("-c usage.load_instant=");
+    await other.query("BEGIN; SELECT usage.load_instant()");
+    const { message } = await refusal(old.stamp);
+    await other.query("COMMIT");
+    expect((await refusal(old.stamp)).message).toBe(message);
+    await other.query("BEGIN; SELECT usage.load_instant()");
+    await old.commit();
+    expect(await asOf(old.stamp)).toBe(6);
+    await other.query("ROLLBACK");
+  });
+
+  test("a load whose backend is killed refuses nothing any more", async () => {
+    await load(5);
+    const { backend, stamp, commit } = await standing(6);
+    await secondAfter(stamp);
+    await expect(asOf(stamp)).rejects.toThrow(REFUSED);
+    await bundle.reader.query("SELECT pg_terminate_backend($1, 5000)", [backend]);
+    expect(await asOf(stamp)).toBe(5);
+    // The store repeats the load on another connection.
+    expect(await commit()).toMatchObject({ outcome: "loaded" });
+    expect(await asOf(stamp)).toBe(5);
+  });
+
+  test("loads of another database set no limit", async () => {
+    const { url, drop } = await createTestDatabase();
+    const other = new pg.Client({ connectionString: url });
+    await other.connect();
+    onTestFinished(async () => {
+      await other.end();
+      await drop();
+    });
+    await other.query(`BEGIN; SELECT pg_advisory_xact_lock_shared(${LOADS}, 1)`);
+    const now = await clock();
+    await secondAfter(now);
+    expect(await asOf(now)).toBeUndefined();
+  });
+});
+
+test("a load takes its lock before it draws its instant", async () => {
+  const seconds = "generate_series(0, 120) s";
+  const key = "floor(extract(epoch FROM now() - timestamptz '2000-01-01Z'))::integer + s";
+  // Nobody else takes these locks exclusively. Here it makes the load wait between lock and stamp.
+  await bundle.reader.query(`SELECT pg_advisory_lock(${LOADS}, ${key}) FROM ${seconds}`);
+  const running = load(5);
+  await poll(() =>
+    one(bundle.reader, "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"),
+  );
+  const released = await clock();
+  await bundle.reader.query("SELECT pg_advisory_unlock_all()");
+  await running;
+  expect(await one(bundle.reader, "SELECT settled_at > $1 FROM usage.settlement", [released])).toBe(true);
+});
+
+describe("a load that ends while a query runs", () => {
+  test("is part of the answer, although the query began before its end", async () => {
+    await load(5);
+    const { stamp, commit } = await standing(6);
+    await secondAfter(stamp);
+    await bundle.reader.query("SELECT pg_advisory_lock(1)");
+    const query = reader.query(
+      `SELECT f.traces::integer FROM (SELECT pg_advisory_xact_lock(1)::text AS got OFFSET 0) w
+       CROSS JOIN LATERAL reporting.usage_project_daily_as_of(($1 || w.got)::timestamptz) f`,
+      [stamp],
+    );
+    await poll(() => one(bundle.reader, "SELECT count(*) > 0 FROM pg_locks WHERE objid = 1 AND NOT granted"));
+    await commit();
+    await bundle.reader.query("SELECT pg_advisory_unlock(1)");
+    expect((await query).rows).toEqual([{ traces: 6 }]);
+    expect(await asOf(stamp)).toBe(6);
+  });
+
+  test.each(["REPEATABLE READ", "SERIALIZABLE"])(
+    "is not missing from a %s transaction: it answers up to the latest request that it sees",
+    async (level) => {
+      const begin = `BEGIN ISOLATION LEVEL ${level} READ ONLY; SELECT count(*) FROM reporting.dim_date`;
+      await load(5);
+      const first = await clock();
+      await secondAfter(first);
+      await reader.query(begin);
+      const never = await refusal(first);
+      expect(never.message).toMatch(/Instants before -infinity can be answered/);
+      expect(never.hint).toMatch(/ask the primary in READ COMMITTED/);
+      await reader.query("ROLLBACK");
+
+      const { db } = bundle.store;
+      const stamp = await beginFetch(db, {
+        sourceId: bundle.sourceId,
+        purpose: "load",
+        groupBy: "project",
+        window,
+        workspaces: 1,
+      });
+      await finishFetch(db, stamp, { outcome: "loaded" });
+      await beginFetch(db, {
+        sourceId: bundle.sourceId,
+        purpose: "load",
+        groupBy: "project",
+        window,
+        workspaces: 1,
+      });
+      const load6 = await standing(6);
+      await secondAfter(load6.stamp);
+      await reader.query(begin);
+      await load6.commit();
+      expect(await asOf(first)).toBe(5);
+      // The load is not in this snapshot, and no lock tells of it any more.
+      await expect(asOf(load6.stamp)).rejects.toThrow(REFUSED);
+      await reader.query("ROLLBACK");
+      expect(await asOf(load6.stamp)).toBe(6);
+    },
+  );
+});
+
+test.each(["project", "workspace"])(
+  "an answer by %s is refused if its history is pruned while it is read",
+  async (by) => {
+    await load(5);
+    const at = await clock();
+    await secondAfter(at);
+    const pruning = await connect();
+    await pruning.query("BEGIN; LOCK TABLE usage.settlement");
+    const query = one(reader, `SELECT count(*) FROM reporting.usage_${by}_daily_as_of($1)`, [at]);
+    void query.catch(() => {});
+    await poll(() =>
+      one(bundle.reader, "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'relation' AND NOT granted"),
+    );
+    await pruning.query("UPDATE usage.source SET history_since = clock_timestamp(); COMMIT");
+    await expect(query).rejects.toThrow(/the history begins at/);
+  },
+);
+
+describe("a stamp that is not a load's of this release", () => {
+  test("of an older release is drawn anew, under the lock", async () => {
+    await load(5);
+    const before = await clock();
+    await secondAfter(before);
+    // It drew the instant first and passed it to each statement.
+    const older = (text: string) => text.replace(/\(select usage\.load_instant\(\)\)/gi, "clock_timestamp()");
+    const { stamp, commit } = await standing(6, older);
+    await secondAfter(stamp);
+    await expect(asOf(stamp)).rejects.toThrow(REFUSED);
+    expect(await asOf(before)).toBe(5);
+    await commit();
+    expect(await asOf(stamp)).toBe(6);
+    expect(await asOf(before)).toBe(5);
+  });
+
+  test("of settled time that had none is under the lock as well, and stamps that prune keeps are not touched", async () => {
+    await load(5);
+    await bundle.reader.query("DELETE FROM usage.settlement");
+    const before = await clock();
+    await bundle.store.transaction(async ({ db }) => {
+      await healSettlement(db, bundle.sourceId);
+      expect(
+        await one(bundle.reader, "SELECT count(*)::integer FROM pg_locks WHERE classid = $1", [LOADS]),
+      ).toBe(1);
+    });
+    expect(await one(bundle.reader, "SELECT settled_at > $1 FROM usage.settlement", [before])).toBe(true);
+    await bundle.reader.query(
+      "WITH old AS (DELETE FROM usage.settlement RETURNING *) INSERT INTO usage.settlement SELECT scope_id, period_start, period_end, '2026-04-01Z' FROM old",
+    );
+    expect(await one(bundle.reader, "SELECT settled_at = '2026-04-01Z' FROM usage.settlement")).toBe(true);
+  });
+});
