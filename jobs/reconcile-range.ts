@@ -21,6 +21,7 @@ export const reconcileRangeJob = defineJob({
       open: sum(({ open }) => open),
       platformDisagrees: sum(({ platformDisagrees }) => platformDisagrees),
       repaired: sum(({ repaired }) => repaired?.mended ?? 0),
+      withdrawn: sum(({ repaired }) => repaired?.withdrawn ?? 0),
       failed: sum(({ failures }) => failures.length),
       unverified: sum(({ unverified }) => unverified),
       moved: sum(({ moved }) => moved),

@@ -99,10 +99,10 @@ CREATE TABLE usage.control_difference (
   closed_at timestamp with time zone,
   CONSTRAINT control_difference_pkey PRIMARY KEY (scope_id, kind, period_start, period_end, external_id),
   CONSTRAINT control_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
-  CONSTRAINT control_difference_closed_when CHECK (((state = 'closed'::text) = (closed_at IS NOT NULL))),
+  CONSTRAINT control_difference_closed_when CHECK (((state = ANY (ARRAY['closed'::text, 'not_configured'::text])) = (closed_at IS NOT NULL))),
   CONSTRAINT control_difference_kind_known CHECK ((kind = ANY (ARRAY['stride_total'::text, 'grouping_total'::text]))),
   CONSTRAINT control_difference_period_order CHECK ((period_start < period_end)),
-  CONSTRAINT control_difference_state_known CHECK ((state = ANY (ARRAY['platform_disagrees'::text, 'unattributed'::text, 'closed'::text])))
+  CONSTRAINT control_difference_state_known CHECK ((state = ANY (ARRAY['platform_disagrees'::text, 'unattributed'::text, 'closed'::text, 'not_configured'::text])))
 );
 
 CREATE TABLE usage.coverage (
@@ -332,10 +332,10 @@ CREATE TABLE usage.reconciliation_difference (
   export_says text,
   CONSTRAINT reconciliation_difference_pkey PRIMARY KEY (scope_id, bucket_start, external_id),
   CONSTRAINT reconciliation_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
-  CONSTRAINT reconciliation_difference_closed_when CHECK (((state = ANY (ARRAY['repaired'::text, 'closed'::text])) = (closed_at IS NOT NULL))),
+  CONSTRAINT reconciliation_difference_closed_when CHECK (((state = ANY (ARRAY['repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])) = (closed_at IS NOT NULL))),
   CONSTRAINT reconciliation_difference_kind_known CHECK ((kind = ANY (ARRAY['missing_in_store'::text, 'missing_in_export'::text, 'traces_differ'::text, 'name_differs'::text, 'bucket_end_differs'::text]))),
   CONSTRAINT reconciliation_difference_says_when CHECK (((kind <> ALL (ARRAY['name_differs'::text, 'bucket_end_differs'::text])) OR (export_says IS NOT NULL))),
-  CONSTRAINT reconciliation_difference_state_known CHECK ((state = ANY (ARRAY['open'::text, 'platform_disagrees'::text, 'repaired'::text, 'closed'::text])))
+  CONSTRAINT reconciliation_difference_state_known CHECK ((state = ANY (ARRAY['open'::text, 'platform_disagrees'::text, 'repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])))
 );
 
 CREATE TABLE usage.restatement (
@@ -1613,7 +1613,7 @@ COMMENT ON COLUMN reporting.usage_reconciliation.dimension_id IS E'The platform'
 COMMENT ON COLUMN reporting.usage_reconciliation.stored_traces IS 'Stored count; null: no record. Does not add up: one bucket may differ from more than one total.';
 COMMENT ON COLUMN reporting.usage_reconciliation.export_traces IS 'Count in the CSV export, or the control total that the stored days should add up to; null: no record. Does not add up: one bucket may differ from more than one total.';
 COMMENT ON COLUMN reporting.usage_reconciliation.kind IS 'Compared with the CSV export: missing_in_store, missing_in_export, traces_differ, bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace).';
-COMMENT ON COLUMN reporting.usage_reconciliation.state IS 'open: will be fetched again; platform_disagrees: fetched twice, the platform contradicts itself; repaired: the stored count was outdated and was replaced; unattributed: the workspace has more traces than the dimension attributes; closed: a later check did not find it.';
+COMMENT ON COLUMN reporting.usage_reconciliation.state IS 'open: will be fetched again; platform_disagrees: fetched twice, the platform contradicts itself; repaired: the stored count was outdated and was replaced; unattributed: the workspace has more traces than the dimension attributes; closed: a later check did not find it; withdrawn: fetched again, and the platform agrees with what was stored: nothing was changed; not_configured: the workspace is no longer read; hours_dropped: the hour is no longer kept.';
 COMMENT ON COLUMN reporting.usage_reconciliation.found_at IS 'When it was first found.';
 COMMENT ON COLUMN reporting.usage_reconciliation.period_end IS 'End of the time bucket, not included.';
 COMMENT ON COLUMN reporting.usage_reconciliation.export_says IS 'Name or end of the bucket in the CSV export, where it differs; null for names of users.';

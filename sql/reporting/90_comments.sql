@@ -79,7 +79,7 @@ BEGIN
         ('stored_traces', $$Stored count; null: no record. Does not add up: one bucket may differ from more than one total.$$, ''),
         ('export_traces', $$Count in the CSV export, or the control total that the stored days should add up to; null: no record. Does not add up: one bucket may differ from more than one total.$$, ''),
         ('kind', $$Compared with the CSV export: missing_in_store, missing_in_export, traces_differ, bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace).$$, ''),
-        ('state', $$open: will be fetched again; platform_disagrees: fetched twice, the platform contradicts itself; repaired: the stored count was outdated and was replaced; unattributed: the workspace has more traces than the dimension attributes; closed: a later check did not find it.$$, ''),
+        ('state', $$open: will be fetched again; platform_disagrees: fetched twice, the platform contradicts itself; repaired: the stored count was outdated and was replaced; unattributed: the workspace has more traces than the dimension attributes; closed: a later check did not find it; withdrawn: fetched again, and the platform agrees with what was stored: nothing was changed; not_configured: the workspace is no longer read; hours_dropped: the hour is no longer kept.$$, ''),
         ('export_says', $$Name or end of the bucket in the CSV export, where it differs; null for names of users.$$, ''),
         ('found_at', $$When it was first found.$$, ''),
         ('workspace_traces', $$Traces of the day by workspace; null: not loaded. Adds up over days and workspaces within one group_by.$$, ''),

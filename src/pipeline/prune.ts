@@ -1,6 +1,7 @@
 import type { EmailPolicy } from "../config/config.ts";
 import type { Store } from "../store/db/database.ts";
 import { healSettlement } from "../store/load/settlement.ts";
+import { endDropped } from "../store/reconcile/ended.ts";
 import { compactCoverage } from "../store/retention/compact.ts";
 import { pruneHistory } from "../store/retention/history.ts";
 import { dropOldHours } from "../store/retention/hourly-keep.ts";
@@ -24,7 +25,7 @@ interface Retention {
  */
 export async function pruneLedgers(store: Store, { sourceId, keepDays, keepHours, userEmail }: Retention) {
   await healSettlement(store.db, sourceId);
-  return {
+  const kept = {
     userNames:
       userEmail === "keep"
         ? 0
@@ -35,4 +36,6 @@ export async function pruneLedgers(store: Store, { sourceId, keepDays, keepHours
     restatements: (await pruneHistory(store, { sourceId, keepDays })).restatements,
     hours: keepHours === undefined ? 0 : await dropOldHours(store, { sourceId, keepHours }),
   };
+  await endDropped(store.db, sourceId);
+  return kept;
 }

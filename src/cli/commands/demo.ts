@@ -152,7 +152,7 @@ async function throughQueue(source: OpenSource, redisUrl: string, session: Sessi
   });
 }
 
-/** One sync, then a reconciliation of everything that is final, then one probe. */
+/** One sync, then a reconciliation of all final days, then one probe. */
 async function firstSync(
   source: OpenSource,
   output: Output,

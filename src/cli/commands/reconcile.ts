@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../../domain/time/stride.ts";
 import { type GroupBy, shownId } from "../../domain/usage/record.ts";
+import type { NotCompared } from "../../pipeline/reconcile/not-compared.ts";
 import { type ReconcileResult, reconcile } from "../../pipeline/reconcile/reconcile.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { instant, table } from "../report/output.ts";
@@ -14,7 +15,7 @@ const SHOWN = 50;
 const HEAD = ["kind", "state", "dimension", "bucket", "workspace", "id", "stored", "export", "export says"];
 
 interface ReconcileOptions extends RangeOptions {
-  readonly stride: Stride;
+  readonly stride?: Stride;
   readonly groupBy?: GroupBy;
   readonly repair?: boolean;
 }
@@ -22,7 +23,12 @@ interface ReconcileOptions extends RangeOptions {
 export function addReconcileCommand(program: Command): void {
   withGrouping(withRange(program.command("reconcile")))
     .description("compare final buckets in Postgres with the platform's CSV export")
-    .addOption(new Option("--stride <stride>", "size of the time buckets").choices(STRIDES).default("day"))
+    .addOption(
+      new Option(
+        "--stride <stride>",
+        "only buckets of this size (default: day, and hour where kept)",
+      ).choices(STRIDES),
+    )
     .option("--repair", "fetch what differs again, as JSON and as export")
     .action(inSession(run));
 }
@@ -48,21 +54,30 @@ async function run(session: Session, options: ReconcileOptions): Promise<number>
 function exitOfReconcile(result: ReconcileResult): number {
   if (result.failures.length > 0 || result.unverified > 0 || result.moved > 0) return EXIT.partlyFailed;
   if (result.repaired !== undefined && exitOfRun(result.repaired.run) !== EXIT.done) return EXIT.partlyFailed;
+  if (result.strides.some(({ stride, notCompared }) => isIncomplete(stride, notCompared)))
+    return EXIT.partlyFailed;
   return result.open + result.platformDisagrees > 0 ? EXIT.mismatch : EXIT.done;
 }
 
-/** Counts, then at most fifty differences with their keys, then what was not compared. */
+/** Days are kept for all time. Hours are compared where they are loaded. */
+function isIncomplete(stride: Stride, { failed, missing }: NotCompared): boolean {
+  return failed > 0 || (stride === "day" && missing > 0);
+}
+
+/** Counts by stride, then at most fifty differences with their keys, then what was not compared. */
 export function describeReconcile(result: ReconcileResult): string {
   const { open, platformDisagrees, repaired } = result;
   const total = open + platformDisagrees;
-  const lines = [
-    `${result.compared.toLocaleString("en-US")} records compared with the export in ${result.windows} windows: ` +
-      `${differences(total)}${repaired === undefined ? "" : " left"}`,
-  ];
+  const lines = result.strides.map(
+    (one) =>
+      `${one.stride}: ${one.compared.toLocaleString("en-US")} records compared with the export in ${one.windows} windows, ` +
+      `${differences(one.open + one.platformDisagrees)} left`,
+  );
   if (result.windows === 0) lines.push("Nothing in that range is final and loaded, so nothing is proved.");
   if (repaired !== undefined) {
     lines.push(
-      `${differences(repaired.differences)} fetched again, ${repaired.mended} repaired:`,
+      `${differences(repaired.differences)} fetched again, ${repaired.mended} repaired, ` +
+        `${repaired.withdrawn} withdrawn (the export was wrong, nothing was changed):`,
       describeRun(repaired.run),
     );
   }
@@ -101,7 +116,31 @@ export function describeReconcile(result: ReconcileResult): string {
   if (result.moved > 0) {
     lines.push(`not compared: ${result.moved} windows that were loaded again meanwhile; run it again`);
   }
+  for (const { stride, notCompared } of result.strides)
+    lines.push(...describeNotCompared(stride, notCompared));
+  for (const { stride, differences: left } of result.otherStrides) {
+    const known = left === 0 ? "" : ` ${differences(left)} found earlier are left there.`;
+    lines.push(
+      `not compared: stride ${stride}. Run reconcile with --stride ${stride} to compare it.${known}`,
+    );
+  }
   return lines.join("\n");
+}
+
+const WHY_NOT: readonly (readonly [keyof NotCompared, string])[] = [
+  ["provisional", "provisional"],
+  ["failed", "not loaded, the last fetch failed; `usage-etl status` says why"],
+  ["missing", "not loaded; `usage-etl coverage` shows them"],
+  ["notKept", "not kept in this stride"],
+  ["notAvailable", "not available: the server does not answer in this stride"],
+];
+
+function describeNotCompared(stride: Stride, notCompared: NotCompared): string[] {
+  const unit = stride === "hour" ? "hours" : "days";
+  return WHY_NOT.filter(([key]) => notCompared[key] > 0).map(
+    ([key, why]) =>
+      `not compared: stride ${stride}, ${notCompared[key].toLocaleString("en-US")} ${unit} x scopes: ${why}`,
+  );
 }
 
 function differences(count: number): string {

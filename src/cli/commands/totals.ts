@@ -26,8 +26,8 @@ export function addTotalsCommand(program: Command): void {
 async function run(session: Session, { reach }: { reach: Reach }): Promise<number> {
   return reportPerSource(session, {
     work: (source) => session.output.progress("totals", (update) => checkTotals(source, reach, update)),
-    exitOf: ({ failures, differences }) => {
-      if (failures > 0) return EXIT.partlyFailed;
+    exitOf: ({ failures, unverified, daysNotFinal, differences }) => {
+      if (failures + unverified + daysNotFinal > 0) return EXIT.partlyFailed;
       return differences > 0 ? EXIT.mismatch : EXIT.done;
     },
     describe: (results) => Object.values(results).map(describeTotals).join("\n"),
@@ -35,11 +35,13 @@ async function run(session: Session, { reach }: { reach: Reach }): Promise<numbe
 }
 
 function describeTotals(result: TotalsResult): string {
-  const { range, findings, failed } = result;
+  const { range, findings, failed, daysWaiting, daysDisproved, daysNotFinal, unverified } = result;
   const lines = [
     `${instant(range.start)} to ${instant(range.end)}: ${result.requests} requests proved ${result.daysProved.toLocaleString("en-US")} days x scopes. ` +
-      `${result.daysWaiting} wait for a window that fits. ${result.restated} counts restated, ${result.differences} differences.`,
+      `${Math.max(0, daysWaiting - daysNotFinal)} wait for a window that fits. ${result.restated} counts restated, ${result.differences} differences.`,
   ];
+  if (daysDisproved > 0)
+    lines.push(`Not proved: ${daysDisproved} days x scopes in which a difference is left.`);
   if (findings.length > 0) {
     const rows = findings
       .slice(0, SHOWN)
@@ -70,6 +72,14 @@ function describeTotals(result: TotalsResult): string {
   for (const { request, code, message } of failed) {
     const { start, end } = request.window;
     lines.push(`not checked: ${request.groupBy} ${instant(start)} to ${instant(end)}: ${message} [${code}]`);
+  }
+  if (unverified > 0) {
+    lines.push(`not checked: ${unverified} windows of workspaces whose access is not proven`);
+  }
+  if (daysNotFinal > 0) {
+    lines.push(
+      `not checked: ${daysNotFinal} days x scopes that are not loaded and final; \`usage-etl coverage\` shows them`,
+    );
   }
   return lines.join("\n");
 }

@@ -33,6 +33,8 @@ export class ExportKeys {
   traces = 0;
   /** Whether each key's buckets came in rising order so far: then none came twice. */
   isAscending = true;
+  /** Key, bucket and line of the last row. */
+  last: { key: number; bucketHour: number; line: number } | undefined;
   /** Indices of the requested workspaces that have a row, up to the last `take`. */
   readonly named = new Set<number>();
 
@@ -52,7 +54,8 @@ export class ExportKeys {
   /** Rows whose id is the number of their key. The generator refills and yields one object. */
   *keyed(rows: readonly ExportRow[]): Generator<NumberedRow, void, undefined> {
     const out: NumberedRow = { id: 0, bucketHour: 0, traces: 0 };
-    for (const row of rows) {
+    let row: ExportRow | undefined;
+    for (row of rows) {
       const key = this.#numbering.numberOf(row);
       if (typeof key !== "number") throw misfitFlaw(key, row.line);
       this.rows++;
@@ -63,6 +66,7 @@ export class ExportKeys {
       if (row.bucketEnd !== null) this.#checkEnd(row, out);
       yield out;
     }
+    if (row !== undefined) this.last = { key: out.id, bucketHour: out.bucketHour, line: row.line };
   }
 
   /** Call `take` now, so that memory stays bounded. */

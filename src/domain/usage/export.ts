@@ -14,7 +14,7 @@ export const BUCKET_COLUMNS = { start: "Time Bucket Start", end: "Time Bucket En
 
 /** Why an export is refused whole: its rows are CSV, but do not fit the request. */
 export class ExportFlaw extends Error {
-  readonly code: Misfit["code"] | "stride_differs";
+  readonly code: Misfit["code"] | "stride_differs" | "answer_cut";
   constructor(code: ExportFlaw["code"], message: string) {
     super(message);
     this.code = code;

@@ -10,8 +10,6 @@ export interface ComparedSlices {
   readonly requests: number;
   /** Distinct keys compared. */
   readonly compared: number;
-  /** Differences that are gone since their windows were fetched again. */
-  readonly repaired: number;
   readonly failures: readonly { slice: UsageRequest; code: string; message: string }[];
   /** Windows that were not compared: access to the workspace is not proven, or they changed while they were asked for. */
   readonly unverified: number;
@@ -24,21 +22,20 @@ export async function compareSlices(
   slices: readonly UsageRequest[],
   onProgress?: OnProgress,
 ): Promise<ComparedSlices> {
-  let [requests, compared, repaired, unverified, moved] = [0, 0, 0, 0, 0];
+  let [requests, compared, unverified, moved] = [0, 0, 0, 0];
   const work = async (slice: UsageRequest) => {
     const compare = () => compareSlice(source, slice, () => requests++);
     let comparison = await compare();
     // A load that came between the export and the comparison stored something newer, so the export is asked for again.
     if (comparison.outcome === "outdated") comparison = await compare();
     compared += comparison.compared;
-    repaired += comparison.repaired;
     unverified += comparison.unverified.length;
     // Outdated twice in a row, or no longer settled: the next pass compares it.
     moved += comparison.outcome === "outdated" ? slice.members.length : comparison.unsettled.length;
   };
   const failed = await sequentially(source, slices, { work, onProgress });
   const failures = failed.map(({ one, ...reason }) => ({ slice: one, ...reason }));
-  return { windows: slices.length, requests, compared, repaired, failures, unverified, moved };
+  return { windows: slices.length, requests, compared, failures, unverified, moved };
 }
 
 async function compareSlice(

@@ -1,10 +1,11 @@
 import { DAY_MS, floorToGrid, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import { GROUPINGS } from "../../domain/usage/record.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { endUnread } from "../../store/reconcile/ended.ts";
 import { daysDue, hoursDue } from "../../store/reconcile/reconciled-days.ts";
-import { statesOf } from "../source/scope-states.ts";
 import type { OpenSource } from "../source/source.ts";
-import { type ReconcileResult, reconcileParts } from "./reconcile.ts";
+import { reconcileParts, type StrideResult } from "./reconcile.ts";
 
 /**
  * The scheduled pass, with repair: the last `days` days, earlier days that are due (see `daysDue`), then the hours that
@@ -14,21 +15,22 @@ import { type ReconcileResult, reconcileParts } from "./reconcile.ts";
 export async function reconcileScheduled(
   source: OpenSource,
   { days }: { days: number },
-): Promise<readonly ReconcileResult[]> {
-  const { sourceId, store, dataStart, capabilities, settings } = source;
+): Promise<readonly StrideResult[]> {
+  const { sourceId, store, dataStart, capabilities, settings, workspaces } = source;
+  await endUnread(store.db, { sourceId, workspaceIds: workspaces.map((one) => one.workspaceId) });
   const now = await storeNow(store.db);
   const today = floorToGrid(now, DAY_MS);
   const from = (ms: number) => Math.max(floorToGrid(now - ms, DAY_MS), dataStart);
-  const results: ReconcileResult[] = [];
+  const results: StrideResult[] = [];
   const recent = { start: from(days * DAY_MS), end: today };
   if (!capabilities.has("no_day") && dataStart < today) {
     const due = await daysDue(store.db, { sourceId, range: { start: dataStart, end: today } });
     results.push(await pass(source, "day", due, recent));
   }
-  const hours = { start: from(settings.hourlyForMs), end: today };
-  if (!capabilities.has("no_hour") && hours.start < today) {
-    const due = await hoursDue(store.db, { sourceId, range: hours });
-    results.push(await pass(source, "hour", due));
+  if (!capabilities.has("no_hour") && dataStart < today) {
+    const range = { start: dataStart, end: today };
+    const keptFrom = from(settings.hourlyForMs);
+    results.push(await pass(source, "hour", await hoursDue(store.db, { sourceId, range, keptFrom })));
   }
   return results;
 }
@@ -38,10 +40,10 @@ async function pass(
   stride: Stride,
   due: readonly { scopeId: number; day: number }[],
   everywhere?: Interval,
-): Promise<ReconcileResult> {
+): Promise<StrideResult> {
   const byScope = Map.groupBy(due, (one) => one.scopeId);
   return reconcileParts(source, {
-    states: await statesOf(source, stride),
+    groupings: GROUPINGS,
     stride,
     repair: true,
     partsOf: ({ scopeId }) => [

@@ -7,33 +7,56 @@ import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { ScopeState } from "../../store/catalog/scopes.ts";
-import { type Difference, openBuckets, unresolvedDifferences } from "../../store/reconcile/differences.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import {
+  bucketsOf,
+  type Difference,
+  endedSince,
+  storedStrides,
+  unresolvedDifferences,
+} from "../../store/reconcile/differences.ts";
 import { type RunResult, runInline } from "../extract/run-inline.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
 import { statesOf } from "../source/scope-states.ts";
 import type { OpenSource } from "../source/source.ts";
 import { type ComparedSlices, compareSlices } from "./compare-slices.ts";
+import { type NotCompared, notCompared } from "./not-compared.ts";
 
 export interface ReconcileRequest {
   readonly range: Interval;
-  readonly stride: Stride;
+  /** Undefined: days, and hours where they are kept. */
+  readonly stride?: Stride | undefined;
   readonly groupings?: readonly GroupBy[] | undefined;
   readonly repair: boolean;
 }
 
-export interface ReconcileResult extends Omit<ComparedSlices, "repaired"> {
-  /** Differences left at the end in the range that was asked for, the first thousand of them. */
+/** What a reconciliation says about one stride. Strides are never added together, but for counts of requests. */
+export interface StrideResult extends ComparedSlices {
+  readonly stride: Stride;
+  /** Differences left at the end in the range that was asked for, whoever found them: the first thousand of them. */
   readonly differences: readonly Difference[];
   /** How many are left: to be fetched again, and those in which the platform contradicts itself. */
   readonly open: number;
   readonly platformDisagrees: number;
   /** What a repair fetched again; undefined where nothing was to repair. */
-  readonly repaired?: {
-    /** Differences that were asked about again, and those of them that are gone. */
-    readonly differences: number;
-    readonly mended: number;
-    readonly run: RunResult;
-  };
+  readonly repaired?: Repaired;
+  /** What was not compared, since it is not final. */
+  readonly notCompared: NotCompared;
+}
+
+interface Repaired {
+  /** Differences that were asked about again. */
+  readonly differences: number;
+  /** Differences that have ended since: what is stored was replaced, or the export was wrong. */
+  readonly mended: number;
+  readonly withdrawn: number;
+  readonly run: RunResult;
+}
+
+export interface ReconcileResult extends Omit<StrideResult, "stride" | "notCompared"> {
+  readonly strides: readonly StrideResult[];
+  /** Strides that are stored in that range and were not compared, with the differences that are left in them. */
+  readonly otherStrides: readonly { readonly stride: Stride; readonly differences: number }[];
 }
 
 /** Differences that a result names. View reporting.usage_reconciliation has all of them. */
@@ -46,17 +69,60 @@ const MOST_NAMED = 1000;
  */
 export async function reconcile(
   source: OpenSource,
-  { stride, repair, groupings = GROUPINGS, range: asked }: ReconcileRequest,
+  { stride: only, repair, groupings = GROUPINGS, range: asked }: ReconcileRequest,
   onProgress?: OnProgress,
 ): Promise<ReconcileResult> {
-  const states = await statesOf(source, stride, groupings);
-  const range = alignRange(asked, stride, source.dataStart);
-  const partsOf = () => (range === undefined ? [] : [range]);
-  return reconcileParts(source, { states, stride, repair, partsOf }, onProgress);
+  const compared: readonly Stride[] = only === undefined ? ["day", "hour"] : [only];
+  const strides: StrideResult[] = [];
+  // Days that agree say nothing about their hours: a count may move within a day.
+  for (const stride of compared) {
+    const range = alignRange(asked, stride, source.dataStart);
+    const partsOf = () => (range === undefined ? [] : [range]);
+    strides.push(await reconcileParts(source, { groupings, stride, repair, partsOf }, onProgress));
+  }
+  const { sourceId, store, workspaces } = source;
+  const stored = await storedStrides(store.db, {
+    ...{ sourceId, groupings, range: asked },
+    workspaceIds: workspaces.map((one) => one.workspaceId),
+  });
+  const otherStrides = stored.filter(({ stride }) => !compared.includes(stride));
+  const { stride: _, notCompared: __, ...all } = strides.reduce(added);
+  return { ...all, strides, otherStrides };
+}
+
+/** Two strides in one result. */
+function added(a: StrideResult, b: StrideResult): StrideResult {
+  const both = a.repaired !== undefined && b.repaired !== undefined;
+  const repaired = both ? addedRepairs(a.repaired, b.repaired) : (a.repaired ?? b.repaired);
+  return {
+    ...a,
+    windows: a.windows + b.windows,
+    requests: a.requests + b.requests,
+    compared: a.compared + b.compared,
+    unverified: a.unverified + b.unverified,
+    moved: a.moved + b.moved,
+    open: a.open + b.open,
+    platformDisagrees: a.platformDisagrees + b.platformDisagrees,
+    failures: [...a.failures, ...b.failures],
+    differences: [...a.differences, ...b.differences].slice(0, MOST_NAMED),
+    ...(repaired === undefined ? {} : { repaired }),
+  };
+}
+
+function addedRepairs(a: Repaired, b: Repaired): Repaired {
+  return {
+    differences: a.differences + b.differences,
+    mended: a.mended + b.mended,
+    withdrawn: a.withdrawn + b.withdrawn,
+    run: {
+      counts: [...a.run.counts, ...b.run.counts],
+      failures: [...a.run.failures, ...b.run.failures],
+    },
+  };
 }
 
 interface Parts {
-  readonly states: readonly ScopeState[];
+  readonly groupings: readonly GroupBy[];
   readonly stride: Stride;
   readonly repair: boolean;
   /** The time to compare with the export. What of it is not settled is left out. */
@@ -66,37 +132,43 @@ interface Parts {
 /** The one way in which anything is reconciled, by hand or by schedule. */
 export async function reconcileParts(
   source: OpenSource,
-  { states, stride, repair, partsOf }: Parts,
+  { groupings, stride, repair, partsOf }: Parts,
   onProgress?: OnProgress,
-): Promise<ReconcileResult> {
+): Promise<StrideResult> {
+  const { store } = source;
+  const isAvailable = !source.capabilities.has(`no_${stride}`);
+  const states = await statesOf(source, stride, groupings);
   const scopes = states.map((state) => ({
     ...state,
     settled: intersect(
-      state.coverage.filter((loaded) => loaded.settled),
+      state.coverage.filter((loaded) => loaded.settled && isAvailable),
       partsOf(state),
     ),
   }));
-  const range = spanOf(scopes.flatMap((scope) => scope.settled));
+  const range = spanOf(states.flatMap((state) => [...partsOf(state)]));
   const slices = planSlices({
     scopes: scopes.map((scope) => ({ ...scope, missing: scope.settled })),
     wanted: [{ stride, range }],
     dataStart: source.dataStart,
   });
-  const { repaired: _, ...first } = await compareSlices(source, slices, onProgress);
-  const repaired = repair ? await repairOpen(source, { scopes, stride, range }) : undefined;
+  const first = await compareSlices(source, slices, onProgress);
+  const again = repair ? await repairOpen(source, { scopes, stride, range }) : undefined;
+  // From here on, what the tables say after the work.
   const scopeIds = scopes.map((scope) => scope.scopeId);
-  const left = await unresolvedDifferences(source.store.db, { scopeIds, range, most: MOST_NAMED });
+  const left = await unresolvedDifferences(store.db, { scopeIds, range, most: MOST_NAMED });
   const { first: differences, open, platformDisagrees } = left;
-  const result = { ...first, differences, open, platformDisagrees };
-  if (repaired === undefined) return result;
-  const { again, run } = repaired;
+  const now = await storeNow(store.db);
+  const after = await statesOf(source, stride, groupings);
   return {
-    ...result,
-    requests: first.requests + again.requests,
-    failures: [...first.failures, ...again.failures],
-    unverified: first.unverified + again.unverified,
-    moved: first.moved + again.moved,
-    repaired: { differences: repaired.differences, mended: again.repaired, run },
+    stride,
+    ...first,
+    requests: first.requests + (again?.compared.requests ?? 0),
+    failures: [...first.failures, ...(again?.compared.failures ?? [])],
+    unverified: first.unverified + (again?.compared.unverified ?? 0),
+    moved: first.moved + (again?.compared.moved ?? 0),
+    ...{ differences, open, platformDisagrees },
+    ...(again === undefined ? {} : { repaired: again.repaired }),
+    notCompared: notCompared(source, after, { stride, partsOf, now, isAvailable }),
   };
 }
 
@@ -108,9 +180,10 @@ async function repairOpen(
     stride,
     range,
   }: { scopes: readonly (ScopeState & { settled: Interval[] })[]; stride: Stride; range: Interval },
-): Promise<{ differences: number; run: RunResult; again: ComparedSlices } | undefined> {
+): Promise<{ repaired: Repaired; compared: ComparedSlices } | undefined> {
+  const { db } = source.store;
   const scopeIds = scopes.map((scope) => scope.scopeId);
-  const all = await openBuckets(source.store.db, { scopeIds, range });
+  const all = await bucketsOf(db, { scopeIds, range, states: ["open"] });
   const open = Map.groupBy(all, (one) => one.scopeId);
   const slices: UsageRequest[] = coverSlices(
     scopes.flatMap((scope): CoveredScope[] => {
@@ -120,7 +193,17 @@ async function repairOpen(
     stride,
   );
   if (slices.length === 0) return undefined;
+  const since = await storeNow(db);
   const run = await runInline(source, slices);
-  const again = await compareSlices(source, slices);
-  return { differences: all.reduce((sum, one) => sum + one.differences, 0), run, again };
+  const compared = await compareSlices(source, slices);
+  const { repaired: mended = 0, withdrawn = 0 } = await endedSince(db, { scopeIds, range, since });
+  const isAsked = (one: { scopeId: number; bucketStart: number }) =>
+    slices.some(
+      ({ window, members }) =>
+        one.bucketStart >= window.start &&
+        one.bucketStart < window.end &&
+        members.some(({ scopeId }) => scopeId === one.scopeId),
+    );
+  const differences = all.filter(isAsked).reduce((sum, one) => sum + one.differences, 0);
+  return { repaired: { differences, mended, withdrawn, run }, compared };
 }

@@ -9,8 +9,9 @@ import { refetchDays } from "./refetch-days.ts";
  * fetched again. A workspace may have more traces than a dimension names: the views show them as unattributed.
  */
 export async function checkGroupings({ source, states, range, known }: CheckContext) {
-  const { store, sourceId } = source;
-  const before = await compareGroupings(store, { sourceId, range });
+  const { store } = source;
+  const scopeIds = states.map((state) => state.scopeId);
+  const before = await compareGroupings(store, { scopeIds, range });
   const isKnown = (one: GroupingDifference) =>
     known.some(
       (finding) =>
@@ -29,7 +30,7 @@ export async function checkGroupings({ source, states, range, known }: CheckCont
       { scopeId: totalScopeId, start, end },
     ]),
   );
-  const after = doubtful.length === 0 ? before : await compareGroupings(store, { sourceId, range });
+  const after = doubtful.length === 0 ? before : await compareGroupings(store, { scopeIds, range });
   const findings = after.differences.map(
     ({ totalScopeId: _, ...one }): Finding => ({
       ...one,
@@ -41,5 +42,5 @@ export async function checkGroupings({ source, states, range, known }: CheckCont
   const compared = states.map(({ scopeId }) => ({ scopeId, period: range }));
   await keepFindings(store, { kind: "grouping_total", compared, fetchNumber }, findings);
   const { requests, restated, failed } = refetched;
-  return { requests, restated, findings, refetchFailures: failed };
+  return { requests, restated, refetchFailures: failed };
 }

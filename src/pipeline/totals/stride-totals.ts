@@ -1,7 +1,6 @@
 import { controlWindows } from "../../domain/planning/control.ts";
 import { requestsFor, scopeIdsOf, type UsageRequest } from "../../domain/planning/request.ts";
-import { intersect, subtract, totalMs, union } from "../../domain/time/intervals.ts";
-import { DAY_MS } from "../../domain/time/stride.ts";
+import { intersect, subtract, union } from "../../domain/time/intervals.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import type { ScopeState } from "../../store/catalog/scopes.ts";
@@ -40,16 +39,15 @@ export async function checkStrides(context: CheckContext, onProgress?: OnProgres
   await keepFindings(source.store, { kind: "stride_total", compared, fetchNumber }, findings);
 
   const proved = new Map<number, Interval[]>();
-  for (const { scopeId, period } of first.compared) {
-    proved.set(scopeId, intersect(union(proved.get(scopeId) ?? [], [period]), [range]));
+  for (const { scopeId, period } of compared) {
+    proved.set(scopeId, union(proved.get(scopeId) ?? [], [period]));
   }
-  const daysProved = [...proved.values()].reduce((sum, parts) => sum + totalMs(parts) / DAY_MS, 0);
   return {
     requests: requests.length + refetched.requests + again.requests,
-    daysProved,
-    daysWaiting: (states.length * (range.end - range.start)) / DAY_MS - daysProved,
+    /** By scope: the windows that were compared to the end. Differences may be left in them. */
+    proved,
+    unverified: first.unverified + again.unverified,
     restated: refetched.restated,
-    findings,
     failed: [...first.failed, ...again.failed],
     refetchFailures: refetched.failed,
   };
@@ -89,16 +87,18 @@ async function compareAll(source: OpenSource, requests: readonly UsageRequest[],
   const { store } = source;
   const compared: { scopeId: number; period: Interval }[] = [];
   const differences: TotalDifference[] = [];
+  let unverifiedWindows = 0;
   const work = async (request: UsageRequest) => {
     const { stamp, answer, parts, totals } = await fetchTotals(source, request);
     const scopeIds = scopeIdsOf(request);
     await store.statement((db) => noteNamedAccess(db, { answer, scopeIds, stamp }));
-    const { proven } = await splitByAccess(store.db, { answer, scopeIds, stamp });
+    const { proven, unverified } = await splitByAccess(store.db, { answer, scopeIds, stamp });
+    unverifiedWindows += unverified.length;
     const comparison = await compareTotals(store, { scopeIds: proven, parts, totals, stamp });
     compared.push(...comparison.compared.map((scopeId) => ({ scopeId, period: request.window })));
     differences.push(...comparison.differences);
   };
   const failures = await sequentially(source, requests, { work, onProgress });
   const failed = failures.map(({ one, ...reason }): TotalsFailure => ({ request: one, ...reason }));
-  return { requests: requests.length, compared, differences, failed };
+  return { requests: requests.length, compared, differences, failed, unverified: unverifiedWindows };
 }

@@ -9,8 +9,8 @@ import { ExportReader } from "../parse/export-reader.ts";
 import { NotPlain, PlainCsv } from "../parse/plain-csv.ts";
 import type { Spool } from "./spool.ts";
 
-/** Each call reads all rows from the first. */
-export type ReadRows = () => AsyncGenerator<ExportRow[], void, undefined>;
+/** Each call reads all rows from the first, and returns whether the last one has no line end: it may be cut. */
+export type ReadRows = () => AsyncGenerator<ExportRow[], boolean, undefined>;
 
 /** A received export, kept for reading it several times. Must be closed. */
 export class SpooledExport {
@@ -59,7 +59,7 @@ export class SpooledExport {
     await this.#spool.close();
   }
 
-  async *#rows(Cutter: typeof PlainCsv | typeof CarefulCsv): AsyncGenerator<ExportRow[], void, undefined> {
+  async *#rows(Cutter: typeof PlainCsv | typeof CarefulCsv): AsyncGenerator<ExportRow[], boolean, undefined> {
     let ready: ExportRow[][] = [];
     const reader = new ExportReader(Cutter, this.#groupBy, (rows) => ready.push(rows));
     for await (const chunk of this.#spool.chunks({ lent: Cutter === PlainCsv })) {
@@ -71,12 +71,14 @@ export class SpooledExport {
     }
     await reader.end(this.whole);
     yield* ready;
+    return reader.isLastUnended;
   }
 }
 
 function flawError(flaw: ExportFlaw, status: number, { method, url, redact }: RequestContext): PlatformError {
   return new PlatformError({
     code: flaw.code,
+    retryable: flaw.code === "answer_cut",
     message: redact(`${method} ${url}: the export cannot be compared: ${flaw.message}`),
     next: "Nothing was compared or changed. Run `usage-etl doctor` to see the server's capabilities.",
     method,

@@ -1,6 +1,6 @@
 import type { ExportRow } from "../../domain/usage/export.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import { cutFault, foreignFault, recordFault } from "./answer-fault.ts";
+import { AnswerFault, cutFault, foreignFault, recordFault } from "./answer-fault.ts";
 import type { CsvCutter, OnCells } from "./careful-csv.ts";
 import { csvRowReader } from "./csv-rows.ts";
 import { GroupingWitness } from "./grouping.ts";
@@ -17,6 +17,8 @@ export class ExportReader {
   #fromCsvRow: ReturnType<typeof csvRowReader> | undefined;
   #columns = 0;
   #ready: ExportRow[] = [];
+  /** Whether the last row that was handed out has no line end: then its last cell may be cut. */
+  isLastUnended = false;
   #unended: { cells: string[]; line: number } | undefined;
 
   constructor(
@@ -73,7 +75,14 @@ export class ExportReader {
       const found = `${cells.length} of ${this.#columns} columns`;
       throw cutFault(`the export ends within line ${line}, after ${found}`);
     }
-    if (proved) this.#take(cells, line);
+    if (!proved) return;
+    this.isLastUnended = this.#fromCsvRow !== undefined;
+    try {
+      this.#take(cells, line);
+    } catch (error) {
+      if (!this.isLastUnended || !(error instanceof AnswerFault)) throw error;
+      throw cutFault(`the export ends within line ${line}: ${error.message}`);
+    }
   }
 
   #handOut(): void {

@@ -17,6 +17,7 @@ export class PlainCsv implements CsvCutter {
   #rest = "";
   #line = 1;
   #isBegun = false;
+  #isEnded = true;
 
   constructor(onCells: OnCells) {
     this.#onCells = onCells;
@@ -38,6 +39,7 @@ export class PlainCsv implements CsvCutter {
     // A carriage return alone ends no row. If the end is not proved, the last number may lack digits.
     if (!proved || this.#rest.endsWith("\r")) throw new NotPlain();
     const text = `${this.#rest}\n`;
+    this.#isEnded = false;
     if (this.#cut(text) !== text.length) throw new NotPlain();
     this.#rest = "";
   }
@@ -67,7 +69,7 @@ export class PlainCsv implements CsvCutter {
     const line = this.#line;
     this.#line += lineFeeds;
     if (cells.length === 1 && cells[0] === "") return;
-    this.#onCells(cells, line, true);
+    this.#onCells(cells, line, this.#isEnded);
   }
 }
 

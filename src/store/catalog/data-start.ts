@@ -47,16 +47,18 @@ export async function closedMonthsBetween(
   return rows.map(({ month }) => month);
 }
 
-/** Whether a window lies before the data start: the start moved later while the window was fetched. */
+/**
+ * Whether a window of hours or days lies before the data start: the start moved later while the window was fetched. Longer
+ * buckets begin on their grid, so they may reach back, and no view of days shows them.
+ */
 export async function isBeforeDataStart(
   db: Database,
   { sourceId, window }: { sourceId: number; window: Window },
 ): Promise<boolean> {
-  // A longer bucket may reach back: it begins on its grid.
-  const first = window.stride === "hour" || window.stride === "day" ? window.start : window.end - 1;
+  if (window.stride !== "hour" && window.stride !== "day") return false;
   const { rows } = await sql`
     select from usage.source
-    where source_id = ${sourceId} and data_start::timestamp at time zone 'UTC' > ${new Date(first)}
+    where source_id = ${sourceId} and data_start::timestamp at time zone 'UTC' > ${new Date(window.start)}
   `.execute(db);
   return rows.length > 0;
 }

@@ -27,7 +27,7 @@ export interface Comparison extends KeptDifferences {
   readonly unsettled: readonly number[];
 }
 
-const NOTHING = { compared: 0, open: 0, platformDisagrees: 0, repaired: 0, closed: 0 };
+const NOTHING = { compared: 0, open: 0, platformDisagrees: 0, repaired: 0, withdrawn: 0, closed: 0 };
 
 /**
  * Reconciles the stored records of a window with its export, in one transaction: streams the export into a temporary table and
@@ -51,7 +51,10 @@ export async function compareExport(store: Store, exported: ExportedWindow): Pro
     const compared = proven.filter((id) => settled.has(id));
     const within = { window, stamp, scopeIds: compared, whole };
     const { compared: keys, found } = await findDifferences(transaction, { ...within, stage });
-    const kept = found === 0 && isClean ? NOTHING : await keepDifferences(transaction, within);
+    const kept =
+      found === 0 && isClean
+        ? NOTHING
+        : await keepDifferences(transaction, { ...within, isFolded: stage.isFolded });
     // An export whose end is not proven may lack rows, so it reconciles nothing.
     if (whole) await markReconciled(db, { window, stamp, scopeIds: compared });
     return {

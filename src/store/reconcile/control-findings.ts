@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
+import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
 import type { TotalDifference } from "./control-totals.ts";
 
@@ -52,7 +53,7 @@ export async function keepFindings(
       update usage.control_difference d set state = 'closed', closed_at = now()
       from json_to_recordset(${JSON.stringify(compared)}::json) c (scope_id integer, "from" timestamptz, "to" timestamptz)
       where d.scope_id = c.scope_id and d.period_start >= c.from and d.period_end <= c.to
-        and d.kind = ${kind} and d.state <> 'closed'
+        and d.kind = ${kind} and d.closed_at is null
         and (d.scope_id, d.period_start, d.period_end, d.external_id) not in (
           select scope_id, period_start, period_end, external_id from ${rows}
         )
@@ -64,25 +65,36 @@ export async function keepFindings(
       on conflict on constraint control_difference_pkey do update
       set stored_traces = excluded.stored_traces, control_traces = excluded.control_traces, state = excluded.state,
           fetch_number = excluded.fetch_number, closed_at = null,
-          found_at = case when d.state = 'closed' then now() else d.found_at end
+          found_at = case when d.closed_at is null then d.found_at else now() end
     `.execute(db);
   });
 }
 
-/** The findings of a source that are not closed. */
-export async function knownFindings(db: Database, sourceId: number): Promise<Finding[]> {
-  const rows = await db
-    .selectFrom("control_difference")
-    .innerJoin("scope", "scope.scope_id", "control_difference.scope_id")
-    .select([sql<FindingKind>`control_difference.kind`.as("kind"), sql<Finding["state"]>`state`.as("state")])
-    .select(["scope.scope_id as scopeId", "external_id as dimensionId", "period_start", "period_end"])
-    .select(["stored_traces as storedTraces", "control_traces as controlTraces"])
-    .where("scope.source_id", "=", sourceId)
-    .where("state", "<>", "closed")
-    .execute();
-  return rows.map(({ period_start, period_end, ...row }) => {
-    return { ...row, start: period_start.getTime(), end: period_end.getTime() };
-  });
+/** A finding with the names of its scope. */
+export interface NamedFinding extends Finding {
+  readonly groupBy: GroupBy;
+  /** The platform's id. */
+  readonly workspaceId: string;
+}
+
+/** The findings of a source that have not ended and overlap a part of time, in order of dimension, workspace, time and id. */
+export async function knownFindings(
+  db: Database,
+  { sourceId, range }: { sourceId: number; range: Interval },
+): Promise<NamedFinding[]> {
+  const { rows } = await sql<Omit<NamedFinding, "start" | "end"> & { start: Date; end: Date }>`
+    select d.kind, d.state, d.scope_id as "scopeId", d.external_id as "dimensionId", d.period_start as start,
+           d.period_end as "end", d.stored_traces as "storedTraces", d.control_traces as "controlTraces",
+           c.group_by as "groupBy", w.external_id as "workspaceId"
+    from usage.control_difference d
+    join usage.scope c using (scope_id)
+    join usage.entity w on w.entity_id = c.workspace_id
+    where c.source_id = ${sourceId} and d.closed_at is null
+      and d.period_start < ${new Date(range.end)} and d.period_end > ${new Date(range.start)}
+    order by d.kind desc, array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.period_start,
+             d.period_end, d.external_id
+  `.execute(db);
+  return rows.map((row) => ({ ...row, start: row.start.getTime(), end: row.end.getTime() }));
 }
 
 /** The counts of one check of totals, for the ledger. */

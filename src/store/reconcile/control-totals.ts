@@ -93,10 +93,10 @@ export interface GroupingDifference extends TotalDifference {
   readonly totalScopeId: number;
 }
 
-/** The settled days of a source on which the sum by project, user or key differs from the sum by workspace. */
+/** The settled days of these day scopes on which the sum by project, user or key differs from the sum by workspace. */
 export async function compareGroupings(
   store: Store,
-  { sourceId, range }: { sourceId: number; range: Interval },
+  { scopeIds, range }: { scopeIds: readonly number[]; range: Interval },
 ): Promise<{ differences: GroupingDifference[] }> {
   return store.transaction(async ({ client }) => {
     const { rows } = await client.query<
@@ -108,7 +108,7 @@ export async function compareGroupings(
          JOIN usage.scope w
            ON w.source_id = g.source_id AND w.kind = g.kind AND w.trace_tier = g.trace_tier
           AND w.workspace_id = g.workspace_id AND w.stride = 'day' AND w.group_by = 'workspace'
-         WHERE g.source_id = $1 AND g.stride = 'day' AND g.group_by <> 'workspace'
+         WHERE g.scope_id = ANY ($1::integer[]) AND g.group_by <> 'workspace'
        ), day AS (
          SELECT pair.*, d::date AS usage_date
          FROM pair
@@ -122,10 +122,9 @@ export async function compareGroupings(
          ) d
        ), total AS (
          SELECT x.scope_id, r.bucket_start AS usage_date, sum(r.traces)::bigint AS traces
-         FROM usage.scope s
-         JOIN usage.series x USING (scope_id)
+         FROM usage.series x
          JOIN usage.dated_record r USING (series_id)
-         WHERE s.source_id = $1 AND s.stride = 'day'
+         WHERE x.scope_id = ANY ($1::integer[])
            AND r.bucket_start >= ($2::timestamptz AT TIME ZONE 'UTC')::date
            AND r.bucket_start < ($3::timestamptz AT TIME ZONE 'UTC')::date
          GROUP BY 1, 2
@@ -139,7 +138,7 @@ export async function compareGroupings(
        LEFT JOIN total w ON w.scope_id = day.total_scope_id AND w.usage_date = day.usage_date
        WHERE coalesce(g.traces, 0) <> coalesce(w.traces, 0)
        ORDER BY day.scope_id, day.usage_date`,
-      [sourceId, new Date(range.start).toISOString(), new Date(range.end).toISOString()],
+      [scopeIds, new Date(range.start).toISOString(), new Date(range.end).toISOString()],
     );
     const toTime = ({ start, end }: { start: Date; end: Date }) => {
       return { start: start.getTime(), end: end.getTime() };

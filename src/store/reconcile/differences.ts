@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
-import type { Stride } from "../../domain/time/stride.ts";
+import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Transaction } from "../db/database.ts";
-import { stageOf } from "./export-stage.ts";
+import { recordsOf, stageOf } from "./export-stage.ts";
 
 type DifferenceKind =
   | "missing_in_store"
@@ -35,8 +35,10 @@ export interface Difference {
 export interface KeptDifferences {
   readonly open: number;
   readonly platformDisagrees: number;
-  /** No longer found after their window was fetched again. */
+  /** No longer found after their window was fetched again, and what is stored was changed. */
   readonly repaired: number;
+  /** No longer found after their window was fetched again, and nothing was changed: the export was wrong. */
+  readonly withdrawn: number;
   /** No longer found, without a fetch in between. */
   readonly closed: number;
 }
@@ -48,34 +50,54 @@ const FETCHED_SINCE = `EXISTS (
     -- By number and by time: a merged interval has the newest number of its parts, but the oldest time.
     AND c.fetch_number > d.fetch_number AND c.fetched_at >= d.fetched_at)`;
 
+/** Whether what is stored of a difference is no longer what it was: another count, or a name that was learned. */
+function isChanged(stride: Stride): string {
+  const { records, bucket } = recordsOf(stride);
+  return `(SELECT coalesce(sum(r.traces), 0) IS DISTINCT FROM coalesce(d.stored_traces, 0)
+    OR d.kind = 'name_differs' AND EXISTS (
+      SELECT FROM usage.series x JOIN usage.entity e USING (entity_id) JOIN usage.entity_name n USING (entity_id)
+      WHERE x.scope_id = d.scope_id AND e.external_id = d.external_id AND n.name = d.export_says)
+    FROM usage.series s JOIN usage.entity e USING (entity_id) JOIN ${records} r USING (series_id)
+    WHERE s.scope_id = d.scope_id AND e.external_id = d.external_id AND r.bucket_start = ${bucket("d.bucket_start")})`;
+}
+
 /**
  * Keeps the differences that were found, and ends those that were not found again.
  *
- * A difference is open until its window is fetched again. If it is gone then, it is `repaired`. If the export repeats its
+ * A difference is open until its window is fetched again. If it is gone then, it is `repaired` where what is stored was
+ * changed, else `withdrawn`. If the export repeats its
  * number, JSON and export of the platform contradict each other. No further request repairs that, so the difference is
  * `platform_disagrees` until one of its numbers changes. If the export has a new number, it is still moving, and the
  * difference stays open.
  */
 export async function keepDifferences(
   { client }: Transaction,
-  given: { window: Window; stamp: FetchStamp; scopeIds: readonly number[]; whole: boolean },
+  given: {
+    window: Window;
+    stamp: FetchStamp;
+    scopeIds: readonly number[];
+    whole: boolean;
+    isFolded: boolean;
+  },
 ): Promise<KeptDifferences> {
-  const { window, stamp, scopeIds, whole } = given;
-  const { rows: staged, bucketType } = stageOf(window.stride);
-  const bucket = bucketType === "date" ? "(d.bucket_start AT TIME ZONE 'UTC')::date" : "d.bucket_start";
+  const { window, stamp, scopeIds, whole, isFolded } = given;
+  const { rows: staged } = stageOf(window.stride);
+  const { bucket } = recordsOf(window.stride);
   const { rows: ended } = await client.query<{ state: string }>(
     `UPDATE usage.reconciliation_difference d
-     SET state = CASE WHEN d.state = 'open' AND ${FETCHED_SINCE} THEN 'repaired' ELSE 'closed' END, closed_at = now()
+     SET closed_at = now(), state = CASE
+       WHEN d.state <> 'open' OR NOT ${FETCHED_SINCE} THEN 'closed'
+       WHEN ${isChanged(window.stride)} THEN 'repaired' ELSE 'withdrawn' END
      WHERE d.state IN ('open', 'platform_disagrees') AND d.scope_id = ANY ($1::integer[])
        AND d.bucket_start >= $2 AND d.bucket_start < $3 AND d.fetch_number < $4
        AND NOT EXISTS (
          SELECT FROM pg_temp.usage_export_found f
          WHERE f.scope_id = d.scope_id AND f.external_id = d.external_id AND f.bucket_start = d.bucket_start
        )
-       -- If the export may lack its end, only a row that is present shows that a difference is gone.
-       AND ($5 OR EXISTS (
+       -- If the export may lack its end, only a row that is present shows that a difference is gone, unless a key has several.
+       AND ($5 OR NOT $6 AND EXISTS (
          SELECT FROM pg_temp.usage_export_keyed k JOIN ${staged} r ON r.key = k.key
-         WHERE k.scope_id = d.scope_id AND k.external_id = d.external_id AND r.bucket_start = ${bucket}
+         WHERE k.scope_id = d.scope_id AND k.external_id = d.external_id AND r.bucket_start = ${bucket("d.bucket_start")}
        ))
      RETURNING d.state`,
     [
@@ -84,6 +106,7 @@ export async function keepDifferences(
       new Date(window.end).toISOString(),
       stamp.fetchNumber,
       whole,
+      isFolded,
     ],
   );
   const { rows: kept } = await client.query<{ state: string; differences: number }>(
@@ -109,8 +132,9 @@ export async function keepDifferences(
      SELECT state, count(*) AS differences FROM kept GROUP BY state`,
     [stamp.fetchNumber, new Date(stamp.fetchedAt).toISOString()],
   );
-  const repaired = ended.filter(({ state }) => state === "repaired").length;
-  return { ...countStates(kept), repaired, closed: ended.length - repaired };
+  const count = (state: string) => ended.filter((one) => one.state === state).length;
+  const [repaired, withdrawn, closed] = [count("repaired"), count("withdrawn"), count("closed")];
+  return { ...countStates(kept), repaired, withdrawn, closed };
 }
 
 function countStates(counted: readonly { state: string; differences: number }[]) {
@@ -123,15 +147,15 @@ interface Asked {
   readonly range: Interval;
 }
 
-/** The buckets of scopes that have an open difference, in order, with the number of differences. */
-export async function openBuckets(
+/** The buckets of scopes that have a difference in one of these states, in order, with the number of differences. */
+export async function bucketsOf(
   db: Database,
-  { scopeIds, range }: Asked,
+  { scopeIds, range, states }: Asked & { states: readonly Difference["state"][] },
 ): Promise<{ scopeId: number; bucketStart: number; differences: number }[]> {
   const rows = await db
     .selectFrom("reconciliation_difference")
     .select(["scope_id", "bucket_start", sql<number>`count(*)`.as("differences")])
-    .where("state", "=", "open")
+    .where("state", "in", [...states])
     .where(sql<boolean>`scope_id = any (${[...scopeIds]}::integer[])`)
     .where("bucket_start", ">=", new Date(range.start))
     .where("bucket_start", "<", new Date(range.end))
@@ -172,4 +196,45 @@ export async function unresolvedDifferences(
     ...countStates(counted.rows),
     first: first.map(({ bucket_start, ...row }) => ({ ...row, bucketStart: bucket_start.getTime() })),
   };
+}
+
+/** How many differences have ended since an instant, by the state in which they did, whoever ended them. */
+export async function endedSince(
+  db: Database,
+  { scopeIds, range, since }: Asked & { since: number },
+): Promise<{ readonly [state: string]: number }> {
+  const { rows } = await sql<{ state: string; differences: number }>`
+    select state, count(*) as differences from usage.reconciliation_difference
+    where closed_at >= ${new Date(since)} and scope_id = any (${[...scopeIds]}::integer[])
+      and bucket_start >= ${new Date(range.start)} and bucket_start < ${new Date(range.end)}
+    group by state
+  `.execute(db);
+  return Object.fromEntries(rows.map(({ state, differences }) => [state, differences]));
+}
+
+/** The strides that are stored in a range, finest first, and how many differences are left there. */
+export async function storedStrides(
+  db: Database,
+  asked: {
+    sourceId: number;
+    groupings: readonly GroupBy[];
+    workspaceIds: readonly string[];
+    range: Interval;
+  },
+): Promise<{ stride: Stride; differences: number }[]> {
+  const [from, to] = [new Date(asked.range.start), new Date(asked.range.end)];
+  const { rows } = await sql<{ stride: Stride; differences: number }>`
+    select c.stride, sum((
+             select count(*) from usage.reconciliation_difference d
+             where d.scope_id = c.scope_id and d.closed_at is null and d.bucket_start >= ${from} and d.bucket_start < ${to}
+           ))::integer as differences
+    from usage.scope c join usage.entity w on w.entity_id = c.workspace_id
+    where c.source_id = ${asked.sourceId} and c.group_by = any (${[...asked.groupings]}::text[])
+      and w.external_id = any (${[...asked.workspaceIds]}::text[]) and exists (
+        select from usage.coverage v
+        where v.scope_id = c.scope_id and v.period_start < ${to} and v.period_end > ${from}
+      )
+    group by c.stride order by array_position(${[...STRIDES]}::text[], c.stride)
+  `.execute(db);
+  return rows;
 }

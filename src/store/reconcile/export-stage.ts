@@ -11,8 +11,8 @@ export interface StagedExport extends Requested {
   readonly sourceId: number;
   /** Scope of each workspace, by its index. */
   readonly scopeIds: readonly number[];
-  /** Each call yields all rows from the first. */
-  readonly rows: () => AsyncIterable<readonly ExportRow[]>;
+  /** Each call yields all rows from the first. It returns true if the last one has no line end: it may be cut. */
+  readonly rows: () => AsyncIterable<readonly ExportRow[], unknown>;
 }
 
 export interface Stage {
@@ -23,6 +23,8 @@ export interface Stage {
   /** Further names of a key, and buckets with a wrong end, have tables of their own. */
   readonly hasMoreNames: boolean;
   readonly hasEnds: boolean;
+  /** The last row, if it has no line end: its last cell may be cut. */
+  readonly unended: ExportKeys["last"];
   named(): Set<number>;
 }
 
@@ -31,6 +33,19 @@ export function stageOf(stride: Window["stride"]): { rows: string; bucketType: "
   return stride === "hour"
     ? { rows: "pg_temp.usage_export_hourly", bucketType: "timestamptz" }
     : { rows: "pg_temp.usage_export_dated", bucketType: "date" };
+}
+
+/** The table with the stored records of a stride, and its bucket for an instant. */
+export function recordsOf(stride: Window["stride"]): {
+  records: string;
+  bucket: (instant: string) => string;
+} {
+  return stride === "hour"
+    ? { records: "usage.hourly_record", bucket: (instant) => `${instant}::timestamptz` }
+    : {
+        records: "usage.dated_record",
+        bucket: (instant) => `(${instant}::timestamptz AT TIME ZONE 'UTC')::date`,
+      };
 }
 
 /** Kept for the session and emptied at commit: a new table for each export would bloat the catalogue. */
@@ -69,16 +84,21 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
   );
   const keys = new ExportKeys(staged);
   const batches = staged.rows()[Symbol.asyncIterator]();
-  let [hasMoreNames, hasEnds] = [false, false];
+  let [hasMoreNames, hasEnds, isLastUnended] = [false, false, false];
   try {
-    const { ahead, isAll } = await readAhead(batches);
+    const { ahead, end } = await readAhead(batches);
+    const isAll = end !== undefined;
     let isDone = isAll;
+    isLastUnended = end?.value === true;
     const untilFull = async function* () {
       while (!keys.isFull) {
         const next = ahead.length > 0 ? { done: false, value: ahead.shift() } : await batches.next();
-        isDone = next.done === true;
-        if (next.value === undefined) return;
-        yield keys.keyed(next.value);
+        if (next.done === true) {
+          isDone = true;
+          isLastUnended = next.value === true;
+          return;
+        }
+        yield keys.keyed(next.value as readonly ExportRow[]);
       }
     };
     const few = isAll ? toColumns(keys, ahead) : undefined;
@@ -103,22 +123,23 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
     isFolded: !keys.isAscending,
     hasMoreNames,
     hasEnds,
+    unended: isLastUnended ? keys.last : undefined,
     named: () => keys.named,
   };
 }
 
 /** The first batches: all of a small export. */
 async function readAhead(
-  batches: AsyncIterator<readonly ExportRow[]>,
-): Promise<{ ahead: (readonly ExportRow[])[]; isAll: boolean }> {
+  batches: AsyncIterator<readonly ExportRow[], unknown>,
+): Promise<{ ahead: (readonly ExportRow[])[]; end?: { value: unknown } }> {
   const ahead: (readonly ExportRow[])[] = [];
   for (let rows = 0; rows <= FEW; ) {
     const next = await batches.next();
-    if (next.done === true) return { ahead, isAll: true };
+    if (next.done === true) return { ahead, end: { value: next.value } };
     ahead.push(next.value);
     rows += next.value.length;
   }
-  return { ahead, isAll: false };
+  return { ahead };
 }
 
 /** Arrays of keys, hours and traces. */

@@ -53,7 +53,7 @@ function settledDays(
       group by 1, 2, 3, 4
     ), judged as (
       select settled.*, r.seconds = 86400 as proven, r.seconds + d.unmendable * ${bucketSeconds} = 86400 as answered,
-             d.open > 0 as has_open, d.disagreeing > 0 as has_disagreement
+             whole.newest is not null as is_restated, d.open > 0 as has_open, d.disagreeing > 0 as has_disagreement
       from settled
       left join restated own
         on own.group_by = settled.group_by and own.workspace_id = settled.workspace_id and own.start = settled.start
@@ -131,21 +131,25 @@ export async function daysDue(db: Database, asked: AskedDays): Promise<ScopeDay[
   return due(db, asked, { stride: "day", since });
 }
 
-/** The same for hours. They are compared once they are settled, and again after a restatement of them or of their day. */
-export async function hoursDue(db: Database, asked: AskedDays): Promise<ScopeDay[]> {
-  return due(db, asked, { stride: "hour", since: EVER });
+/**
+ * The same for hours. They are compared once they are settled, and again after a restatement of them or of their day. Hours from
+ * before `keptFrom` are due only where their day was restated, or a difference is open.
+ */
+export async function hoursDue(db: Database, asked: AskedDays & { keptFrom: number }): Promise<ScopeDay[]> {
+  return due(db, asked, { stride: "hour", since: EVER, keptFrom: asked.keptFrom });
 }
 
 async function due(
   db: Database,
   asked: AskedDays,
-  compared: { stride: "day" | "hour"; since: RawBuilder<Date> },
+  compared: { stride: "day" | "hour"; since: RawBuilder<Date>; keptFrom?: number },
 ): Promise<ScopeDay[]> {
+  const keptFrom = new Date(compared.keptFrom ?? asked.range.start);
   const { rows } = await sql<{ scope_id: number; start: Date }>`
     with ${settledDays(asked, compared)}
     select j.scope_id, j.start
     from judged j join usage.workspace w on w.entity_id = j.workspace_id
-    where (has_open or not answered) and (w.unlisted_since is null or w.is_deleted)
+    where (has_open or not answered and (is_restated or j.start >= ${keptFrom})) and (w.unlisted_since is null or w.is_deleted)
     order by j.scope_id, j.start
   `.execute(db);
   return rows.map((row) => ({ scopeId: row.scope_id, day: row.start.getTime() }));

@@ -64,6 +64,8 @@ async function dropPart(
         and r.bucket_start >= ${new Date(part.start)} and r.bucket_start < ${new Date(part.end)}
     `.execute(db);
     await clearTime(db, "coverage", { scopeIds: [scopeId], period: part });
+    // Hours that are loaded again were not compared.
+    await clearTime(db, "reconciled", { scopeIds: [scopeId], period: part });
     return affected(removed);
   });
 }

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import type { FetchStamp } from "../../../src/domain/planning/coverage.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import type { ExportRow } from "../../../src/domain/usage/export.ts";
+import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { compareExport } from "../../../src/store/reconcile/compare-export.ts";
@@ -10,31 +12,33 @@ import { type StoreBundle, setupSource } from "./setup.ts";
 // Exports with more keys and rows than one batch takes.
 
 const WORKSPACE = "0b7c7f3e-0000-4000-8000-000000000001";
+const OTHER = "0b7c7f3e-0000-4000-8000-000000000002";
 const window = windowOf("day", "2026-02-01T00:00:00Z", "2026-02-11T00:00:00Z");
 const bucket = (day: number) => new Date(window.start + day * DAY_MS).toISOString();
 
 async function loaded(rows: readonly AnswerRow[]) {
   const dataStart = Date.parse("2026-01-05T00:00:00Z");
-  const { sourceId, ...bundle } = await setupSource({ workspaceIds: [WORKSPACE], dataStart });
+  const { sourceId, ...bundle } = await setupSource({ workspaceIds: [WORKSPACE, OTHER], dataStart });
   await loadRows(bundle.store, { sourceId, groupBy: "project", workspaceId: WORKSPACE, window, rows });
   return { bundle, sourceId };
 }
 
 type Given = readonly [day: number, id: string, traces: number, name?: string];
 
-async function compare({ store }: StoreBundle, sourceId: number, batches: () => Iterable<readonly Given[]>) {
+async function compare(
+  { store }: StoreBundle,
+  sourceId: number,
+  batches: () => Iterable<readonly Given[]>,
+  { stamp, groupBy = "project" }: { stamp?: FetchStamp; groupBy?: GroupBy } = {},
+) {
+  const workspaceIds = groupBy === "workspace" ? [WORKSPACE, OTHER] : [WORKSPACE];
   return compareExport(store, {
     sourceId,
-    groupBy: "project",
+    groupBy,
     window,
-    workspaceIds: [WORKSPACE],
-    scopeIds: await scopesOf(store.db, {
-      sourceId,
-      groupBy: "project",
-      stride: "day",
-      workspaceIds: [WORKSPACE],
-    }),
-    stamp: await drawStamp(store.db),
+    workspaceIds,
+    scopeIds: await scopesOf(store.db, { sourceId, groupBy, stride: "day", workspaceIds }),
+    stamp: stamp ?? (await drawStamp(store.db)),
     whole: true,
     withNames: true,
     rows: async function* () {
@@ -44,7 +48,7 @@ async function compare({ store }: StoreBundle, sourceId: number, batches: () => 
           ([day, dimensionId, traces, name]): ExportRow => ({
             bucketStart: window.start + day * DAY_MS,
             bucketEnd: window.start + (day + 1) * DAY_MS,
-            workspaceId: null,
+            workspaceId: groupBy === "workspace" ? dimensionId : null,
             dimensionId,
             dimensionName: name ?? null,
             traces,
@@ -175,4 +179,58 @@ test("an export that fails while it is read leaves nothing behind, and the conne
   await expect(broken).rejects.toThrow("half of it");
   expect(await kept(bundle)).toEqual([]);
   expect(await compare(bundle, sourceId, () => [[[0, "a", 2]]])).toMatchObject({ compared: 1, open: 0 });
+});
+
+describe("an export that a load overtook", () => {
+  const nothingKept = async ({ reader }: StoreBundle) => {
+    const left = await reader.query(
+      "SELECT (SELECT count(*) FROM usage.reconciliation_difference) + (SELECT count(*) FROM usage.reconciled) AS n",
+    );
+    expect(Number(left.rows[0].n)).toBe(0);
+  };
+  const day = windowOf("day", "2026-02-03T00:00:00Z", "2026-02-04T00:00:00Z");
+
+  test("in one day of its window is outdated, and is not compared", async () => {
+    const { bundle, sourceId } = await loaded([
+      [bucket(0), "a", 2],
+      [bucket(2), "a", 5],
+    ]);
+    const { store } = bundle;
+    const stamp = await drawStamp(store.db);
+    const rows: AnswerRow[] = [[bucket(2), "a", 9]];
+    await loadRows(store, { sourceId, groupBy: "project", workspaceId: WORKSPACE, window: day, rows });
+    const old: Given[] = [
+      [0, "a", 2],
+      [2, "a", 5],
+    ];
+    expect(await compare(bundle, sourceId, () => [old], { stamp })).toMatchObject({
+      outcome: "outdated",
+      open: 0,
+    });
+    await nothingKept(bundle);
+  });
+
+  test("in one of its workspaces is outdated for all of them", async () => {
+    const { bundle, sourceId } = await loaded([]);
+    const { store } = bundle;
+    const load = (workspaceId: string, traces: number, within = window) =>
+      loadRows(store, {
+        ...{ sourceId, groupBy: "workspace", workspaceId, window: within },
+        rows: [[bucket(2), workspaceId, traces]],
+      });
+    await load(WORKSPACE, 5);
+    await load(OTHER, 7);
+    const stamp = await drawStamp(store.db);
+    await load(OTHER, 9, day);
+    const old: Given[] = [
+      [2, WORKSPACE, 5],
+      [2, OTHER, 7],
+    ];
+    const options = { stamp, groupBy: "workspace" } as const;
+    expect(await compare(bundle, sourceId, () => [old], options)).toMatchObject({
+      outcome: "outdated",
+      open: 0,
+    });
+    await nothingKept(bundle);
+  });
 });

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
+import { pruneLedgers } from "../../../../src/pipeline/prune.ts";
 import { reconcileScheduled } from "../../../../src/pipeline/reconcile/nightly.ts";
 import { hoursDue, unreconciledDays } from "../../../../src/store/reconcile/reconciled-days.ts";
+import { sourceStatuses } from "../../../../src/store/report/overview.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
 import { differences, inLedger, inStore } from "../../../support/tables.ts";
@@ -123,12 +125,29 @@ describe("hours", () => {
     await night(bench);
     const at = bench.today - 5 * DAY_MS;
     const owed = () =>
-      hoursDue(bench.store.db, { sourceId: 1, range: { start: bench.dataStart, end: bench.today } });
+      hoursDue(bench.store.db, {
+        sourceId: 1,
+        range: { start: bench.dataStart, end: bench.today },
+        keptFrom: bench.dataStart,
+      });
     expect(await owed()).toEqual([]);
     bench.standin.ledger.change(senderOn(bench.standin, 0, at), 7);
     const wanted = [{ stride: "hour" as const, range: { start: at, end: at + DAY_MS } }];
     await bench.fetch({ wanted, reprocess: "all", groupings: ["user"] });
     expect((await owed()).map(({ day }) => day)).toEqual([at]);
+  });
+
+  test("that are older than USAGE_HOURLY_FOR are compared again where their day was restated", async () => {
+    const bench = await setup({ workspaces: [0], days: 20, hourlyForMs: 19 * DAY_MS });
+    await bench.sync();
+    await night(bench);
+    const how = { settings: { hourlyForMs: 9 * DAY_MS } };
+    expect((await night(bench, DAYS, how)).sent).toEqual({ "reconcile day": 4 });
+    bench.standin.ledger.change(senderOn(bench.standin, 0, bench.today - 15 * DAY_MS), 7);
+    expect(await night(bench, DAYS, how)).toMatchObject({ left: 0, mended: 8 });
+    const kept = { start: bench.today - 19 * DAY_MS, end: bench.today - 3 * DAY_MS };
+    expect(await wrong(bench, "hour", kept)).toEqual([]);
+    expect((await night(bench, DAYS, how)).sent).toEqual({ "reconcile day": 4 });
   });
 
   test("that the server does not have are not requested", async () => {
@@ -199,6 +218,33 @@ describe("months", () => {
     expect(await unreconciled(bench)).toEqual([]);
   });
 
+  test("with a restated day stay unproved when the restatement is pruned", async () => {
+    const bench = await months();
+    await night(bench, 4);
+    const at = bench.dataStart + DAY_MS;
+    bench.standin.ledger.change(senderOn(bench.standin, 0, at), 7);
+    await bench.fetch({
+      wanted: [{ stride: "day", range: { start: at, end: at + DAY_MS } }],
+      reprocess: "all",
+    });
+    const before = await unreconciled(bench);
+    expect(before).toHaveLength(4);
+    const reach = () =>
+      bench.sql<{ days: number }>(
+        "SELECT sum(extract(epoch FROM period_end - period_start) / 86400)::integer AS days FROM usage.reconciled",
+      );
+    const [proved] = await reach();
+    await bench.sql("UPDATE usage.restatement SET restated_at = now() - interval '500 days'");
+    await bench.sql("UPDATE usage.source SET created_at = now() - interval '600 days'");
+    const pruned = await pruneLedgers(bench.store, { sourceId: 1, keepDays: 400, userEmail: "keep" });
+    expect(pruned.restatements).toBe(4);
+    expect(await unreconciled(bench)).toEqual(before);
+    // Nothing but those four days lost its proof.
+    expect(await reach()).toEqual([{ days: (proved?.days ?? 0) - 4 }]);
+    expect(await night(bench, 4)).toMatchObject({ left: 0, sent: { "reconcile day": 8 } });
+    expect(await unreconciled(bench)).toEqual([]);
+  });
+
   test("with a day on which the platform contradicts itself are not asked about it every night", async () => {
     const bench = await months();
     const proxy = await startProxy(bench.standin.url, ({ url, text }) => {
@@ -239,6 +285,60 @@ test("a workspace that left the listing is skipped, and its differences stay ope
   // Of its recent days it is said that they could not be compared; its months are not owed for ever.
   expect(failed).toBe(4);
   expect((await unreconciled(bench)).every(({ workspaceId }) => workspaceId === lost.id)).toBe(true);
+});
+
+test("a difference of a workspace that is no longer configured ends, and is found again when it is", async () => {
+  const bench = await setup({ workspaces: [0, 1], hourlyForMs: 0 });
+  await bench.sync();
+  bench.standin.ledger.change(senderOn(bench.standin, 1, bench.today - 5 * DAY_MS), 9);
+  await bench.reconcile();
+  const states = async () =>
+    (await bench.sql<{ state: string }>("SELECT DISTINCT state FROM usage.reconciliation_difference")).map(
+      (row) => row.state,
+    );
+  expect(await states()).toEqual(["open"]);
+  await night(bench, DAYS, { config: { workspaceIds: bench.workspaceIds.slice(0, 1) } });
+  expect(await states()).toEqual(["not_configured"]);
+  expect((await sourceStatuses(bench.store.db))[0]?.openDifferences).toBe(0);
+  expect(await night(bench)).toMatchObject({ left: 0, mended: 4 });
+  expect(await states()).toEqual(["repaired"]);
+});
+
+describe("a difference in hours", () => {
+  /** Wrong counts of an hour by user, found; the hours are older than the nightly pass looks back by itself. */
+  async function found() {
+    const bench = await setup({ workspaces: [0], days: 20, hourlyForMs: 19 * DAY_MS });
+    await bench.sync();
+    const at = bench.today - 15 * DAY_MS;
+    bench.standin.ledger.change(senderOn(bench.standin, 0, at), 7);
+    await bench.reconcile({ stride: "hour", range: { start: at, end: at + DAY_MS } });
+    return bench;
+  }
+
+  test("that are older than USAGE_HOURLY_FOR is repaired by the next night all the same", async () => {
+    const bench = await found();
+    const result = await night(bench, 4, { settings: { hourlyForMs: 9 * DAY_MS } });
+    expect(result.left).toBe(0);
+    expect(
+      await bench.sql(
+        "SELECT state, count(*)::integer AS n FROM reporting.usage_reconciliation WHERE stride = 'hour' GROUP BY 1",
+      ),
+    ).toEqual([{ state: "repaired", n: 4 }]);
+  });
+
+  test("that are dropped ends as just that", async () => {
+    const bench = await found();
+    await bench.sql("UPDATE usage.coverage SET fetched_at = fetched_at - interval '30 days'");
+    const prune = (keepHours: number) =>
+      pruneLedgers(bench.store, { sourceId: 1, keepDays: 400, keepHours, userEmail: "keep" });
+    const states = () =>
+      bench.sql("SELECT state, count(*)::integer AS n FROM reporting.usage_reconciliation GROUP BY 1");
+    await prune(18 * 24);
+    expect(await states()).toEqual([{ state: "open", n: 4 }]);
+    await prune(10 * 24);
+    expect(await states()).toEqual([{ state: "hours_dropped", n: 4 }]);
+    expect((await sourceStatuses(bench.store.db))[0]?.openDifferences).toBe(0);
+  });
 });
 
 test("remaining days are named by day, dimension, workspace and reason", async () => {

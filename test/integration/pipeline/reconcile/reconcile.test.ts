@@ -1,4 +1,7 @@
-import { describe, expect, test } from "vitest";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { describeReconcile } from "../../../../src/cli/commands/reconcile.ts";
 import { DAY_MS, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { startProxy } from "../../../support/proxy.ts";
@@ -223,6 +226,94 @@ describe("an export that cannot be trusted", () => {
     );
   });
 
+  test.each([1, 2])(
+    "that ends %s characters within the last row is a cut, and no count differs",
+    async (lost) => {
+      const bench = await setup({ workspaces: [0] });
+      await bench.sync();
+      // The last row of the export has a number of two digits; its end is gone, and the body is sent on as if it were whole.
+      const cut = (text: string) =>
+        `${text.trimEnd().slice(0, text.trimEnd().lastIndexOf(",") + 1)}10`.slice(0, -lost);
+      let left = 1;
+      const proxy = await startProxy(bench.standin.url, ({ url, text }) =>
+        url.pathname.endsWith("/export") && left-- > 0 ? cut(text) : undefined,
+      );
+      const asked = { groupings: ["project"] } as const;
+      // The next attempt is whole.
+      expect(await bench.reconcile(asked, { baseUrl: proxy.url })).toMatchObject({
+        open: 0,
+        failures: [],
+        requests: 2,
+      });
+      expect(await bench.sql("SELECT FROM usage.reconciliation_difference")).toEqual([]);
+      const proved = await bench.sql("SELECT scope_id, period_start, period_end FROM usage.reconciled");
+      expect(proved).toHaveLength(1);
+      // Where every attempt is cut, nothing was compared, and what was proved stays.
+      left = 100;
+      const always = await bench.reconcile(asked, { baseUrl: proxy.url });
+      expect(always).toMatchObject({ open: 0, compared: 0, failures: [{ code: "answer_cut" }] });
+      expect(await bench.sql("SELECT FROM usage.reconciliation_difference")).toEqual([]);
+      expect(await bench.sql("SELECT scope_id, period_start, period_end FROM usage.reconciled")).toEqual(
+        proved,
+      );
+    },
+  );
+
+  test("whose last row lacks its line end alone is compared", async () => {
+    const bench = await setup({ workspaces: [0] });
+    await bench.sync();
+    const proxy = await startProxy(bench.standin.url, ({ url, text }) =>
+      url.pathname.endsWith("/export") ? text.trimEnd() : undefined,
+    );
+    expect(await bench.reconcile({}, { baseUrl: proxy.url })).toMatchObject({
+      open: 0,
+      failures: [],
+      requests: 4,
+    });
+  });
+
+  test("without a proven end never shows a part of a sum as a differing count", async () => {
+    const bench = await setup({ workspaces: [0], standin: { framing: "close", compress: false } });
+    await bench.sync();
+    // Two rows of each key: the second halves come last, and the connection closes before them.
+    const bytes = async (url: URL) => {
+      const key = { "x-api-key": bench.standin.apiKey };
+      const [head = "", ...rows] = (await (await fetch(url, { headers: key })).text())
+        .trimEnd()
+        .split("\r\n");
+      const half = (row: string) => row.replace(/\d+$/, (n) => String(Math.floor(Number(n) / 2)));
+      return [head, ...rows.map(half), rows[0], ""].join("\r\n");
+    };
+    const server = createServer(async (socket) => {
+      socket.once("data", async (request) => {
+        const path = /^GET (\S+)/.exec(request.toString())?.[1] ?? "/";
+        const url = new URL(path, bench.standin.url);
+        if (path.includes("/export")) {
+          socket.end(
+            `HTTP/1.1 200 OK\r\ncontent-type: text/csv\r\nconnection: close\r\n\r\n${await bytes(url)}`,
+          );
+          return;
+        }
+        const answer = await fetch(url, { headers: { "x-api-key": bench.standin.apiKey } });
+        socket.end(
+          `HTTP/1.1 ${answer.status} OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n${await answer.text()}`,
+        );
+      });
+    });
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    onTestFinished(() => new Promise<void>((closed) => void server.close(() => closed())));
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const result = await bench.reconcile({ groupings: ["api_key"] }, { baseUrl });
+    expect(result).toMatchObject({ failures: [], windows: 1 });
+    // Only the first row has more than what is stored: one and a half times as much.
+    expect(
+      result.differences.map(({ kind, storedTraces, exportTraces }) => [
+        kind,
+        (exportTraces ?? 0) > (storedTraces ?? 0),
+      ]),
+    ).toEqual([["traces_differ", true]]);
+  });
+
   test("that lacks a column is refused by name, and changes nothing", async () => {
     const bench = await setup({ workspaces: [0] });
     await bench.sync();
@@ -280,4 +371,98 @@ test("a range is compared only where it is settled", async () => {
   expect(asked.map(({ period_start, period_end }) => [period_start.getTime(), period_end.getTime()])).toEqual(
     [[range.start, range.start + STRIDE_MS.day]],
   );
+});
+
+describe("without a stride", () => {
+  const EVERY = { stride: undefined, repair: true } as const;
+
+  test("a repair replaces the hours of a restated day too, and says which strides it compared", async () => {
+    const bench = await setup({ workspaces: [0], hourlyForMs: 5 * DAY_MS });
+    await bench.sync();
+    await bench.reconcile(EVERY);
+    const { standin, today, workspaceIds } = bench;
+    standin.ledger.change(senderOn(standin, 0, today - 5 * DAY_MS), 9);
+    const result = await bench.reconcile(EVERY);
+    expect(result).toMatchObject({ open: 0, otherStrides: [], repaired: { differences: 8, mended: 8 } });
+    expect(result.strides).toMatchObject([
+      { stride: "day", open: 0, repaired: { mended: 4 } },
+      { stride: "hour", open: 0, repaired: { mended: 4 } },
+    ]);
+    const range = { start: today - 5 * DAY_MS, end: today - 3 * DAY_MS };
+    const stored = new Map(
+      [...(await inStore(bench, ["hour"]))].filter(
+        ([key]) => Date.parse(key.split(" ")[2] ?? "") < range.end,
+      ),
+    );
+    expect(differences(stored, inLedger(standin, { stride: "hour", range, workspaceIds }))).toEqual([]);
+  });
+
+  test("hours that moved within their day are found, although the days agree", async () => {
+    const bench = await setup({ workspaces: [0], hourlyForMs: 5 * DAY_MS });
+    await bench.sync();
+    const sender = senderOn(bench.standin, 0, bench.today - 5 * DAY_MS);
+    bench.standin.ledger.change(sender, -1);
+    const later = sender.at % DAY_MS < DAY_MS - STRIDE_MS.hour ? STRIDE_MS.hour : -STRIDE_MS.hour;
+    bench.standin.ledger.change({ ...sender, at: sender.at + later }, 1);
+    const { strides } = await bench.reconcile({ ...EVERY, repair: false });
+    expect(strides.map(({ stride, open }) => [stride, open])).toEqual([
+      ["day", 0],
+      ["hour", 8],
+    ]);
+  });
+
+  test("strides that were not compared are named, with the differences that are left in them", async () => {
+    const bench = await setup({ workspaces: [0], hourlyForMs: 5 * DAY_MS });
+    await bench.sync();
+    expect(await bench.reconcile()).toMatchObject({ otherStrides: [{ stride: "hour", differences: 0 }] });
+    bench.standin.ledger.change(senderOn(bench.standin, 0, bench.today - 5 * DAY_MS), 9);
+    await bench.reconcile({ stride: "hour" });
+    const result = await bench.reconcile({ repair: true });
+    expect(result).toMatchObject({ open: 0, otherStrides: [{ stride: "hour", differences: 4 }] });
+    expect(describeReconcile(result)).toMatch(
+      /not compared: stride hour\. Run reconcile with --stride hour to compare it\. 4 differences found earlier/,
+    );
+    // What is left in a range is said whoever found it, and wherever nothing of it can be compared now.
+    const range = { start: bench.today - 5 * DAY_MS, end: bench.today - 4 * DAY_MS };
+    await bench.sql("UPDATE usage.coverage SET settled = false");
+    expect(await bench.reconcile({ stride: "hour", range })).toMatchObject({ windows: 0, open: 4 });
+  });
+
+  test("hours that the server does not have are listed as not available", async () => {
+    const bench = await setup({
+      workspaces: [0],
+      hourlyForMs: 3 * DAY_MS,
+      standin: { contract: "day-granular" },
+    });
+    await bench.sync();
+    const result = await bench.reconcile(EVERY);
+    expect(result).toMatchObject({ failures: [], requests: 4 });
+    const [day, hour] = result.strides;
+    expect(day?.notCompared).toEqual({ provisional: 12, failed: 0, missing: 0, notKept: 0, notAvailable: 0 });
+    expect(hour).toMatchObject({ stride: "hour", windows: 0, notCompared: { missing: 0, failed: 0 } });
+    expect(hour?.notCompared.notAvailable).toBeGreaterThan(4 * 71);
+  });
+
+  test("time that is missing, failed, provisional or not kept is counted as not compared", async () => {
+    const bench = await setup({ workspaces: [0], hourlyForMs: 4 * DAY_MS });
+    await bench.sync();
+    const lose = (day: number) =>
+      bench.sql(
+        `DELETE FROM usage.coverage c USING usage.scope s
+         WHERE s.scope_id = c.scope_id AND s.group_by = 'user' AND s.stride = 'day' AND c.period_start <= $1 AND c.period_end > $1`,
+        [new Date(day)],
+      );
+    await lose(bench.dataStart);
+    await bench.sql(
+      `INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, fetch_number, failed_at, retry_at)
+       SELECT scope_id, $1, $2, 'failed', 'server_error', 'm', 1, 1, now(), now() FROM usage.scope WHERE group_by = 'user' AND stride = 'day'`,
+      [new Date(bench.dataStart), new Date(bench.dataStart + DAY_MS)],
+    );
+    const { strides } = await bench.reconcile({ stride: undefined });
+    const [day, hour] = strides.map(({ notCompared }) => notCompared);
+    // The whole interval of three days is gone; one of them failed.
+    expect(day).toEqual({ provisional: 12, failed: 1, missing: 2, notKept: 0, notAvailable: 0 });
+    expect(hour).toMatchObject({ failed: 0, missing: 0, notKept: 4 * 2 * 24, notAvailable: 0 });
+    expect(hour?.provisional).toBeGreaterThanOrEqual(4 * 3 * 24);
+  });
 });

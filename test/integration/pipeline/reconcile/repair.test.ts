@@ -123,6 +123,36 @@ describe("figures that the platform gives two ways", () => {
   });
 });
 
+test("what a damaged export lacks is withdrawn where the second look agrees with what is stored", async () => {
+  const bench = await setup({ workspaces: [0] });
+  await bench.sync();
+  const before = await dump(bench);
+  const lastDay = new Date(bench.today - 4 * DAY_MS).toISOString().slice(0, 10);
+  let exports = 0;
+  // Cut at the end of a row, and sent on as if it were whole.
+  const proxy = await startProxy(bench.standin.url, ({ url, text }) =>
+    url.pathname.endsWith("/export") && exports++ === 0
+      ? text.slice(0, text.indexOf(`\r\n${lastDay}T`) + 2)
+      : undefined,
+  );
+  const states = async () =>
+    (await bench.sql<{ state: string }>("SELECT state FROM reporting.usage_reconciliation ORDER BY 1")).map(
+      ({ state }) => state,
+    );
+  const result = await bench.reconcile(REPAIR, { baseUrl: proxy.url });
+  const lacking = await states();
+  expect(lacking.length).toBeGreaterThan(2);
+  expect(lacking).toEqual(lacking.map(() => "withdrawn"));
+  const differences = lacking.length;
+  expect(result).toMatchObject({ open: 0, repaired: { differences, mended: 0, withdrawn: differences } });
+  expect((await dump(bench)).records).toEqual(before.records);
+  // Now the platform did restate one of them: that is repaired.
+  bench.standin.ledger.change(senderOn(bench.standin, 0, bench.today - 4 * DAY_MS), 4);
+  const again = await bench.reconcile(REPAIR, { baseUrl: proxy.url });
+  expect(again).toMatchObject({ open: 0, repaired: { differences: 1, mended: 1, withdrawn: 0 } });
+  expect(await states()).toEqual(["repaired", ...lacking.slice(1)]);
+});
+
 describe("names", () => {
   test("that only the export gives are found once an id, at the latest bucket, and a repair learns them", async () => {
     const bench = await setup({ workspaces: [0] });

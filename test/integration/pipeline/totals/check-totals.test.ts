@@ -5,6 +5,8 @@ import { intersect } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
 import { checkTotals } from "../../../../src/pipeline/totals/check-totals.ts";
+import { alertFacts } from "../../../../src/store/report/alerts.ts";
+import { metricFacts, sourceStatuses } from "../../../../src/store/report/overview.ts";
 import { type Bench, farFromTheNextHour, senderOn, setup } from "../../../support/source.ts";
 import { differences, inLedger, inStore } from "../../../support/tables.ts";
 
@@ -185,6 +187,156 @@ test("an error that only the total's own stride has is shown on its bucket", asy
   expect(found).toMatchObject([{ groupBy: "user", state: "platform_disagrees" }]);
   expect((found[0]?.end ?? 0) - (found[0]?.start ?? 0)).toBe(STRIDE_MS.month);
   expect(found.map(errorOf)).toEqual([7]);
+});
+
+test("days of a total that differs are not counted as proved, whoever found the difference", async () => {
+  const bench = await loaded(200);
+  const clean = await check(bench);
+  const settled = { start: bench.dataStart, end: bench.today - 3 * DAY_MS };
+  const month = controlWindows(settled, settled).find(({ stride }) => stride === "month");
+  if (month === undefined) throw new Error("no month");
+  const cell = senderOn(bench.standin, WORKSPACE, month.start + 40 * DAY_MS);
+  bench.standin.discrepancies.push({ stride: "month", groupBy: "user", cell, delta: 7 });
+  const wrong = await check(bench);
+  expect(wrong).toMatchObject({ daysDisproved: 30, differences: 1, daysNotFinal: 0 });
+  expect(wrong.daysProved).toBe(clean.daysProved - 30);
+  // A check of less of the time says the same about the part that both are about.
+  const quarter = await check(bench, "quarter");
+  const shared = intersect(wrong.findings, [quarter.range]);
+  expect(quarter.daysDisproved).toBe(shared.reduce((sum, { start, end }) => sum + (end - start) / DAY_MS, 0));
+  // So does a difference from the export.
+  await bench.sql(
+    `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
+     SELECT scope_id, 'p', $1, 'missing_in_store', 1 FROM usage.scope WHERE group_by = 'project' AND stride = 'day' AND workspace_id = (
+       SELECT entity_id FROM usage.entity WHERE external_id = $2)`,
+    [new Date(month.start), bench.workspaceIds[0]],
+  );
+  expect(await check(bench)).toMatchObject({ daysProved: clean.daysProved - 31, daysDisproved: 31 });
+});
+
+test("days that are not loaded and windows without proven access are counted as not checked", async () => {
+  const bench = await loaded(60);
+  await bench.sql(
+    `DELETE FROM usage.coverage c USING usage.scope s
+     WHERE s.scope_id = c.scope_id AND s.group_by = 'user' AND c.period_start <= $1 AND c.period_end > $1`,
+    [new Date(bench.today - 40 * DAY_MS)],
+  );
+  const [lost] = await bench.sql<{ days: number }>(
+    `SELECT 57 - sum(extract(epoch FROM period_end - period_start) / 86400)::integer AS days
+     FROM usage.coverage JOIN usage.scope USING (scope_id) WHERE group_by = 'user' AND stride = 'day' AND settled`,
+  );
+  expect(lost?.days).toBeGreaterThan(0);
+  expect(await check(bench)).toMatchObject({ daysNotFinal: lost?.days, unverified: 0 });
+  const gone = bench.standin.organisation.workspaces[WORKSPACE];
+  if (gone === undefined) throw new Error("no workspace");
+  bench.standin.access.setReadable(gone, false);
+  const blind = await check(bench);
+  expect(blind.unverified).toBeGreaterThan(0);
+  expect(blind.daysProved).toBe(0);
+});
+
+describe("a known finding", () => {
+  /** A day on which the platform contradicts itself by five, known from an earlier check; and its window of the quarter. */
+  async function known() {
+    const bench = await loaded(120);
+    const day = dayInside(bench, 6);
+    const cell = senderOn(bench.standin, WORKSPACE, day);
+    bench.standin.discrepancies.push({ stride: "day", groupBy: "project", cell, delta: 5 });
+    const range = { start: day, end: day + DAY_MS };
+    await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all", groupings: ["project"] });
+    const { findings } = await check(bench, "quarter");
+    expect(findings.filter(({ kind }) => kind === "stride_total")).toHaveLength(1);
+    return { bench, cell, day };
+  }
+
+  test("does not mask a new error of the same id in its window", async () => {
+    const { bench, cell, day } = await known();
+    await bench.sql("DELETE FROM usage.restatement");
+    // The same project on another day of the same week, restated by project alone: no other dimension shows it.
+    const next = { ...cell, at: cell.at + DAY_MS };
+    for (const stride of ["day", "week", "month"] as const) {
+      bench.standin.discrepancies.push({ stride, groupBy: "project", cell: next, delta: 3 });
+    }
+    expect((await check(bench, "quarter")).restated).toBe(1);
+    expect(
+      await bench.sql(
+        "SELECT dimension_id, period_start, new_traces - old_traces AS more FROM reporting.usage_restatement",
+      ),
+    ).toEqual([{ dimension_id: cell.project.id, period_start: new Date(day + DAY_MS), more: 3 }]);
+  });
+
+  test("of a dimension's day does not mask a new error of that day", async () => {
+    const bench = await loaded(12);
+    const day = bench.today - 6 * DAY_MS;
+    const cell = senderOn(bench.standin, WORKSPACE, day);
+    bench.standin.discrepancies.push({ stride: "day", groupBy: "project", cell, delta: 5 });
+    const range = { start: day, end: day + DAY_MS };
+    await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all", groupings: ["project"] });
+    await check(bench, "quarter");
+    expect(await check(bench, "quarter")).toMatchObject({ restated: 0 });
+    // A record of that day is lost from the store.
+    await bench.sql(
+      `UPDATE usage.dated_record r SET traces = r.traces - 2 FROM usage.series s JOIN usage.scope c USING (scope_id)
+       JOIN usage.entity e USING (entity_id)
+       WHERE s.series_id = r.series_id AND c.stride = 'day' AND c.group_by = 'project' AND e.external_id = $1
+         AND r.bucket_start = ($2::timestamptz AT TIME ZONE 'UTC')::date`,
+      [cell.project.id, new Date(day)],
+    );
+    expect(await check(bench, "quarter")).toMatchObject({ restated: 1 });
+  });
+
+  test("of a workspace that is no longer configured ends, and is found again when it is", async () => {
+    const { bench } = await known();
+    const state = async () => ({
+      kept: (await bench.sql<{ state: string }>("SELECT DISTINCT state FROM usage.control_difference")).map(
+        (row) => row.state,
+      ),
+      alerts: (await alertFacts(bench.store.db, 1)).controlTotals.count,
+      status: (await sourceStatuses(bench.store.db))[0]?.platformDisagrees,
+      metrics: (await metricFacts(bench.store.db)).differences.length,
+    });
+    const standing = { kept: ["platform_disagrees"], alerts: 2, status: 2, metrics: 2 };
+    expect(await state()).toEqual(standing);
+    const other = bench.standin.organisation.workspaces[0]?.id ?? "";
+    await checkTotals(await bench.open({ config: { workspaceIds: [other] } }), "quarter");
+    expect(await state()).toEqual({ kept: ["not_configured"], alerts: 0, status: 0, metrics: 0 });
+    expect(await check(bench, "quarter")).toMatchObject({ differences: 2 });
+    expect(await state()).toEqual(standing);
+  });
+});
+
+test("days that were loaded again after a total was requested are not compared with it", async () => {
+  const bench = await loaded(60);
+  const day = dayInside(bench, 4);
+  const { requests } = await check(bench);
+  const before = bench.standin.requests.count;
+  const source = await bench.open({
+    opened: ({ billing }) => {
+      const { usage } = billing;
+      let isFirst = true;
+      Object.assign(billing, {
+        usage: async (...asked: Parameters<typeof usage>) => {
+          const answer = await usage(...asked);
+          if (isFirst) {
+            isFirst = false;
+            // The answer is on its way; meanwhile a restatement is loaded.
+            bench.standin.ledger.change(senderOn(bench.standin, WORKSPACE, day), 4);
+            const range = { start: day, end: day + DAY_MS };
+            const wanted = [{ stride: "day" as const, range }];
+            await bench.fetch({ wanted, reprocess: "all", groupings: ["workspace"] });
+          }
+          return answer;
+        },
+      });
+    },
+  });
+  const result = await checkTotals(source, "all");
+  // That window is not compared: no difference, no second look, and nothing of it is proved.
+  expect(result.requests - requests).toBeLessThanOrEqual(6);
+  expect(bench.standin.requests.count).toBeGreaterThan(before);
+  expect(await bench.sql("SELECT FROM usage.control_difference")).toEqual([]);
+  const proved = result.daysProved;
+  expect((await check(bench)).daysProved).toBeGreaterThan(proved);
 });
 
 /** How many days before today have windows that overlap: too few for weeks before the first month. */
