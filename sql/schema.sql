@@ -12,7 +12,7 @@ CREATE TABLE usage.alert (
   cleared_at timestamp with time zone,
   CONSTRAINT alert_pkey PRIMARY KEY (source_id, kind),
   CONSTRAINT alert_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'settled_changed'::text, 'stale'::text, 'refused'::text])))
+  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'settled_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text])))
 );
 
 CREATE TABLE usage.backfill (
@@ -457,11 +457,24 @@ CREATE TABLE usage.source_fact (
   CONSTRAINT source_fact_known CHECK ((fact = ANY (ARRAY['no_listing'::text, 'no_future_end'::text, 'no_hour'::text, 'no_day'::text, 'no_week'::text, 'no_month'::text, 'no_year'::text])))
 );
 
+CREATE TABLE usage.withdrawal (
+  scope_id integer NOT NULL,
+  period_start timestamp with time zone NOT NULL,
+  period_end timestamp with time zone NOT NULL,
+  settled boolean NOT NULL,
+  settled_at timestamp with time zone,
+  withdrawn_at timestamp with time zone NOT NULL,
+  CONSTRAINT withdrawal_pkey PRIMARY KEY (scope_id, period_start, withdrawn_at),
+  CONSTRAINT withdrawal_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT withdrawal_period_order CHECK ((period_start < period_end))
+);
+
 CREATE TABLE usage.workspace (
   entity_id integer NOT NULL,
   readable_at timestamp with time zone,
   is_deleted boolean NOT NULL DEFAULT false,
   unlisted_since timestamp with time zone,
+  readable_since timestamp with time zone,
   CONSTRAINT workspace_pkey PRIMARY KEY (entity_id),
   CONSTRAINT workspace_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id)
 );

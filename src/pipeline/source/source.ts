@@ -46,4 +46,6 @@ export interface AccessProof {
   fresh(): Promise<void>;
   /** Asks the platform now, whatever is known. */
   renew(): Promise<void>;
+  /** At the end of work: asks again if zeros rest on a proof from before they were fetched. The answer may withdraw them. */
+  confirm(): Promise<void>;
 }

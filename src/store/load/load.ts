@@ -1,4 +1,4 @@
-import type { Selectable } from "kysely";
+import { type Selectable, sql } from "kysely";
 import { type FetchStamp, loadedIntervalsOf } from "../../domain/planning/coverage.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
@@ -6,8 +6,9 @@ import type { GroupBy } from "../../domain/usage/record.ts";
 import { EtlError } from "../../errors.ts";
 import { isBeforeDataStart } from "../catalog/data-start.ts";
 import { learnKeys } from "../catalog/learn-keys.ts";
-import { clearTime, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
+import { clearTime, multirange, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
+import { withdrawZeros } from "../catalog/withdraw-zeros.ts";
 import { noteNamedAccess, splitByAccess } from "../catalog/workspace-access.ts";
 import { copyRows } from "../db/copy.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
@@ -100,17 +101,23 @@ async function replaceWindow(
   if (await isBeforeDataStart(db, whole)) return { outcome: "discarded", ...NOTHING };
   const since = whole.confirms?.since;
   const { proven, unverified } = await splitByAccess(db, { answer, scopeIds, stamp, since });
-  await noteUnverified(db, whole, unverified);
-  if (proven.length === 0) return { outcome: "unverified", ...NOTHING, unverified };
+  if (unverified.length > 0) await noteUnverified(db, whole, { unverified, withdrawnAt: await instant.at() });
+  if (proven.length === 0) {
+    instant.check();
+    return { outcome: "unverified", ...NOTHING, unverified };
+  }
 
   const table = recordTable(window.stride);
   const { bucketType } = table;
   const rows = answer.rows(seriesOf);
-  // Records exist only inside coverage: without coverage there is nothing to compare with.
   const replaced = overlapped.filter((row) => proven.includes(row.scope_id));
+  const { rows: withdrawn } = await sql`
+    select from usage.withdrawal where settled and ${overlaps({ scopeIds: proven, period: window })} limit 1
+  `.execute(db);
   let counts: typeof NOTHING = NOTHING;
   let late: readonly LateChange[] = [];
-  if (replaced.length === 0) {
+  // Records exist only inside coverage: without coverage there is nothing to compare with.
+  if (replaced.length === 0 && withdrawn.length === 0) {
     const months = bucketType === "date" ? new MonthCounter() : undefined;
     const inserted = await copyRows(client, { table: table.name, bucketType, rows, passing: months });
     await months?.keep(client);
@@ -126,7 +133,8 @@ async function replaceWindow(
     let restated = 0;
     if (inserted + updated + retired > 0) {
       late = await findLateChanges(transaction, table, stamp);
-      restated = await applyChanges(transaction, table, { stamp, restatedAt: await instant.at() });
+      const kept = { stamp, restatedAt: await instant.at(), hasWithdrawn: withdrawn.length > 0 };
+      restated = await applyChanges(transaction, table, kept);
     }
     counts = { ...NOTHING, inserted, updated, retired, unchanged: staged - inserted - updated, restated };
   }
@@ -164,16 +172,23 @@ function loadInstant({ client }: Transaction) {
   };
 }
 
-async function noteUnverified(db: Database, whole: WholeAnswer, scopeIds: readonly number[]): Promise<void> {
+/** Keeps that an answer proved nothing about these scopes. Their zeros are no longer shown; their records are. */
+async function noteUnverified(
+  db: Database,
+  { window, stamp }: WholeAnswer,
+  { unverified: scopeIds, withdrawnAt }: { unverified: readonly number[]; withdrawnAt: string },
+): Promise<void> {
   await noteFailures(db, {
     scopeIds,
-    period: whole.window,
-    stamp: whole.stamp,
+    period: window,
+    stamp,
     state: "unverified",
     code: "workspace_unverified",
     message:
       "The answer has no records, and no recent listing or answer named this workspace: the key may have no access to it.",
   });
+  const time = sql`select unnest(${[...scopeIds]}::integer[]), ${multirange(window)}, '-infinity'::timestamptz`;
+  await withdrawZeros(db, { time, noticedAt: stamp.fetchedAt, withdrawnAt });
 }
 
 /** Compares the stage with the stored records once. The differences wait in a table of the session. */
@@ -203,11 +218,13 @@ async function findLateChanges(
 async function applyChanges(
   { client }: Transaction,
   table: RecordTable,
-  { stamp, restatedAt }: { stamp: FetchStamp; restatedAt: string },
+  { stamp, restatedAt, hasWithdrawn }: { stamp: FetchStamp; restatedAt: string; hasWithdrawn: boolean },
 ): Promise<number> {
-  const restated = await client.query(table.keepRestatements, [stamp.fetchNumber, restatedAt]);
+  const values = [stamp.fetchNumber, restatedAt];
+  const { rowCount: ofStored } = await client.query(table.keepRestatements, values);
+  const ofWithdrawn = hasWithdrawn ? (await client.query(table.keepWithdrawn, values)).rowCount : 0;
   await client.query(table.mergeChanges);
-  return restated.rowCount ?? 0;
+  return (ofStored ?? 0) + (ofWithdrawn ?? 0);
 }
 
 /** Returns whether the window now has settled time. */
