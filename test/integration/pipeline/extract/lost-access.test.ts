@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
+import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { differences, inLedger, inStore } from "../../../support/tables.ts";
 
@@ -39,6 +41,9 @@ const zeros = async (bench: Bench, index: number) => {
   );
   return row;
 };
+/** Now, by Postgres's clock, to the microsecond. */
+const instant = async (bench: Bench) =>
+  (await bench.sql<{ at: string }>("SELECT clock_timestamp()::text AS at"))[0]?.at ?? "";
 const NONE = { days: 0, hours: 0, months: 0, empty: 0 };
 const days = (bench: Bench, workspaceIds: readonly string[]) =>
   inLedger(bench.standin, {
@@ -91,3 +96,116 @@ test.each([true, false])(
     expect(await bench.sql("SELECT FROM reporting.fct_usage_workspace_daily WHERE is_final")).toHaveLength(6);
   },
 );
+
+test("a lost workspace that others answer beside is unverified alone", async () => {
+  const bench = await setup({ workspaces: [0, 1, 2] });
+  const range = { start: bench.dataStart, end: bench.dataStart + 3 * DAY_MS };
+  const request = {
+    wanted: [{ stride: "day" as const, range }],
+    groupings: ["workspace" as const],
+    reprocess: "missing" as const,
+  };
+  // One answer for all three: it names two of them.
+  const { planned } = await bench.fetch(request, { opened: () => setReadable(bench, 1, false) });
+  expect(planned).toBe(1);
+  const stored = days(bench, [bench.workspaceIds[0] ?? "", bench.workspaceIds[2] ?? ""]);
+  const inRange = new Map(
+    [...stored].filter(
+      ([key]) => key.startsWith("workspace ") && Date.parse(key.split(" ")[2] ?? "") < range.end,
+    ),
+  );
+  expect(differences(await inStore(bench, ["day"]), inRange)).toEqual([]);
+  expect((await figures(bench, 1)).slice(0, 3)).toMatchObject([UNVERIFIED, UNVERIFIED, UNVERIFIED]);
+  expect((await figures(bench, 2)).slice(0, 3).every(({ is_final }) => is_final)).toBe(true);
+});
+
+test("a backfill of what is missing replaces withdrawn zeros, and the history keeps both", async () => {
+  const bench = await setup({ workspaces: [0, 1] });
+  const range = { start: bench.dataStart, end: bench.dataStart + 3 * DAY_MS };
+  const wanted = [{ stride: "day" as const, range }];
+  const source = await bench.open({ opened: () => setReadable(bench, 1, false) });
+  const slices = await planSource(source, { wanted, reprocess: "missing" });
+  // As in the queue: nothing confirms the zeros when the last fetch ends.
+  await runInline({ ...source, access: { ...source.access, confirm: async () => {} } }, slices);
+  const empty = { traces: 0, coverage_status: "empty", is_final: true };
+  expect((await figures(bench, 1)).slice(0, 3)).toMatchObject([empty, empty, empty]);
+  const zeroAt = await instant(bench);
+
+  await bench.open();
+  expect((await figures(bench, 1)).slice(0, 3)).toMatchObject([UNVERIFIED, UNVERIFIED, UNVERIFIED]);
+  const unverifiedAt = await instant(bench);
+
+  setReadable(bench, 1, true);
+  const { planned } = await bench.fetch({ wanted, reprocess: "missing" });
+  expect(planned).toBe(4);
+  const expected = days(bench, bench.workspaceIds.slice(1));
+  const known = (await figures(bench, 1)).slice(0, 3);
+  expect(known.map(({ usage_date, traces }) => [usage_date, traces])).toEqual(
+    known.map(({ usage_date }) => [
+      usage_date,
+      expected.get(
+        `workspace day ${usage_date}T00:00:00.000Z ${bench.workspaceIds[1]} ${bench.workspaceIds[1]}`,
+      ),
+    ]),
+  );
+  expect(known.every(({ is_final, coverage_status }) => is_final && coverage_status === "ok")).toBe(true);
+
+  const loadedAt = await instant(bench);
+  // As of an hour later: an as-of query refuses instants that a running load may still change.
+  await bench.sql("UPDATE usage.settlement SET settled_at = settled_at - interval '1 hour'");
+  await bench.sql("UPDATE usage.restatement SET restated_at = restated_at - interval '1 hour'");
+  await bench.sql(
+    "UPDATE usage.withdrawal SET settled_at = settled_at - interval '1 hour', withdrawn_at = withdrawn_at - interval '1 hour'",
+  );
+  const then = (at: string) =>
+    bench.sql<{ usage_date: string; traces: number }>(
+      `SELECT usage_date::text, traces FROM reporting.usage_workspace_daily_as_of($1::timestamptz - interval '1 hour')
+       WHERE workspace_id = $2 ORDER BY 1`,
+      [at, bench.workspaceIds[1]],
+    );
+  expect((await then(zeroAt)).map(({ traces }) => traces)).toEqual([0, 0, 0]);
+  expect(await then(unverifiedAt)).toEqual([]);
+  expect(await then(loadedAt)).toEqual(known.map(({ usage_date, traces }) => ({ usage_date, traces })));
+  const restated = await bench.sql<{ n: number }>(
+    `SELECT new_traces AS n FROM reporting.usage_restatement
+     WHERE workspace_id = $1 AND group_by = 'workspace' AND old_traces IS NULL ORDER BY period_start`,
+    [bench.workspaceIds[1]],
+  );
+  expect(restated.map(({ n }) => n)).toEqual(known.map(({ traces }) => traces));
+});
+
+test("access lost before the second fetch of an emptied window deletes nothing", async () => {
+  const bench = await setup({ workspaces: [0, 1] });
+  await bench.sync();
+  const before = await inStore(bench);
+  const range = { start: bench.dataStart, end: bench.today };
+  const source = await bench.open({ opened: () => setReadable(bench, 1, false) });
+  const slices = await planSource(source, {
+    wanted: [{ stride: "day", range }],
+    workspaceIds: bench.workspaceIds.slice(1),
+    reprocess: "all",
+  });
+  const run = await runInline(source, slices);
+  expect(run.counts.reduce((sum, { rows }) => sum + rows.retired, 0)).toBe(0);
+  expect(differences(await inStore(bench), before)).toEqual([]);
+  expect(await zeros(bench, 1)).toMatchObject({ days: 0, months: 0 });
+});
+
+test("a listing proves nothing for a deleted workspace, an answer that names it does", async () => {
+  const bench = await setup();
+  // One with past usage, one that never had any.
+  for (const index of [1, 4]) workspace(bench, index).deletedAt = bench.today - 2 * DAY_MS;
+  await bench.sync();
+  const used = await figures(bench, 1);
+  expect(used.every(({ traces }) => traces !== null)).toBe(true);
+  expect(await figures(bench, 4)).toMatchObject(Array.from({ length: 7 }, () => UNVERIFIED));
+  const before = await inStore(bench);
+  // A key that no longer reads it gets empty answers, and the listing does not show that.
+  for (const project of bench.standin.organisation.projects) {
+    if (project.workspace === workspace(bench, 1)) project.dropped = true;
+  }
+  const { run } = await bench.sync();
+  expect(run.counts.reduce((sum, { rows }) => sum + rows.retired, 0)).toBe(0);
+  expect(differences(await inStore(bench), before)).toEqual([]);
+  expect(await zeros(bench, 1)).toMatchObject({ days: 0 });
+});
