@@ -1013,7 +1013,8 @@ CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING 
 --   days datemultirange,
 --   final_days datemultirange,
 --   hours tstzmultirange,
---   final_hours tstzmultirange
+--   final_hours tstzmultirange,
+--   days_of_hours datemultirange
 -- )
 
 -- VIEW usage.daily_row (
@@ -1100,6 +1101,14 @@ CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING 
 --   workspace_name text
 -- )
 
+-- VIEW usage.final_time (
+--   scope_id integer,
+--   period_start timestamp with time zone,
+--   period_end timestamp with time zone,
+--   settled_at timestamp with time zone,
+--   withdrawn_at timestamp with time zone
+-- )
+
 -- VIEW usage.hour_coverage (
 --   scope_id integer,
 --   starts timestamp with time zone[],
@@ -1158,6 +1167,16 @@ CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING 
 --   dimension_id text
 -- )
 
+-- VIEW usage.lost_workspace (
+--   source_id smallint,
+--   workspace_id integer,
+--   external_id text,
+--   zeros integer,
+--   first_day date,
+--   last_day date,
+--   lost_at timestamp with time zone
+-- )
+
 -- VIEW usage.missing_day (
 --   slug text,
 --   group_by text,
@@ -1201,6 +1220,14 @@ CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING 
 --   days_expected integer,
 --   days_loaded integer,
 --   is_final boolean
+-- )
+
+-- VIEW usage.withdrawn_day (
+--   source_id smallint,
+--   workspace_id integer,
+--   group_by text,
+--   usage_date date,
+--   withdrawn_at timestamp with time zone
 -- )
 
 -- VIEW usage.workspace_day (
