@@ -96,6 +96,22 @@ test("an answer from before access came back proves no zero, one from after it d
   expect(await shown()).toEqual(EMPTY);
 });
 
+test("an answer from before an answer over all of time took access away restores none", async () => {
+  const { sourceId, store } = bundle;
+  const at = Date.now();
+  expect(await noteAccess(store, { sourceId, asked: [WORKSPACE], named: [], at })).toEqual([
+    { workspaceId: WORKSPACE, isNewlyUnlisted: false, zeros: 0 },
+  ]);
+  const stamp = { ...(await drawStamp(store.db)), fetchedAt: at - 1 };
+  const named = { sourceId, groupBy: "workspace" as const, workspaceId: WORKSPACE, stamp };
+  const days = (from: number) => ({
+    ...{ stride: "day" as const, start: FIRST_DAY + from * DAY_MS, end: FIRST_DAY + (from + 1) * DAY_MS },
+  });
+  const rows: AnswerRow[] = [[new Date(FIRST_DAY + DAY_MS).toISOString(), WORKSPACE, 5]];
+  expect((await loadRows(store, { ...named, rows, window: days(1) })).outcome).toBe("loaded");
+  expect((await load([])).outcome).toBe("unverified");
+});
+
 test("a comparison with an export of that time is withdrawn with the zeros", async () => {
   await load([]);
   await rowsOf(
