@@ -17,7 +17,7 @@ test("a sync whose key loses a workspace shows no zero; status says which, and t
   });
   const env = { ...envOf(made), USAGE_BASE_URL: proxy.url };
   const synced = await run(["sync", "--inline"], env);
-  expect(synced.stderr).toContain("zeros_withdrawn");
+  expect([synced.code, synced.stderr]).toEqual([3, expect.stringContaining("zeros_withdrawn")]);
   const shown = await made.sql(
     `SELECT DISTINCT traces, coverage_status FROM reporting.fct_usage_workspace_daily WHERE workspace_id = $1`,
     [lost],

@@ -82,7 +82,7 @@ export async function runInline(
   }
   await queue.onIdle();
   if (stop !== undefined) throw stop;
-  await source.access.confirm();
+  if (slices.length > 0) await source.access.confirm();
   return { counts: [...counts.values()].sort(byDimensionAndStride), failures };
 }
 

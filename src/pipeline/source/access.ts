@@ -1,7 +1,7 @@
 import { requestsFor } from "../../domain/planning/request.ts";
 import { floorToGrid, HOUR_MS, strideOfRange } from "../../domain/time/stride.ts";
 import { PlatformError } from "../../errors.ts";
-import { ACCESS_PROVEN_FOR_MS, hasUnprovenZeros, noteAccess } from "../../store/catalog/workspace-access.ts";
+import { ACCESS_PROVEN_FOR_MS, noteAccess } from "../../store/catalog/workspace-access.ts";
 import { drawStamp } from "../../store/load/fetch-ledger.ts";
 import { ask, queryOf } from "./ask.ts";
 import { askForListing, reportLost, takeIn } from "./contact.ts";
@@ -43,7 +43,6 @@ export function accessProofOf(source: Asking): AccessProof {
   return {
     renew,
     confirm: async () => {
-      if (!(await hasUnprovenZeros(source.store.db, source.sourceId))) return;
       try {
         await renew();
       } catch (error) {

@@ -46,6 +46,6 @@ export interface AccessProof {
   fresh(): Promise<void>;
   /** Asks the platform now, whatever is known. */
   renew(): Promise<void>;
-  /** At the end of work: asks again if zeros rest on a proof from before they were fetched. The answer may withdraw them. */
+  /** Asks again at the end of work, since its zeros rest on an earlier proof. The answer may withdraw them. */
   confirm(): Promise<void>;
 }

@@ -15,7 +15,8 @@ export interface LostWorkspace {
 /**
  * Ends the proof of access to workspaces that a listing or an answer over all of time should have named and did not. Access
  * may be lost since the last proof. No answer since then named the workspace, or it would be that proof. So all that was
- * loaded since then is zeros that may be missing access instead: they are withdrawn. Newer proof stays.
+ * loaded since then is zeros that may be missing access instead: they are withdrawn, and so are those of answers that were
+ * under way when the proof was asked for. Newer proof stays.
  *
  * The loads that read the old proof hold the locks of their scopes, so this waits for them. Later ones find no proof.
  */
@@ -59,7 +60,12 @@ export async function loseAccess(
     await sql`
       delete from usage.reconciled r
       using usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
-      where s.scope_id = r.scope_id and w.entity_id = any (${ids}::integer[]) and r.reconciled_at > w.readable_at
+      where s.scope_id = r.scope_id and w.entity_id = any (${ids}::integer[]) and (
+        r.reconciled_at > w.readable_at or exists (
+          select from usage.fetch f
+          where f.fetch_number = r.fetch_number and coalesce(f.finished_at > w.readable_at, true)
+        )
+      )
     `.execute(db);
     // Last: all loads of a workspace share its row, so it is locked only until the commit.
     await sql`

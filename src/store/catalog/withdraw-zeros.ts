@@ -3,7 +3,7 @@ import type { Database } from "../db/database.ts";
 
 /** Time of a scope whose zeros nothing proves any more. */
 interface Doubted {
-  /** Selects the scope's id, the time (`tstzmultirange`), and when fetched after which its zeros are withdrawn. */
+  /** Selects the scope's id, the time (`tstzmultirange`), and since when answers prove no zero (`timestamptz`). */
   readonly time: RawBuilder<unknown>;
   /** When the doubt began, by Postgres's clock, epoch milliseconds. */
   readonly noticedAt: number;
@@ -18,6 +18,8 @@ const MESSAGE =
  * Withdraws zeros (rule 4 of docs/architecture.md): time that is loaded without any record is not loaded any more. It is
  * `unverified`, so it is fetched again. Records stay, also those that say zero. The caller holds the lock of the scopes.
  *
+ * An answer that was requested before `since` and came later proves a zero only if it has records of the scope.
+ *
  * `usage.withdrawal` keeps what was withdrawn, with its entry in the settlement log: as-of queries still show what was final
  * until then. Returns the number of zeros by workspace: days x dimensions.
  */
@@ -28,11 +30,15 @@ export async function withdrawZeros(
   const at = sql`${withdrawnAt}::timestamptz`;
   const noticed = sql`${new Date(noticedAt)}::timestamptz`;
   const { rows } = await sql<{ workspace_id: number; zeros: number }>`
-    with zero as materialized (
-      select c.scope_id, c.period_start, t.whole, t.whole * d.within - coalesce(r.parts, '{}') as parts
+    with loaded as materialized (
+      select c.scope_id, c.period_start, t.whole, t.whole * d.within - coalesce(r.parts, '{}') as parts,
+             c.fetched_at > d.since or bool_and(r.parts is null) over (partition by c.scope_id, c.fetch_number) as is_doubted
       from (${time}) d (scope_id, within, since)
       join usage.scope s using (scope_id)
-      join usage.coverage c on c.scope_id = d.scope_id and c.fetched_at > d.since
+      join usage.coverage c on c.scope_id = d.scope_id and (c.fetched_at > d.since or exists (
+        select from usage.fetch f
+        where f.fetch_number = c.fetch_number and coalesce(f.finished_at > d.since, true)
+      ))
       cross join lateral (select tstzmultirange(tstzrange(c.period_start, c.period_end)) as whole) t
       cross join lateral (
         select range_agg(tstzrange(b.start, b.start + make_interval(
@@ -53,9 +59,9 @@ export async function withdrawZeros(
       ) r
       where t.whole && d.within
     ), removed as (
-      delete from usage.coverage c using zero z
-      where c.scope_id = z.scope_id and c.period_start = z.period_start and not isempty(z.parts)
-      returning c.*, z.whole, z.parts
+      delete from usage.coverage c using loaded l
+      where c.scope_id = l.scope_id and c.period_start = l.period_start and l.is_doubted and not isempty(l.parts)
+      returning c.*, l.whole, l.parts
     ), kept as (
       insert into usage.coverage (scope_id, period_start, period_end, settled, fetch_number, fetched_at)
       select scope_id, lower(part), upper(part), settled, fetch_number, fetched_at

@@ -13,14 +13,20 @@ export const ACCESS_PROVEN_FOR_MS = 600_000;
  */
 export async function noteAccess(
   store: Store,
-  answer: { sourceId: number; asked: readonly string[]; named: readonly string[]; at: number },
+  answer: {
+    sourceId: number;
+    asked: readonly string[];
+    named: readonly string[];
+    at: number;
+    receivedAt?: number;
+  },
 ): Promise<LostWorkspace[]> {
-  const { sourceId, asked, named, at } = answer;
+  const { sourceId, asked, named, at, receivedAt } = answer;
   const proven = sql`
     select entity_id from usage.entity
     where source_id = ${sourceId} and dimension = 'workspace' and external_id = any (${[...named]}::text[])
   `;
-  await store.statement((db) => proveAccess(db, at, proven));
+  await store.statement((db) => proveAccess(db, { at, receivedAt, proven }));
   await store.statement((db) => retryUnverified(db, { sourceId, at }));
   const gone = asked.filter((id) => !named.includes(id));
   return loseAccess(store, { sourceId, workspaceIds: gone, at, isUnlisted: false });
@@ -34,17 +40,41 @@ export async function noteAccess(
  */
 export async function noteNamedAccess(
   db: Database,
-  { answer, scopeIds, stamp }: { answer: AnswerCollector; scopeIds: readonly number[]; stamp: FetchStamp },
+  {
+    answer,
+    scopeIds,
+    stamp,
+    receivedAt,
+  }: {
+    answer: AnswerCollector;
+    scopeIds: readonly number[];
+    stamp: FetchStamp;
+    receivedAt?: number | undefined;
+  },
 ): Promise<void> {
   const named = [...answer.named()].map((index) => scopeIds[index] as number);
   if (named.length === 0) return;
   const proven = sql`select distinct workspace_id from usage.scope where scope_id = any (${named}::integer[])`;
-  await proveAccess(db, stamp.fetchedAt, proven);
+  await proveAccess(db, { at: stamp.fetchedAt, receivedAt, proven });
 }
 
-/** `proven` selects the ids of the workspaces that an answer of that time names. */
-async function proveAccess(db: Database, fetchedAt: number, proven: RawBuilder<unknown>): Promise<void> {
-  const at = new Date(fetchedAt);
+/**
+ * When an answer had come; now, if no time is given. Access that came back while it was under way may have come back after
+ * another request of that time, so only what is requested later counts.
+ */
+export function whenReceived(receivedAt: number | undefined): RawBuilder<Date> {
+  return receivedAt === undefined
+    ? sql<Date>`date_trunc('milliseconds', clock_timestamp())`
+    : sql<Date>`${new Date(receivedAt)}::timestamptz`;
+}
+
+/** `proven` selects the ids of the workspaces that an answer names. */
+async function proveAccess(
+  db: Database,
+  proof: { at: number; receivedAt: number | undefined; proven: RawBuilder<unknown> },
+): Promise<void> {
+  const { receivedAt, proven } = proof;
+  const at = new Date(proof.at);
   // An answer does not restore the access that was lost after it. Rows that bring nothing new stay unlocked. The others are
   // locked in key order, as listings lock them.
   await sql`
@@ -57,7 +87,8 @@ async function proveAccess(db: Database, fetchedAt: number, proven: RawBuilder<u
       for no key update of w
     )
     update usage.workspace w
-    set readable_at = ${at}, readable_since = case when w.readable_at is null then ${at} else w.readable_since end
+    set readable_at = ${at},
+        readable_since = case when w.readable_at is null then ${whenReceived(receivedAt)} else w.readable_since end
     from locked
     where locked.entity_id = w.entity_id
   `.execute(db);
@@ -74,16 +105,6 @@ export async function retryUnverified(
     where s.scope_id = f.scope_id and s.source_id = ${sourceId} and f.state = 'unverified'
       and w.readable_at > f.failed_at and f.retry_at > ${new Date(at)}
   `.execute(db);
-}
-
-/** Whether zeros were loaded since the last proof of access to their workspace. The next proof keeps or withdraws them. */
-export async function hasUnprovenZeros(db: Database, sourceId: number): Promise<boolean> {
-  const { rows } = await sql`
-    select from usage.workspace w join usage.scope s on s.workspace_id = w.entity_id join usage.coverage c using (scope_id)
-    where s.source_id = ${sourceId} and c.fetched_at > w.readable_at
-    limit 1
-  `.execute(db);
-  return rows.length > 0;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Database, Store } from "../db/database.ts";
 import { entityIds } from "./entities.ts";
 import { learnNames } from "./entity-names.ts";
 import { type LostWorkspace, loseAccess } from "./lost-access.ts";
-import { retryUnverified } from "./workspace-access.ts";
+import { retryUnverified, whenReceived } from "./workspace-access.ts";
 
 export interface StoredWorkspace {
   /** The platform's id. */
@@ -52,7 +52,13 @@ export async function configuredWorkspaces(db: Database, sourceId: number): Prom
  */
 export async function applyListing(
   store: Store,
-  listing: { sourceId: number; workspaces: readonly ListedWorkspace[]; stamp: FetchStamp },
+  listing: {
+    sourceId: number;
+    workspaces: readonly ListedWorkspace[];
+    stamp: FetchStamp;
+    /** Epoch milliseconds; default: now, by Postgres's clock. */
+    receivedAt?: number;
+  },
 ): Promise<LostWorkspace[]> {
   const { sourceId, workspaces, stamp } = listing;
   const ids = workspaces.map((w) => w.workspaceId);
@@ -82,7 +88,7 @@ export async function applyListing(
  */
 async function noteListing(
   db: Database,
-  { sourceId, workspaces, stamp }: Parameters<typeof applyListing>[1],
+  { sourceId, workspaces, stamp, receivedAt }: Parameters<typeof applyListing>[1],
 ): Promise<void> {
   const at = new Date(stamp.fetchedAt);
   const ids = workspaces.map((w) => w.workspaceId);
@@ -99,7 +105,9 @@ async function noteListing(
     )
     update usage.workspace w
     set readable_at = case when is_news and not deleted then greatest(w.readable_at, ${at}) else w.readable_at end,
-        readable_since = case when is_news and not deleted and w.readable_at is null then ${at} else w.readable_since end,
+        readable_since = case
+          when is_news and not deleted and w.readable_at is null then ${whenReceived(receivedAt)} else w.readable_since
+        end,
         unlisted_since = case when is_news then null else w.unlisted_since end,
         is_deleted = deleted
     from locked

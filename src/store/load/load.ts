@@ -24,6 +24,8 @@ export interface WholeAnswer {
   readonly groupBy: GroupBy;
   readonly window: Window;
   readonly stamp: FetchStamp;
+  /** When it had come, epoch milliseconds; default: now, by Postgres's clock. */
+  readonly receivedAt?: number;
   /** Scope of each requested workspace, by its index. */
   readonly scopeIds: readonly number[];
   /** The client has proven it whole and without a flaw. */

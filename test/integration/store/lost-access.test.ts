@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { applyListing } from "../../../src/store/catalog/workspaces.ts";
-import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
+import { beginFetch, drawStamp, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
 import { listedOnly, withdrawnZeros } from "../../../src/store/report/zeros.ts";
 import { poll } from "../../support/poll.ts";
 import { type AnswerRow, loadRows } from "../../support/store.ts";
@@ -75,6 +75,28 @@ test("a listing withdraws the zero of a load that has read the proof and is not 
   expect((await loading).outcome).toBe("loaded");
   expect(await listing).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: true, zeros: 1 }]);
   expect(await shown()).toEqual(UNVERIFIED);
+});
+
+test("a proof that was asked for before an answer had come does not confirm its zeros", async () => {
+  const { sourceId, store } = bundle;
+  const window = { stride: "day" as const, start: FIRST_DAY, end: FIRST_DAY + 2 * DAY_MS };
+  const asked = { sourceId, purpose: "load" as const, window, workspaces: 1 };
+  const empty = await beginFetch(store.db, { ...asked, groupBy: "workspace" });
+  const named = await beginFetch(store.db, { ...asked, groupBy: "project" });
+  await list([WORKSPACE, OTHER]);
+  const given = { sourceId, workspaceId: WORKSPACE, window };
+  await loadRows(store, { ...given, groupBy: "workspace", rows: [], stamp: empty });
+  // It names the workspace, so its empty day is a zero.
+  const rows: AnswerRow[] = [[new Date(FIRST_DAY + DAY_MS).toISOString(), "p", 5]];
+  await loadRows(store, { ...given, groupBy: "project", rows, stamp: named });
+  for (const stamp of [empty, named]) await finishFetch(store.db, stamp, { outcome: "loaded" });
+  expect(await list([OTHER])).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: true, zeros: 2 }]);
+  expect(await shown()).toEqual(UNVERIFIED);
+  const left = await rowsOf(
+    "SELECT group_by FROM reporting.usage_coverage_daily WHERE stride = 'day' AND workspace_id = $1 AND status IN ('ok', 'empty') ORDER BY 1",
+    [WORKSPACE],
+  );
+  expect(left).toEqual([{ group_by: "project" }, { group_by: "project" }]);
 });
 
 test("an answer from before access came back proves no zero, one from after it does", async () => {
