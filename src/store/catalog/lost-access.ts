@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Database, Store } from "../db/database.ts";
 import { lockScopes } from "./scopes.ts";
-import { withdrawZeros } from "./withdraw-zeros.ts";
+import { endOf, withdrawZeros } from "./withdraw-zeros.ts";
 
 /** A workspace that the key has lost, and how many of its zeros were withdrawn: days x dimensions. */
 export interface LostWorkspace {
@@ -63,7 +63,7 @@ export async function loseAccess(
       where s.scope_id = r.scope_id and w.entity_id = any (${ids}::integer[]) and (
         r.reconciled_at > w.readable_at or exists (
           select from usage.fetch f
-          where f.fetch_number = r.fetch_number and coalesce(f.finished_at > w.readable_at, true)
+          where f.fetch_number = r.fetch_number and ${endOf("f")} > w.readable_at
         )
       )
     `.execute(db);

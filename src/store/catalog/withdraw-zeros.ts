@@ -11,6 +11,11 @@ interface Doubted {
   readonly withdrawnAt: string;
 }
 
+/** When a fetch ended. One whose process died after its load has no end, but a load takes a quarter of an hour at most. */
+export function endOf(fetch: string): RawBuilder<Date> {
+  return sql<Date>`coalesce(${sql.ref(`${fetch}.finished_at`)}, ${sql.ref(`${fetch}.fetched_at`)} + interval '1 hour')`;
+}
+
 const MESSAGE =
   "Zeros were withdrawn: since they were loaded, nothing has proven that the key has access to this workspace.";
 
@@ -37,7 +42,7 @@ export async function withdrawZeros(
       join usage.scope s using (scope_id)
       join usage.coverage c on c.scope_id = d.scope_id and (c.fetched_at > d.since or exists (
         select from usage.fetch f
-        where f.fetch_number = c.fetch_number and coalesce(f.finished_at > d.since, true)
+        where f.fetch_number = c.fetch_number and ${endOf("f")} > d.since
       ))
       cross join lateral (select tstzmultirange(tstzrange(c.period_start, c.period_end)) as whole) t
       cross join lateral (
