@@ -12,7 +12,7 @@ CREATE TABLE usage.alert (
   cleared_at timestamp with time zone,
   CONSTRAINT alert_pkey PRIMARY KEY (source_id, kind),
   CONSTRAINT alert_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'settled_changed'::text, 'stale'::text, 'refused'::text])))
+  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'settled_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text])))
 );
 
 CREATE TABLE usage.backfill (
@@ -458,11 +458,24 @@ CREATE TABLE usage.source_fact (
   CONSTRAINT source_fact_known CHECK ((fact = ANY (ARRAY['no_listing'::text, 'no_future_end'::text, 'no_hour'::text, 'no_day'::text, 'no_week'::text, 'no_month'::text, 'no_year'::text])))
 );
 
+CREATE TABLE usage.withdrawal (
+  scope_id integer NOT NULL,
+  period_start timestamp with time zone NOT NULL,
+  period_end timestamp with time zone NOT NULL,
+  settled boolean NOT NULL,
+  settled_at timestamp with time zone,
+  withdrawn_at timestamp with time zone NOT NULL,
+  CONSTRAINT withdrawal_pkey PRIMARY KEY (scope_id, period_start, withdrawn_at),
+  CONSTRAINT withdrawal_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT withdrawal_period_order CHECK ((period_start < period_end))
+);
+
 CREATE TABLE usage.workspace (
   entity_id integer NOT NULL,
   readable_at timestamp with time zone,
   is_deleted boolean NOT NULL DEFAULT false,
   unlisted_since timestamp with time zone,
+  readable_since timestamp with time zone,
   CONSTRAINT workspace_pkey PRIMARY KEY (entity_id),
   CONSTRAINT workspace_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id)
 );
@@ -1005,7 +1018,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   days datemultirange,
 --   final_days datemultirange,
 --   hours tstzmultirange,
---   final_hours tstzmultirange
+--   final_hours tstzmultirange,
+--   days_of_hours datemultirange
 -- )
 
 -- VIEW usage.daily_row (
@@ -1092,6 +1106,14 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   workspace_name text
 -- )
 
+-- VIEW usage.final_time (
+--   scope_id integer,
+--   period_start timestamp with time zone,
+--   period_end timestamp with time zone,
+--   settled_at timestamp with time zone,
+--   withdrawn_at timestamp with time zone
+-- )
+
 -- VIEW usage.hour_coverage (
 --   scope_id integer,
 --   starts timestamp with time zone[],
@@ -1150,6 +1172,16 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   dimension_id text
 -- )
 
+-- VIEW usage.lost_workspace (
+--   source_id smallint,
+--   workspace_id integer,
+--   external_id text,
+--   zeros integer,
+--   first_day date,
+--   last_day date,
+--   lost_at timestamp with time zone
+-- )
+
 -- VIEW usage.missing_day (
 --   slug text,
 --   group_by text,
@@ -1193,6 +1225,14 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   days_expected integer,
 --   days_loaded integer,
 --   is_final boolean
+-- )
+
+-- VIEW usage.withdrawn_day (
+--   source_id smallint,
+--   workspace_id integer,
+--   group_by text,
+--   usage_date date,
+--   withdrawn_at timestamp with time zone
 -- )
 
 -- VIEW usage.workspace_day (

@@ -36,11 +36,13 @@ LEFT JOIN usage.scope h
  AND h.workspace_id = d.workspace_id AND h.stride = 'hour'
 WHERE d.stride = 'day' AND d.kind = 'traces' AND d.trace_tier = 'all';
 
--- Loaded and settled time of each cell, as one multirange each. Each sum is a subquery of its own, so that the planner still
+-- Loaded and settled time of each cell, as one multirange each. Hours stand in for a day that is neither loaded nor
+-- unverified: there they may show the zero that was withdrawn (days_of_hours). Each sum is a subquery of its own, so that the planner still
 -- expects one row for each cell.
 CREATE OR REPLACE VIEW usage.cell_time AS
 SELECT cell.day_scope_id, cell.hour_scope_id, cell.source_id, cell.slug, cell.data_start, cell.hourly_hours, cell.group_by,
-       cell.workspace_id, cell.workspace_name, d.days, d.final_days, h.hours, h.final_hours
+       cell.workspace_id, cell.workspace_name, d.days, d.final_days, h.hours, h.final_hours,
+       usage.whole_days(h.hours) - d.days - u.days AS days_of_hours
 FROM usage.cell cell
 CROSS JOIN LATERAL (
   SELECT coalesce(range_agg(t.days), '{}') AS days, coalesce(range_agg(t.days) FILTER (WHERE v.settled), '{}') AS final_days
@@ -55,7 +57,13 @@ CROSS JOIN LATERAL (
          coalesce(range_agg(tstzrange(v.period_start, v.period_end)) FILTER (WHERE v.settled), '{}') AS final_hours
   FROM usage.coverage v
   WHERE v.scope_id = cell.hour_scope_id
-) h;
+) h
+CROSS JOIN LATERAL (
+  SELECT coalesce(range_agg(daterange((f.period_start AT TIME ZONE 'UTC')::date, (f.period_end AT TIME ZONE 'UTC')::date)), '{}')
+           AS days
+  FROM usage.failure f
+  WHERE f.scope_id = cell.day_scope_id AND f.state = 'unverified'
+) u;
 
 -- Loaded time of each scope of days. Its ranges begin and end on UTC days.
 CREATE OR REPLACE VIEW usage.day_coverage AS

@@ -3,7 +3,7 @@ CREATE OR REPLACE VIEW usage.day_of_hours AS
 SELECT x.day_scope_id, x.hour_scope_id, day AS usage_date, t.settled, t.fetched_at, x.slug, x.group_by, x.workspace_id,
        x.workspace_name
 FROM usage.cell_time x
-CROSS JOIN LATERAL usage.days_of(usage.whole_days(x.hours) - x.days) day
+CROSS JOIN LATERAL usage.days_of(x.days_of_hours) day
 CROSS JOIN LATERAL (
   SELECT bool_and(c.settled) AS settled, min(c.fetched_at) AS fetched_at
   FROM usage.coverage c
@@ -60,7 +60,7 @@ SELECT x.slug, x.group_by, day AS usage_date, x.workspace_id, x.workspace_name,
 FROM usage.cell_time x
 CROSS JOIN LATERAL usage.days_of(
   datemultirange(daterange(x.data_start, greatest(x.data_start, (now() AT TIME ZONE 'UTC')::date + 1)))
-    - x.days - usage.whole_days(x.hours)
+    - x.days - x.days_of_hours
 ) day
 LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id
 LEFT JOIN usage.source_fact n ON n.source_id = x.source_id AND n.fact = 'no_day';

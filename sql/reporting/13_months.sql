@@ -11,11 +11,10 @@ SELECT x.day_scope_id, x.slug, x.group_by, x.workspace_id, x.workspace_name, mon
        x.by_hours && t.span AS by_hours
 FROM (
   SELECT c.day_scope_id, c.slug, c.data_start, c.group_by, c.workspace_id, c.workspace_name,
-         (now() AT TIME ZONE 'UTC')::date AS today, t.by_hours, c.days + t.by_hours AS loaded,
-         c.final_days + usage.whole_days(c.final_hours) * t.by_hours - coalesce(f.failed, '{}') AS final
+         (now() AT TIME ZONE 'UTC')::date AS today, c.days_of_hours AS by_hours, c.days + c.days_of_hours AS loaded,
+         c.final_days + usage.whole_days(c.final_hours) * c.days_of_hours - coalesce(f.failed, '{}') AS final
   FROM usage.cell_time c
   LEFT JOIN usage.day_failure f ON f.scope_id = c.day_scope_id
-  CROSS JOIN LATERAL (SELECT usage.whole_days(c.hours) - c.days AS by_hours) t
   -- Keeps the planner from computing this for each month and mention: once for each cell is enough.
   OFFSET 0
 ) x

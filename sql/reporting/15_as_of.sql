@@ -1,3 +1,9 @@
+-- When days were final: since when, and until when where they were zeros that were withdrawn.
+CREATE OR REPLACE VIEW usage.final_time AS
+SELECT scope_id, period_start, period_end, settled_at, 'infinity'::timestamptz AS withdrawn_at FROM usage.settlement
+UNION ALL
+SELECT scope_id, period_start, period_end, settled_at, withdrawn_at FROM usage.withdrawal WHERE settled_at IS NOT NULL;
+
 -- Figures that were stored as settled at an instant: today's records without the restatements since then. A load locks its
 -- scopes first, then stamps its restatements and settlements with one instant (usage.load_instant). So the stamps of a scope
 -- have the order of its loads. Only stored days count: a day that is made of hours never settles as a day.
@@ -13,12 +19,13 @@ AS $$
   -- its scope.
   WITH settled AS (
     SELECT t.scope_id, d::date AS usage_date, t.settled_at
-    FROM usage.settlement t
+    FROM usage.final_time t
     JOIN usage.scope s USING (scope_id)
     CROSS JOIN LATERAL generate_series(
       t.period_start AT TIME ZONE 'UTC', t.period_end AT TIME ZONE 'UTC' - interval '1 day', interval '1 day'
     ) d
     WHERE s.stride = 'day' AND s.group_by = grouping_wanted AND t.settled_at <= as_of
+      AND t.withdrawn_at > as_of
   ), undone AS (
     SELECT DISTINCT ON (r.series_id, r.bucket_start)
            r.series_id, (r.bucket_start AT TIME ZONE 'UTC')::date AS usage_date, r.old_traces
@@ -111,7 +118,7 @@ BEGIN
   -- Every settled day, with or without usage.
   RETURN QUERY
   SELECT src.slug, d.day::date, w.dimension_id, w.dimension_name, coalesce(f.traces, 0), t.settled_at
-  FROM usage.settlement t
+  FROM usage.final_time t
   JOIN usage.scope s USING (scope_id)
   JOIN usage.source src USING (source_id)
   JOIN usage.labelled_entity w ON w.entity_id = s.workspace_id
@@ -123,7 +130,7 @@ BEGIN
     FROM usage.daily_as_of(as_of, 'workspace') a
     GROUP BY a.scope_id, a.usage_date
   ) f ON f.scope_id = t.scope_id AND f.usage_date = d.day::date
-  WHERE s.stride = 'day' AND s.group_by = 'workspace' AND t.settled_at <= as_of;
+  WHERE s.stride = 'day' AND s.group_by = 'workspace' AND t.settled_at <= as_of AND t.withdrawn_at > as_of;
   -- Again: `prune` may have removed some of it since the first check.
   PERFORM usage.check_history(as_of);
 END

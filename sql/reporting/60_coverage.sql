@@ -1,3 +1,34 @@
+-- Days of a dimension whose zero was withdrawn and that are not loaded again.
+CREATE OR REPLACE VIEW usage.withdrawn_day AS
+SELECT s.source_id, s.workspace_id, s.group_by, day AS usage_date, w.withdrawn_at
+FROM (
+  SELECT scope_id, range_agg(tstzrange(period_start, period_end)) AS parts, max(withdrawn_at) AS withdrawn_at
+  FROM usage.withdrawal
+  GROUP BY scope_id
+) w
+JOIN usage.scope s USING (scope_id)
+CROSS JOIN LATERAL (
+  SELECT coalesce(range_agg(tstzrange(c.period_start, c.period_end)), '{}') AS parts
+  FROM usage.coverage c
+  WHERE c.scope_id = w.scope_id
+) loaded
+CROSS JOIN LATERAL usage.days_of(usage.whole_days(w.parts - loaded.parts)) day
+WHERE s.stride = 'day';
+
+-- Workspaces that the key lost: gone from the listing without being deleted, or with zeros that were withdrawn.
+CREATE OR REPLACE VIEW usage.lost_workspace AS
+SELECT e.source_id, w.entity_id AS workspace_id, e.external_id, coalesce(z.zeros, 0) AS zeros, z.first_day, z.last_day,
+       greatest(w.unlisted_since, z.withdrawn_at) AS lost_at
+FROM usage.workspace w
+JOIN usage.entity e USING (entity_id)
+LEFT JOIN (
+  SELECT workspace_id, count(*)::integer AS zeros, min(usage_date) AS first_day, max(usage_date) AS last_day,
+         max(withdrawn_at) AS withdrawn_at
+  FROM usage.withdrawn_day
+  GROUP BY workspace_id
+) z ON z.workspace_id = w.entity_id
+WHERE z.zeros > 0 OR (w.unlisted_since IS NOT NULL AND NOT w.is_deleted);
+
 -- ok or empty: the subqueries look at one series after the other and stop at the first with traces. ORDER BY the key makes
 -- the planner do so; else it reads all series for each day.
 CREATE OR REPLACE VIEW reporting.usage_coverage_daily AS

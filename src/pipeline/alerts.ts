@@ -112,6 +112,13 @@ function conditions(facts: AlertFacts, { staleAfterMs }: AlertSettings): Conditi
       message: "The platform refuses the key. See usage-etl status.",
       over: "the platform takes the key again",
     },
+    {
+      kind: "access_lost",
+      isFiring: facts.lostWorkspaces.count > 0,
+      ...facts.lostWorkspaces,
+      message: `The key lost access to ${facts.lostWorkspaces.count} workspaces; ${facts.withdrawnZeros} zeros (days x dimensions) were withdrawn. See usage-etl status.`,
+      over: "the key has access to every known workspace again, and what was withdrawn is loaded",
+    },
   ];
 }
 

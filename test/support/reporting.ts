@@ -39,7 +39,7 @@ export async function addSource(
     configurationDigest: "one",
   });
   await registerWorkspaces(store.db, { sourceId, workspaceIds });
-  await noteAccess(store.db, { sourceId, asked: workspaceIds, named: workspaceIds, at: Date.now() });
+  await noteAccess(store, { sourceId, asked: workspaceIds, named: workspaceIds, at: Date.now() });
   await ensureScopes(store.db, { sourceId, groupings: GROUPINGS, strides });
   return sourceId;
 }

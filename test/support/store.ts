@@ -1,4 +1,5 @@
 import { onTestFinished } from "vitest";
+import type { FetchStamp } from "../../src/domain/planning/coverage.ts";
 import type { Window } from "../../src/domain/time/window.ts";
 import { AnswerCollector } from "../../src/domain/usage/answer.ts";
 import type { GroupBy } from "../../src/domain/usage/record.ts";
@@ -30,7 +31,7 @@ export async function setupMigrated(
 /** Rows of an answer: bucket (ISO), id, traces, and a name where it has one. */
 export type AnswerRow = readonly [bucket: string, id: string, traces: number, name?: string];
 
-/** Loads a whole answer for one workspace, as if it had just been fetched. */
+/** Loads a whole answer for one workspace, as if it had just been fetched, or under the number and time that are given. */
 export async function loadRows(
   store: Store,
   given: {
@@ -40,6 +41,7 @@ export async function loadRows(
     window: Window;
     rows: readonly AnswerRow[];
     settleAfterMs?: number;
+    stamp?: FetchStamp;
   },
 ): Promise<LoadResult> {
   const { sourceId, groupBy, workspaceId, window } = given;
@@ -58,7 +60,7 @@ export async function loadRows(
     sourceId,
     groupBy,
     window,
-    stamp: await drawStamp(store.db),
+    stamp: given.stamp ?? (await drawStamp(store.db)),
     scopeIds: await scopesOf(store.db, { sourceId, groupBy, stride, workspaceIds: [workspaceId] }),
     answer,
     settleAfterMs: given.settleAfterMs ?? 0,

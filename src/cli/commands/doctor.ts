@@ -6,8 +6,10 @@ import { syncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { capabilitiesOf, type LearnedCapability } from "../../store/catalog/server-capabilities.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { serverCapabilities } from "../../store/report/overview.ts";
+import { listedOnly } from "../../store/report/zeros.ts";
 import { describeFinality, finalityOf } from "../report/lateness-report.ts";
 import { instant } from "../report/output.ts";
+import { describeListedOnly } from "../report/zeros-report.ts";
 import { EXIT } from "../session/exit.ts";
 import { inSession, requireSchema, type Session } from "../session/session.ts";
 
@@ -78,6 +80,7 @@ async function examine(source: OpenSource, add: (finding: string, ok?: boolean) 
   const { settleAfterMs } = settings;
   const finality = await finalityOf(db, { sourceId, settleAfterMs });
   for (const line of describeFinality(finality, settleAfterMs)) add(line);
+  for (const line of describeListedOnly(await listedOnly(db, sourceId))) add(line);
 }
 
 function describeFindings(findings: readonly Finding[]): string {

@@ -4,8 +4,15 @@ import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { knownSyncBudget, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import type { Database } from "../../store/db/database.ts";
 import { listSources, type SourceStatus, sourceStatuses } from "../../store/report/overview.ts";
+import {
+  type ListedOnly,
+  listedOnly,
+  type WithdrawnZeros,
+  withdrawnZeros,
+} from "../../store/report/zeros.ts";
 import { describeFinality, finalityOf } from "../report/lateness-report.ts";
 import { table } from "../report/output.ts";
+import { describeListedOnly, describeWithdrawn } from "../report/zeros-report.ts";
 import { EXIT } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
@@ -21,12 +28,17 @@ async function run(session: Session): Promise<number> {
   const { settleAfterMs } = session.config;
   const ids = new Map((await listSources(db)).map(({ source, sourceId }) => [source, sourceId]));
   const statuses = await Promise.all(
-    (await sourceStatuses(db)).map(async (source) => ({
-      ...source,
-      rounds: await syncBudgetOf(session, db, source.source),
-      dataStartProblem: dataStartProblemOf(session, source),
-      finality: await finalityOf(db, { sourceId: ids.get(source.source) ?? 0, settleAfterMs }),
-    })),
+    (await sourceStatuses(db)).map(async (source) => {
+      const sourceId = ids.get(source.source) ?? 0;
+      return {
+        ...source,
+        rounds: await syncBudgetOf(session, db, source.source),
+        dataStartProblem: dataStartProblemOf(session, source),
+        finality: await finalityOf(db, { sourceId, settleAfterMs }),
+        withdrawnZeros: await withdrawnZeros(db, sourceId),
+        listedOnly: await listedOnly(db, sourceId),
+      };
+    }),
   );
   session.output.data(statuses, (all) =>
     all.length === 0
@@ -54,6 +66,8 @@ type ShownStatus = SourceStatus & {
   readonly rounds: SyncBudget | null;
   readonly dataStartProblem: ReturnType<typeof dataStartProblem>;
   readonly finality: Finality;
+  readonly withdrawnZeros: readonly WithdrawnZeros[];
+  readonly listedOnly: readonly ListedOnly[];
 };
 
 function describeStatus(source: ShownStatus, settleAfterMs: number): string {
@@ -73,8 +87,10 @@ function describeStatus(source: ShownStatus, settleAfterMs: number): string {
     lines.push(`Workspace ${id} is no longer listed, but not deleted.`);
   }
   lines.push(
+    ...describeWithdrawn(source.withdrawnZeros),
     `${source.openDifferences} open differences, ${source.platformDisagrees} where the platform contradicts itself, ${source.restatements} restatements of final counts`,
     ...describeFinality(source.finality, settleAfterMs),
+    ...describeListedOnly(source.listedOnly),
   );
   return lines.join("\n");
 }

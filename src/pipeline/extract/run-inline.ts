@@ -82,6 +82,7 @@ export async function runInline(
   }
   await queue.onIdle();
   if (stop !== undefined) throw stop;
+  if (slices.length > 0) await source.access.confirm();
   return { counts: [...counts.values()].sort(byDimensionAndStride), failures };
 }
 

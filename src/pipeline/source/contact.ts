@@ -1,5 +1,6 @@
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import { UsageError } from "../../errors.ts";
+import type { LostWorkspace } from "../../store/catalog/lost-access.ts";
 import { forgetCapability, learnCapability } from "../../store/catalog/server-capabilities.ts";
 import { bindOrganization } from "../../store/catalog/sources.ts";
 import { applyListing, registerWorkspaces, workspacesOf } from "../../store/catalog/workspaces.ts";
@@ -77,16 +78,29 @@ export async function askForListing(source: Contacted, attempts?: number): Promi
 
 /** Takes in a listing: which workspaces exist, and which the key reads. */
 export async function takeIn(source: Contacted, { workspaces, stamp }: Listing): Promise<void> {
-  const { store, sourceId, config, log } = source;
+  const { store, sourceId, config } = source;
   // Workspaces that were configured once still count: left out, they would seem to be gone.
   const known = (await workspacesOf(store.db, sourceId)).map((one) => one.workspaceId);
   const wanted = new Set([...config.workspaceIds, ...known]);
   const listed = workspaces.filter((one) => config.workspaceIds.length === 0 || wanted.has(one.workspaceId));
-  const { unlisted } = await applyListing(store, { sourceId, workspaces: listed, stamp });
-  for (const workspaceId of unlisted) {
-    log.warn(
-      { code: "workspace_unlisted", source: config.slug, workspaceId },
-      "A known workspace left the listing without being deleted. Its loaded usage stays as it is.",
-    );
+  reportLost(source, await applyListing(store, { sourceId, workspaces: listed, stamp }));
+}
+
+/** Logs lost workspaces once, when that is noticed. `status`, the webhook and metrics show them as long as it lasts. */
+export function reportLost({ config, log }: Contacted, lost: readonly LostWorkspace[]): void {
+  for (const { workspaceId, isNewlyUnlisted, zeros } of lost) {
+    const about = { source: config.slug, workspaceId };
+    if (isNewlyUnlisted) {
+      log.warn(
+        { code: "workspace_unlisted", ...about },
+        "A known workspace left the listing without being deleted. Its loaded usage stays as it is.",
+      );
+    }
+    if (zeros > 0) {
+      log.warn(
+        { code: "zeros_withdrawn", ...about, zeros },
+        "The key lost access to a workspace. Its zeros since the last proof of access are withdrawn and unverified.",
+      );
+    }
   }
 }

@@ -46,4 +46,6 @@ export interface AccessProof {
   fresh(): Promise<void>;
   /** Asks the platform now, whatever is known. */
   renew(): Promise<void>;
+  /** Asks again at the end of work, since its zeros rest on an earlier proof. The answer may withdraw them. */
+  confirm(): Promise<void>;
 }

@@ -30,6 +30,11 @@ export function registerStored(registry: Registry, db: Database): () => Promise<
     ),
     changes: gauge("settled_changes_last_day", "Final counts that changed in the last day."),
     refused: gauge("source_refused", "1 while the platform refuses the key."),
+    lost: gauge("lost_workspaces", "Workspaces that the key lost access to."),
+    withdrawn: gauge(
+      "withdrawn_zeros",
+      "Zeros (days x dimensions) that were withdrawn since access to their workspace was lost, and are not loaded again.",
+    ),
     fetches: gauge("fetches_last_hour", "Requests of the last hour, by outcome.", "outcome"),
     probeDifference: gauge(
       "probe_difference_traces",
@@ -50,7 +55,9 @@ export function registerStored(registry: Registry, db: Database): () => Promise<
     try {
       const stored = await metricFacts(db);
       for (const { slices, ...labels } of stored.due) gauges.due.set(labels, slices);
-      for (const { source, oldestDueSeconds, openDifferences, refused } of stored.sources) {
+      for (const { source, oldestDueSeconds, openDifferences, refused, ...access } of stored.sources) {
+        gauges.lost.set({ source }, access.lostWorkspaces);
+        gauges.withdrawn.set({ source }, access.withdrawnZeros);
         gauges.oldest.set({ source }, oldestDueSeconds);
         gauges.open.set({ source }, openDifferences);
         gauges.refused.set({ source }, refused ? 1 : 0);

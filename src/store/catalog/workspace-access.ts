@@ -1,27 +1,35 @@
 import { type RawBuilder, sql } from "kysely";
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
-import type { Database } from "../db/database.ts";
+import type { Database, Store } from "../db/database.ts";
+import { type LostWorkspace, loseAccess } from "./lost-access.ts";
 
 /** How long proof of access lasts: as long as it does, an absent record means zero (rule 4 of docs/architecture.md). */
 export const ACCESS_PROVEN_FOR_MS = 600_000;
 
 /**
  * Keeps what an answer over all of time says about access. It proves access to the workspaces that it names, and ends
- * older proof for the others that were asked for.
+ * older proof for the others that were asked for. Returns those that were lost.
  */
 export async function noteAccess(
-  db: Database,
-  answer: { sourceId: number; asked: readonly string[]; named: readonly string[]; at: number },
-): Promise<void> {
-  await updateAccess(
-    db,
-    answer.at,
-    sql`
-      select entity_id, external_id = any (${[...answer.named]}::text[]) from usage.entity
-      where source_id = ${answer.sourceId} and dimension = 'workspace' and external_id = any (${[...answer.asked]}::text[])
-    `,
-  );
+  store: Store,
+  answer: {
+    sourceId: number;
+    asked: readonly string[];
+    named: readonly string[];
+    at: number;
+    receivedAt?: number;
+  },
+): Promise<LostWorkspace[]> {
+  const { sourceId, asked, named, at, receivedAt } = answer;
+  const proven = sql`
+    select entity_id from usage.entity
+    where source_id = ${sourceId} and dimension = 'workspace' and external_id = any (${[...named]}::text[])
+  `;
+  await store.statement((db) => proveAccess(db, { at, receivedAt, proven }));
+  await store.statement((db) => retryUnverified(db, { sourceId, at }));
+  const gone = asked.filter((id) => !named.includes(id));
+  return loseAccess(store, { sourceId, workspaceIds: gone, at, isUnlisted: false });
 }
 
 /**
@@ -32,41 +40,77 @@ export async function noteAccess(
  */
 export async function noteNamedAccess(
   db: Database,
-  { answer, scopeIds, stamp }: { answer: AnswerCollector; scopeIds: readonly number[]; stamp: FetchStamp },
+  {
+    answer,
+    scopeIds,
+    stamp,
+    receivedAt,
+  }: {
+    answer: AnswerCollector;
+    scopeIds: readonly number[];
+    stamp: FetchStamp;
+    receivedAt?: number | undefined;
+  },
 ): Promise<void> {
   const named = [...answer.named()].map((index) => scopeIds[index] as number);
   if (named.length === 0) return;
-  const asked = sql`select workspace_id, true from usage.scope where scope_id = any (${named}::integer[])`;
-  await updateAccess(db, stamp.fetchedAt, asked);
+  const proven = sql`select distinct workspace_id from usage.scope where scope_id = any (${named}::integer[])`;
+  await proveAccess(db, { at: stamp.fetchedAt, receivedAt, proven });
 }
 
-/** `asked` selects the ids of the workspaces that were asked for, and whether the answer names them. */
-async function updateAccess(db: Database, fetchedAt: number, asked: RawBuilder<unknown>): Promise<void> {
-  const at = new Date(fetchedAt);
-  // An answer does not restore the access that a newer listing took away. Rows that bring nothing new stay unlocked.
-  // The others are locked in key order, as listings lock them.
+/**
+ * When an answer had come; now, if no time is given. Access that came back while it was under way may have come back after
+ * another request of that time, so only what is requested later counts.
+ */
+export function whenReceived(receivedAt: number | undefined): RawBuilder<Date> {
+  return receivedAt === undefined
+    ? sql<Date>`date_trunc('milliseconds', clock_timestamp())`
+    : sql<Date>`${new Date(receivedAt)}::timestamptz`;
+}
+
+/** `proven` selects the ids of the workspaces that an answer names. */
+async function proveAccess(
+  db: Database,
+  proof: { at: number; receivedAt: number | undefined; proven: RawBuilder<unknown> },
+): Promise<void> {
+  const { receivedAt, proven } = proof;
+  const at = new Date(proof.at);
+  // An answer does not restore the access that was lost after it. Rows that bring nothing new stay unlocked. The others are
+  // locked in key order, as listings lock them.
   await sql`
-    with asked (entity_id, is_named) as (${asked}), locked as (
-      select w.entity_id, asked.is_named
-      from usage.workspace w join asked using (entity_id)
-      where (w.unlisted_since is null or w.unlisted_since <= ${at})
-        and case when asked.is_named then w.readable_at is null or w.readable_at < ${at} else w.readable_at <= ${at} end
+    with proven (entity_id) as (${proven}), locked as (
+      select w.entity_id
+      from usage.workspace w join proven using (entity_id)
+      where (w.unlisted_since is null or w.unlisted_since <= ${at}) and (w.readable_since is null or w.readable_since <= ${at})
+        and (w.readable_at is null or w.readable_at < ${at})
       order by w.entity_id
       for no key update of w
     )
     update usage.workspace w
-    set readable_at = case
-      when locked.is_named then greatest(w.readable_at, ${at})
-      when w.readable_at > ${at} then w.readable_at
-    end
+    set readable_at = ${at},
+        readable_since = case when w.readable_at is null then ${whenReceived(receivedAt)} else w.readable_since end
     from locked
     where locked.entity_id = w.entity_id
   `.execute(db);
 }
 
+/** Makes unverified time of workspaces due that were proven to be readable since it failed. */
+export async function retryUnverified(
+  db: Database,
+  { sourceId, at }: { sourceId: number; at: number },
+): Promise<void> {
+  await sql`
+    update usage.failure f set retry_at = ${new Date(at)}
+    from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
+    where s.scope_id = f.scope_id and s.source_id = ${sourceId} and f.state = 'unverified'
+      and w.readable_at > f.failed_at and f.retry_at > ${new Date(at)}
+  `.execute(db);
+}
+
 /**
  * Splits the scopes of an answer by proof of access: `proven` ones are named in the answer, or their workspace was
- * readable recently, or since `since` (epoch milliseconds) if that is given.
+ * readable recently, or since `since` (epoch milliseconds) if that is given. Proof counts only if access was not lost
+ * after the request: an answer of that time may be empty because of that.
  */
 export async function splitByAccess(
   db: Database,
@@ -79,10 +123,12 @@ export async function splitByAccess(
   },
 ): Promise<{ proven: number[]; unverified: number[] }> {
   const { answer, scopeIds, stamp } = asked;
+  const requested = new Date(asked.since ?? stamp.fetchedAt);
   const since = new Date(asked.since ?? stamp.fetchedAt - ACCESS_PROVEN_FOR_MS);
   const { rows } = await sql<{ scope_id: number }>`
     select s.scope_id from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
     where s.scope_id = any (${[...scopeIds]}::integer[]) and w.readable_at >= ${since}
+      and (w.readable_since is null or w.readable_since <= ${requested})
   `.execute(db);
   const named = [...answer.named()].map((index) => scopeIds[index] as number);
   const proven = new Set([...named, ...rows.map((row) => row.scope_id)]);

@@ -4,10 +4,13 @@ import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Database, Store } from "../db/database.ts";
 import { entityIds } from "./entities.ts";
 import { learnNames } from "./entity-names.ts";
+import { type LostWorkspace, loseAccess } from "./lost-access.ts";
+import { retryUnverified, whenReceived } from "./workspace-access.ts";
 
 export interface StoredWorkspace {
   /** The platform's id. */
   readonly workspaceId: string;
+  readonly isDeleted: boolean;
 }
 
 interface ListedWorkspace {
@@ -43,14 +46,20 @@ export async function configuredWorkspaces(db: Database, sourceId: number): Prom
 }
 
 /**
- * Applies a listing of the platform: names, deletions, and proof of access to each listed workspace at its time. A known
- * workspace that is not listed loses its proof of access. Returns the workspaces that left the listing without being
- * deleted: they raise an alarm and stay known (rule 11 of docs/architecture.md).
+ * Applies a listing of the platform: names, deletions, and proof of access to each listed workspace at its time. It proves
+ * nothing for a deleted workspace. A known workspace that is not listed loses its proof of access, and the zeros that were
+ * loaded since then. Returns those that were lost; they stay known (rule 11 of docs/architecture.md).
  */
 export async function applyListing(
   store: Store,
-  listing: { sourceId: number; workspaces: readonly ListedWorkspace[]; stamp: FetchStamp },
-): Promise<{ unlisted: string[] }> {
+  listing: {
+    sourceId: number;
+    workspaces: readonly ListedWorkspace[];
+    stamp: FetchStamp;
+    /** Epoch milliseconds; default: now, by Postgres's clock. */
+    receivedAt?: number;
+  },
+): Promise<LostWorkspace[]> {
   const { sourceId, workspaces, stamp } = listing;
   const ids = workspaces.map((w) => w.workspaceId);
   await store.transaction(async ({ db }) => {
@@ -67,53 +76,41 @@ export async function applyListing(
     );
   });
   await store.statement((db) => noteListing(db, listing));
-  const gone = await store.db
-    .selectFrom("workspace")
-    .innerJoin("entity", "entity.entity_id", "workspace.entity_id")
-    .select("external_id")
-    .where("source_id", "=", sourceId)
-    .where("unlisted_since", "is not", null)
-    .where("is_deleted", "=", false)
-    .orderBy("external_id")
-    .execute();
-  return { unlisted: gone.map((row) => row.external_id) };
+  await store.statement((db) => retryUnverified(db, { sourceId, at: stamp.fetchedAt }));
+  const known = await workspacesOf(store.db, sourceId);
+  const gone = known.map((one) => one.workspaceId).filter((id) => !ids.includes(id));
+  return loseAccess(store, { sourceId, workspaceIds: gone, at: stamp.fetchedAt, isUnlisted: true });
 }
 
 /**
- * Keeps what a listing says about every known workspace, in one statement: all loads write to these rows, so no
+ * Keeps what a listing says about the workspaces that it names, in one statement: all loads write to these rows, so no
  * transaction may hold them from one statement to the next.
  */
 async function noteListing(
   db: Database,
-  { sourceId, workspaces, stamp }: Parameters<typeof applyListing>[1],
+  { sourceId, workspaces, stamp, receivedAt }: Parameters<typeof applyListing>[1],
 ): Promise<void> {
   const at = new Date(stamp.fetchedAt);
   const ids = workspaces.map((w) => w.workspaceId);
-  // In key order, like loads, so that they cannot deadlock. Newer proof of access or newer absence stays.
+  // In key order, like loads, so that they cannot deadlock. Newer absence stays.
   await sql`
     with locked as (
-      select w.entity_id, e.external_id
-      from usage.workspace w join usage.entity e on e.entity_id = w.entity_id
+      select w.entity_id, l.deleted, coalesce(w.unlisted_since <= ${at}, true) as is_news
+      from usage.workspace w
+      join usage.entity e on e.entity_id = w.entity_id
+      join unnest(${ids}::text[], ${workspaces.map((w) => w.isDeleted)}::boolean[]) l (id, deleted) on l.id = e.external_id
       where e.source_id = ${sourceId}
       order by w.entity_id
       for no key update of w
     )
     update usage.workspace w
-    set readable_at = case
-          when w.unlisted_since > ${at} then w.readable_at
-          when l.id is not null then greatest(w.readable_at, ${at})
-          when w.readable_at > ${at} then w.readable_at
+    set readable_at = case when is_news and not deleted then greatest(w.readable_at, ${at}) else w.readable_at end,
+        readable_since = case
+          when is_news and not deleted and w.readable_at is null then ${whenReceived(receivedAt)} else w.readable_since
         end,
-        unlisted_since = case
-          when w.unlisted_since > ${at} then w.unlisted_since
-          when l.id is not null then null
-          when w.readable_at > ${at} then w.unlisted_since
-          else coalesce(w.unlisted_since, ${at})
-        end,
-        is_deleted = coalesce(l.deleted, w.is_deleted)
+        unlisted_since = case when is_news then null else w.unlisted_since end,
+        is_deleted = deleted
     from locked
-    left join unnest(${ids}::text[], ${workspaces.map((w) => w.isDeleted)}::boolean[]) l (id, deleted)
-      on l.id = locked.external_id
     where locked.entity_id = w.entity_id
   `.execute(db);
 }
@@ -139,7 +136,7 @@ export async function workspacesOf(db: Database, sourceId: number): Promise<Stor
   return db
     .selectFrom("workspace")
     .innerJoin("entity", "entity.entity_id", "workspace.entity_id")
-    .select("entity.external_id as workspaceId")
+    .select(["entity.external_id as workspaceId", "workspace.is_deleted as isDeleted"])
     .where("entity.source_id", "=", sourceId)
     .orderBy("entity.external_id")
     .execute();

@@ -350,10 +350,20 @@ export interface SourceFact {
   source_id: number;
 }
 
+export interface Withdrawal {
+  period_end: Timestamp;
+  period_start: Timestamp;
+  scope_id: number;
+  settled: boolean;
+  settled_at: Timestamp | null;
+  withdrawn_at: Timestamp;
+}
+
 export interface Workspace {
   entity_id: number;
   is_deleted: Generated<boolean>;
   readable_at: Timestamp | null;
+  readable_since: Timestamp | null;
   unlisted_since: Timestamp | null;
 }
 
@@ -388,5 +398,6 @@ export interface DB {
   slice: Slice;
   source: Source;
   source_fact: SourceFact;
+  withdrawal: Withdrawal;
   workspace: Workspace;
 }

@@ -11,6 +11,8 @@ export interface RecordTable {
   readonly countChanges: string;
   /** `$1` is the fetch number. */
   readonly keepRestatements: string;
+  /** The same of final zeros that were withdrawn. */
+  readonly keepWithdrawn: string;
   /** `$1` is the fetch's time, `$2` the age classes in hours, ascending. */
   readonly lateChanges: string;
   readonly mergeChanges: string;
@@ -84,6 +86,24 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
       JOIN usage.coverage v ON v.scope_id = s.scope_id AND v.settled
         AND ${instant("c.bucket_start")} >= v.period_start AND ${instant("c.bucket_start")} < v.period_end
       WHERE coalesce(c.old_traces, 0) <> coalesce(c.new_traces, 0)
+      ORDER BY c.series_id, c.bucket_start`,
+    // Without coverage nothing was stored, but a zero that was withdrawn had been shown as final.
+    keepWithdrawn: `
+      INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
+      SELECT c.series_id, ${instant("c.bucket_start")}, NULL, c.new_traces, $1, (SELECT usage.load_instant())
+      FROM ${change} c
+      JOIN usage.series s ON s.series_id = c.series_id
+      WHERE c.new_traces > 0
+        AND EXISTS (
+          SELECT FROM usage.withdrawal w
+          WHERE w.scope_id = s.scope_id AND w.settled
+            AND ${instant("c.bucket_start")} >= w.period_start AND ${instant("c.bucket_start")} < w.period_end
+        )
+        AND NOT EXISTS (
+          SELECT FROM usage.coverage v
+          WHERE v.scope_id = s.scope_id
+            AND ${instant("c.bucket_start")} >= v.period_start AND ${instant("c.bucket_start")} < v.period_end
+        )
       ORDER BY c.series_id, c.bucket_start`,
     // A change is late if the earlier answer came after the bucket's end. Before that, the bucket was still growing.
     lateChanges: `

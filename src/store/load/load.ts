@@ -1,12 +1,13 @@
-import type { Selectable } from "kysely";
+import { type Selectable, sql } from "kysely";
 import { type FetchStamp, loadedIntervalsOf } from "../../domain/planning/coverage.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { isBeforeDataStart } from "../catalog/data-start.ts";
 import { learnKeys } from "../catalog/learn-keys.ts";
-import { clearTime, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
+import { clearTime, multirange, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
+import { withdrawZeros } from "../catalog/withdraw-zeros.ts";
 import { noteNamedAccess, splitByAccess } from "../catalog/workspace-access.ts";
 import { copyRows } from "../db/copy.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
@@ -22,6 +23,8 @@ export interface WholeAnswer {
   readonly groupBy: GroupBy;
   readonly window: Window;
   readonly stamp: FetchStamp;
+  /** When it had come, epoch milliseconds; default: now, by Postgres's clock. */
+  readonly receivedAt?: number;
   /** Scope of each requested workspace, by its index. */
   readonly scopeIds: readonly number[];
   /** The client has proven it whole and without a flaw. */
@@ -95,17 +98,20 @@ async function replaceWindow(
   if (await isBeforeDataStart(db, whole)) return { outcome: "discarded", ...NOTHING };
   const since = whole.confirms?.since;
   const { proven, unverified } = await splitByAccess(db, { answer, scopeIds, stamp, since });
-  await noteUnverified(db, whole, unverified);
+  if (unverified.length > 0) await noteUnverified(db, whole, unverified);
   if (proven.length === 0) return { outcome: "unverified", ...NOTHING, unverified };
 
   const table = recordTable(window.stride);
   const { bucketType } = table;
   const rows = answer.rows(seriesOf);
-  // Records exist only inside coverage: without coverage there is nothing to compare with.
   const replaced = overlapped.filter((row) => proven.includes(row.scope_id));
+  const { rows: withdrawn } = await sql`
+    select from usage.withdrawal where settled and ${overlaps({ scopeIds: proven, period: window })} limit 1
+  `.execute(db);
   let counts: typeof NOTHING = NOTHING;
   let late: readonly LateChange[] = [];
-  if (replaced.length === 0) {
+  // Records exist only inside coverage: without coverage there is nothing to compare with.
+  if (replaced.length === 0 && withdrawn.length === 0) {
     const months = bucketType === "date" ? new MonthCounter() : undefined;
     const inserted = await copyRows(client, { table: table.name, bucketType, rows, passing: months });
     await months?.keep(client);
@@ -121,7 +127,7 @@ async function replaceWindow(
     let restated = 0;
     if (inserted + updated + retired > 0) {
       late = await findLateChanges(transaction, table, stamp);
-      restated = await applyChanges(transaction, table, stamp);
+      restated = await applyChanges(transaction, table, { stamp, hasWithdrawn: withdrawn.length > 0 });
     }
     counts = { ...NOTHING, inserted, updated, retired, unchanged: staged - inserted - updated, restated };
   }
@@ -133,16 +139,23 @@ async function replaceWindow(
   return { outcome: "loaded", ...counts, unverified };
 }
 
-async function noteUnverified(db: Database, whole: WholeAnswer, scopeIds: readonly number[]): Promise<void> {
+/** Keeps that an answer proved nothing about these scopes. Their zeros are no longer shown; their records are. */
+async function noteUnverified(
+  db: Database,
+  { window, stamp }: WholeAnswer,
+  scopeIds: readonly number[],
+): Promise<void> {
   await noteFailures(db, {
     scopeIds,
-    period: whole.window,
-    stamp: whole.stamp,
+    period: window,
+    stamp,
     state: "unverified",
     code: "workspace_unverified",
     message:
       "The answer has no records, and no recent listing or answer named this workspace: the key may have no access to it.",
   });
+  const time = sql`select unnest(${[...scopeIds]}::integer[]), ${multirange(window)}, '-infinity'::timestamptz`;
+  await withdrawZeros(db, { time, noticedAt: stamp.fetchedAt });
 }
 
 /** Compares the stage with the stored records once. The differences wait in a table of the session. */
@@ -172,11 +185,13 @@ async function findLateChanges(
 async function applyChanges(
   { client }: Transaction,
   table: RecordTable,
-  { fetchNumber }: FetchStamp,
+  { stamp, hasWithdrawn }: { stamp: FetchStamp; hasWithdrawn: boolean },
 ): Promise<number> {
-  const restated = await client.query(table.keepRestatements, [fetchNumber]);
+  const values = [stamp.fetchNumber];
+  const { rowCount: ofStored } = await client.query(table.keepRestatements, values);
+  const ofWithdrawn = hasWithdrawn ? (await client.query(table.keepWithdrawn, values)).rowCount : 0;
   await client.query(table.mergeChanges);
-  return restated.rowCount ?? 0;
+  return (ofStored ?? 0) + (ofWithdrawn ?? 0);
 }
 
 /** Returns whether the window now has settled time. */

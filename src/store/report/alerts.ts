@@ -1,7 +1,13 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
-export type AlertKind = "difference" | "control_total" | "settled_changed" | "stale" | "refused";
+export type AlertKind =
+  | "difference"
+  | "control_total"
+  | "settled_changed"
+  | "stale"
+  | "refused"
+  | "access_lost";
 
 interface Found {
   readonly count: number;
@@ -22,6 +28,9 @@ export interface AlertFacts {
   /** Seconds since the last load; without any load, since the source was registered. */
   readonly quietSeconds: number;
   readonly isRefused: boolean;
+  /** Workspaces that the key lost, and their zeros that were withdrawn: days x dimensions. */
+  readonly lostWorkspaces: Found;
+  readonly withdrawnZeros: number;
 }
 
 export async function alertFacts(db: Database, sourceId: number): Promise<AlertFacts> {
@@ -52,8 +61,14 @@ export async function alertFacts(db: Database, sourceId: number): Promise<AlertF
         (select max(v.fetched_at) from usage.coverage v join usage.scope c using (scope_id) where c.source_id = s.source_id),
         s.created_at
       ))::integer as "quietSeconds",
-      s.refused_at is not null as "isRefused"
+      s.refused_at is not null as "isRefused", l.workspaces as "lostWorkspaces", l.zeros as "withdrawnZeros"
     from usage.source s cross join restated r
+    cross join lateral (
+      select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(lost_at)) * 1000, 0)::bigint)
+               as workspaces,
+             coalesce(sum(zeros), 0)::integer as zeros
+      from usage.lost_workspace where source_id = s.source_id
+    ) l
     where s.source_id = ${sourceId}
   `.execute(db);
   return rows[0] as AlertFacts;

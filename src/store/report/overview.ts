@@ -154,6 +154,8 @@ interface MetricFacts {
     oldestDueSeconds: number;
     openDifferences: number;
     refused: boolean;
+    lostWorkspaces: number;
+    withdrawnZeros: number;
   }[];
   /** Instants in seconds since 1970. */
   readonly freshness: readonly {
@@ -198,8 +200,13 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
                  where w.source_id = s.source_id and w.state in ('waiting', 'queued') and b.state is distinct from 'paused'
                ), 0) as "oldestDueSeconds",
                (select count(*)::integer from usage.reconciliation_difference d join usage.scope c using (scope_id)
-                where c.source_id = s.source_id and d.state = 'open') as "openDifferences"
+                where c.source_id = s.source_id and d.state = 'open') as "openDifferences",
+               l.*
         from usage.source s
+        cross join lateral (
+          select count(*)::integer as "lostWorkspaces", coalesce(sum(zeros), 0)::integer as "withdrawnZeros"
+          from usage.lost_workspace where source_id = s.source_id
+        ) l
       ) x) as sources,
       (select coalesce(json_agg(x), '[]') from (
         select f.source_id as source, f.group_by as "groupBy", f.stride,

@@ -48,6 +48,10 @@ export async function pruneHistory(
     )
     select (select count(*) from old) - (select count(*) from merged) as fewer
   `.execute(store.db);
+  await sql`
+    delete from usage.withdrawal w using usage.scope p
+    where p.scope_id = w.scope_id and p.source_id = ${sourceId} and w.withdrawn_at < ${cut}::timestamptz
+  `.execute(store.db);
   const late = await sql`
     delete from usage.late_change where source_id = ${sourceId} and observed_on < (${cut}::timestamptz at time zone 'UTC')::date
   `.execute(store.db);

@@ -112,3 +112,28 @@ test("a message that the webhook refuses is sent again, and its address stays se
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   expect(JSON.stringify(heard)).not.toContain(bench.standin.apiKey);
 });
+
+test("a lost workspace sends an alert with its withdrawn zeros, and its return ends it", async () => {
+  const { workspaces } = bench.standin.organisation;
+  const lost = workspaces[1];
+  if (lost === undefined) throw new Error("no workspace");
+  const range = { start: bench.dataStart, end: bench.dataStart + 24 * HOUR_MS };
+  await bench.sql("DELETE FROM usage.dated_record WHERE bucket_start = $1", [
+    new Date(bench.dataStart).toISOString().slice(0, 10),
+  ]);
+  await bench.sql("DELETE FROM usage.coverage WHERE period_start = $1", [new Date(bench.dataStart)]);
+  const again = { wanted: [{ stride: "day" as const, range }], reprocess: "missing" as const };
+  await bench.fetch(again, { opened: () => bench.standin.access.setReadable(lost, false) });
+  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(heard[0]?.alerts).toMatchObject([{ alert: "access_lost", state: "firing", count: 1 }]);
+  expect(heard[0]?.text).toContain("lost access to 1 workspaces; 4 zeros");
+  bench.standin.access.setReadable(lost, true);
+  await bench.sync();
+  // Its zeros were shown as final, so what they became is a change of final counts.
+  expect(await raise()).toEqual({ told: 1, cleared: 1 });
+  expect(heard[1]?.alerts).toMatchObject([
+    { alert: "settled_changed", state: "firing" },
+    { alert: "access_lost", state: "cleared" },
+  ]);
+});

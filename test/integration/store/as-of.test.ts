@@ -55,7 +55,9 @@ test("an as-of query returns what was settled at the instant, for any instant of
         [at, GROUPINGS],
       );
       expect(then, `as of ${at}`).toEqual(figures);
-      expect(await rowsOf(SETTLED_DAYS("settlement", "t.settled_at <= $1"), [at])).toEqual(days);
+      expect(
+        await rowsOf(SETTLED_DAYS("final_time", "t.settled_at <= $1 AND t.withdrawn_at > $1"), [at]),
+      ).toEqual(days);
     }
   };
   await fc.assert(fc.asyncProperty(history, holds), { numRuns });

@@ -24,6 +24,7 @@ const WHOLE = `
   INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number)
     VALUES (1, '2026-01-05Z', 1, 2, 1);
   INSERT INTO usage.settlement VALUES (1, '2026-01-05Z', '2026-01-07Z', now());
+  INSERT INTO usage.withdrawal VALUES (1, '2026-01-05Z', '2026-01-07Z', true, now(), now());
   INSERT INTO usage.late_change VALUES (1, '2026-01-05', 'project', 'day', true, 24, 1, 1);
   INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
     VALUES (1, 'stride_total', '2026-01-05Z', '2026-01-06Z', 'p1', 'platform_disagrees', 1);
@@ -137,6 +138,9 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   failure_state_known: copyOf("failure", { ...next, state: "'bored'" }),
   failure_attempts_counted: copyOf("failure", { ...next, attempts: "0" }),
   failure_no_overlap: copyOf("failure", { period_start: "'2026-01-06Z'::timestamptz" }),
+  withdrawal_pkey: copyOf("withdrawal", { settled: "false" }),
+  withdrawal_scope_id_fkey: copyOf("withdrawal", { scope_id: "9" }),
+  withdrawal_period_order: copyOf("withdrawal", { ...next, period_end: next.period_start }),
   settlement_pkey: copyOf("settlement", { period_end: next.period_end }),
   settlement_scope_id_fkey: copyOf("settlement", { scope_id: "9" }),
   settlement_period_order: copyOf("settlement", { ...next, period_end: next.period_start }),

@@ -75,7 +75,7 @@ test("old hours are removed with their coverage if their day is loaded, and no f
     keepDays: number,
   ) => {
     const sourceId = await enterSource(bundle, { workspaceIds: [WORKSPACE], dataStart: START });
-    await noteAccess(store.db, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
+    await noteAccess(store, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
     for (const { stride, at, length, gap, traces, groupBy, isFresh } of loads) {
       const [unit, size] = stride === "hour" ? [6 * HOUR_MS, HOUR_MS] : [DAY_MS, DAY_MS];
       const start = stride === "hour" ? START + at * unit : START + Math.floor(at / 4) * unit;

@@ -62,7 +62,7 @@ test("loads of full batches and listings never wait for each other in a circle",
       }));
       await applyListing(store, { sourceId, workspaces, stamp: await drawStamp(store.db) });
       const named = some(100);
-      await noteAccess(store.db, { sourceId, asked: named, named, at: FIRST_DAY + round });
+      await noteAccess(store, { sourceId, asked: named, named, at: FIRST_DAY + round });
     }
   };
 

@@ -20,11 +20,12 @@ export function hoursOf(day: number): number[] {
   return Array.from({ length: 24 }, (_, i) => day + i * HOUR_MS);
 }
 
-/** The day's own record, or the sum of its 24 hours if the day is not loaded. */
+/** The day's own record, or the sum of its 24 hours if the day is neither loaded nor unverified. */
 export function dayFigure(model: Model, { groupBy, workspaceId }: Cell, day: number): Figure {
   const own = model.scope(workspaceId, groupBy, "day");
   const hours = hoursOf(day).flatMap((t) => model.scope(workspaceId, groupBy, "hour").buckets.get(t) ?? []);
-  const parts = own.buckets.has(day) ? [own.buckets.get(day) ?? []].flat() : hours.length === 24 ? hours : [];
+  const standIn = hours.length === 24 && own.failures.get(day)?.state !== "unverified" ? hours : [];
+  const parts = own.buckets.has(day) ? [own.buckets.get(day) ?? []].flat() : standIn;
   const traces = new Map<string, number>();
   for (const part of parts) for (const [id, n] of part.traces) traces.set(id, (traces.get(id) ?? 0) + n);
   const loaded = parts.length > 0 && {

@@ -60,6 +60,7 @@ function tables(model: Model): Record<string, Value[][]> {
       instant(w.readableAt),
       w.isDeleted,
       instant(w.unlistedSince),
+      instant(w.readableSince),
     ]),
   };
 }

@@ -135,6 +135,11 @@ export class History {
       window,
       workspaces: workspaceIds.length,
     });
+    // By the history's clock, an answer takes no time.
+    await this.#bundle.reader.query(
+      "UPDATE usage.fetch SET fetched_at = $2, finished_at = $2 WHERE fetch_number = $1",
+      [fetchNumber, new Date(this.#now)],
+    );
     const records = recordsOf(question, rows);
     return { ...window, groupBy, workspaceIds, records, fetchNumber, fetchedAt: this.#now, confirms };
   }
@@ -186,6 +191,7 @@ export class History {
       groupBy,
       window: { stride, start, end },
       stamp: { fetchNumber, fetchedAt },
+      receivedAt: fetchedAt,
       scopeIds: this.#scopesOf(answer),
       answer: collect(answer),
       settleAfterMs: SETTLE_AFTER_MS,
@@ -215,6 +221,7 @@ export class History {
       sourceId: this.sourceId,
       workspaces: workspaces.map(({ id, ...rest }) => ({ workspaceId: id, ...rest })),
       stamp,
+      receivedAt: stamp.fetchedAt,
     });
     this.model.list({ workspaces, ...stamp });
   }

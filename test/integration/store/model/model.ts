@@ -48,6 +48,8 @@ export interface ModelScope {
   readonly stride: Stride;
   readonly buckets: Map<number, Bucket>;
   readonly failures: Map<number, Failed>;
+  /** Buckets that were zero and final once, and were withdrawn. */
+  readonly withdrawn: Set<number>;
 }
 
 export interface Restated {
@@ -70,6 +72,8 @@ export interface Entity {
 
 export interface ModelWorkspace {
   readableAt: number | undefined;
+  /** Nothing before it proves access. */
+  readableSince: number | undefined;
   isDeleted: boolean;
   unlistedSince: number | undefined;
 }
@@ -108,7 +112,10 @@ export class Model {
   constructor(known: { workspaceIds: readonly string[]; settleAfterMs: number }) {
     this.#settleAfterMs = known.settleAfterMs;
     for (const id of known.workspaceIds) {
-      this.workspaces.set(id, { readableAt: undefined, isDeleted: false, unlistedSince: undefined });
+      this.workspaces.set(id, {
+        ...{ readableAt: undefined, readableSince: undefined },
+        ...{ isDeleted: false, unlistedSince: undefined },
+      });
       this.#entity("workspace", id);
     }
   }
@@ -121,6 +128,7 @@ export class Model {
       stride,
       buckets: new Map(),
       failures: new Map(),
+      withdrawn: new Set(),
     };
     this.scopes.set(key, scope);
     return scope;
@@ -139,8 +147,8 @@ export class Model {
   see({ records, fetchedAt }: ModelAnswer): void {
     for (const { workspaceId } of records) {
       const workspace = this.#workspace(workspaceId);
-      if ((workspace.unlistedSince ?? 0) > fetchedAt) continue;
-      workspace.readableAt = Math.max(workspace.readableAt ?? 0, fetchedAt);
+      if (Math.max(workspace.unlistedSince ?? 0, workspace.readableSince ?? 0) > fetchedAt) continue;
+      this.#prove(workspace, fetchedAt);
     }
   }
 
@@ -154,10 +162,16 @@ export class Model {
 
     const isNamed = (id: string) => answer.records.some((record) => record.workspaceId === id);
     const since = confirms?.since ?? fetchedAt - TEN_MINUTES;
-    const isProven = (id: string) => isNamed(id) || (this.#workspace(id).readableAt ?? -1) >= since;
+    const isProven = (id: string) => {
+      const { readableAt = -1, readableSince = 0 } = this.#workspace(id);
+      return isNamed(id) || (readableAt >= since && readableSince <= (confirms?.since ?? fetchedAt));
+    };
     const proven = scopes.filter((scope) => isProven(scope.workspaceId));
     const unread = scopes.filter((scope) => !proven.includes(scope));
-    for (const scope of unread) this.#fail(scope, { ...answer, state: "unverified" });
+    for (const scope of unread) {
+      this.#fail(scope, { ...answer, state: "unverified" });
+      this.#withdraw(scope, { times, fetchedAfter: -1, at: fetchedAt });
+    }
     const unverified = unread.map((scope) => scope.workspaceId);
     if (proven.length === 0) return { outcome: "unverified", ...NONE, unverified };
 
@@ -185,7 +199,8 @@ export class Model {
           else if (after === undefined) result.retired++;
           else if (before === after) result.unchanged++;
           else result.updated++;
-          if (old?.settled && (before ?? 0) !== (after ?? 0)) {
+          const wasFinal = old === undefined ? scope.withdrawn.has(t) : old.settled;
+          if (wasFinal && (before ?? 0) !== (after ?? 0)) {
             result.restated++;
             this.restatements.push({ scope, id, bucket: t, before, after, fetchNumber });
           }
@@ -228,23 +243,68 @@ export class Model {
     fetchedAt: number;
   }): void {
     const { workspaces, fetchNumber, fetchedAt } = listing;
+    const gone: string[] = [];
     for (const [id, workspace] of this.workspaces) {
       const listed = workspaces.find((w) => w.id === id);
       const isNews = (workspace.unlistedSince ?? 0) <= fetchedAt;
       if (listed === undefined) {
-        if (!isNews || (workspace.readableAt ?? 0) > fetchedAt) continue;
-        workspace.readableAt = undefined;
-        workspace.unlistedSince ??= fetchedAt;
+        gone.push(id);
         continue;
       }
       workspace.isDeleted = listed.isDeleted;
-      if (isNews) {
-        workspace.readableAt = Math.max(workspace.readableAt ?? 0, fetchedAt);
-        workspace.unlistedSince = undefined;
-      }
+      // A deleted workspace is listed whether the key reads it or not.
+      if (isNews && !listed.isDeleted) this.#prove(workspace, fetchedAt);
+      if (isNews) workspace.unlistedSince = undefined;
       const bucket = Math.floor(fetchedAt / HOUR_MS) * HOUR_MS;
       if (listed.name !== null)
         this.#entity("workspace", id).named.push({ name: listed.name, bucket, fetchNumber });
+    }
+    this.#retry(fetchedAt);
+    for (const id of gone) this.#lose(id, fetchedAt);
+  }
+
+  #prove(workspace: ModelWorkspace, at: number): void {
+    if (workspace.readableAt === undefined) workspace.readableSince = at;
+    workspace.readableAt = Math.max(workspace.readableAt ?? 0, at);
+  }
+
+  /** What was fetched since the last proof may be empty because access was lost. */
+  #lose(id: string, at: number): void {
+    const workspace = this.#workspace(id);
+    const { readableAt, unlistedSince } = workspace;
+    if ((unlistedSince ?? 0) > at || (readableAt ?? 0) > at) return;
+    if (readableAt === undefined && unlistedSince !== undefined) return;
+    for (const scope of this.scopes.values()) {
+      if (readableAt === undefined || scope.workspaceId !== id) continue;
+      this.#withdraw(scope, { times: [...scope.buckets.keys()], fetchedAfter: readableAt, at });
+    }
+    workspace.readableAt = undefined;
+    workspace.readableSince = at;
+    workspace.unlistedSince ??= at;
+  }
+
+  /** Buckets without a record are not loaded any more. */
+  #withdraw(scope: ModelScope, doubt: { times: number[]; fetchedAfter: number; at: number }): void {
+    for (const t of doubt.times) {
+      const bucket = scope.buckets.get(t);
+      if (bucket === undefined || bucket.traces.size > 0 || bucket.fetchedAt <= doubt.fetchedAfter) continue;
+      scope.buckets.delete(t);
+      if (bucket.settled) scope.withdrawn.add(t);
+      if (scope.failures.has(t)) continue;
+      const { fetchNumber } = bucket;
+      const [failedAt, retryAt] = [doubt.at, doubt.at + HOUR_MS];
+      scope.failures.set(t, { fetchNumber, state: "unverified", attempts: 1, failedAt, retryAt });
+    }
+  }
+
+  /** Unverified time is due once access is proven. */
+  #retry(at: number): void {
+    for (const { workspaceId, failures } of this.scopes.values()) {
+      const { readableAt = -1 } = this.#workspace(workspaceId);
+      for (const [t, failed] of failures) {
+        if (failed.state !== "unverified" || readableAt <= failed.failedAt) continue;
+        failures.set(t, { ...failed, retryAt: Math.min(failed.retryAt, at) });
+      }
     }
   }
 

@@ -1,0 +1,86 @@
+import { sql } from "kysely";
+import type { Database, Store } from "../db/database.ts";
+import { lockScopes } from "./scopes.ts";
+import { endOf, withdrawZeros } from "./withdraw-zeros.ts";
+
+/** A workspace that the key has lost, and how many of its zeros were withdrawn: days x dimensions. */
+export interface LostWorkspace {
+  /** The platform's id. */
+  readonly workspaceId: string;
+  /** Whether it left the listing just now, without being deleted. */
+  readonly isNewlyUnlisted: boolean;
+  readonly zeros: number;
+}
+
+/**
+ * Ends the proof of access to workspaces that a listing or an answer over all of time should have named and did not. Access
+ * may be lost since the last proof. No answer since then named the workspace, or it would be that proof. So all that was
+ * loaded since then is zeros that may be missing access instead: they are withdrawn, and so are those of answers that were
+ * under way when the proof was asked for. Newer proof stays.
+ *
+ * The loads that read the old proof hold the locks of their scopes, so this waits for them. Later ones find no proof.
+ */
+export async function loseAccess(
+  store: Store,
+  lost: { sourceId: number; workspaceIds: readonly string[]; at: number; isUnlisted: boolean },
+): Promise<LostWorkspace[]> {
+  const at = new Date(lost.at);
+  const candidates = (db: Database) =>
+    sql<{ entity_id: number; external_id: string; leaves: boolean }>`
+      select w.entity_id, e.external_id, ${lost.isUnlisted} and w.unlisted_since is null and not w.is_deleted as leaves
+      from usage.workspace w join usage.entity e using (entity_id)
+      where e.source_id = ${lost.sourceId} and e.external_id = any (${[...lost.workspaceIds]}::text[])
+        and (w.unlisted_since is null or w.unlisted_since <= ${at})
+        and case when w.readable_at is null then ${lost.isUnlisted} and w.unlisted_since is null else w.readable_at <= ${at} end
+      order by e.external_id
+    `.execute(db);
+  // Mostly there are none, and the scopes stay unlocked.
+  if ((await candidates(store.db)).rows.length === 0) return [];
+  return store.transaction(async ({ db }) => {
+    const { rows: scopes } = await sql<{ scope_id: number }>`
+      select s.scope_id from usage.scope s join usage.entity e on e.entity_id = s.workspace_id
+      where e.source_id = ${lost.sourceId} and e.external_id = any (${[...lost.workspaceIds]}::text[])
+    `.execute(db);
+    await lockScopes(
+      db,
+      scopes.map((row) => row.scope_id),
+    );
+    const { rows } = await candidates(db);
+    const ids = rows.map((row) => row.entity_id);
+    const zeros = await withdrawZeros(db, {
+      time: sql`
+        select s.scope_id, '{(,)}'::tstzmultirange, w.readable_at
+        from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
+        where w.entity_id = any (${ids}::integer[]) and w.readable_at is not null
+      `,
+      noticedAt: lost.at,
+    });
+    // An export that names nothing agrees with these zeros for the same reason.
+    await sql`
+      delete from usage.reconciled r
+      using usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
+      where s.scope_id = r.scope_id and w.entity_id = any (${ids}::integer[]) and (
+        r.reconciled_at > w.readable_at or exists (
+          select from usage.fetch f
+          where f.fetch_number = r.fetch_number and ${endOf("f")} > w.readable_at
+        )
+      )
+    `.execute(db);
+    // Last: all loads of a workspace share its row, so it is locked only until the commit.
+    await sql`
+      with locked as (
+        select entity_id from usage.workspace where entity_id = any (${ids}::integer[]) order by 1 for no key update
+      )
+      update usage.workspace w
+      set readable_at = null, readable_since = ${at},
+          unlisted_since = case when ${lost.isUnlisted} then coalesce(w.unlisted_since, ${at}) else w.unlisted_since end
+      from locked
+      where locked.entity_id = w.entity_id and (w.readable_at is null or w.readable_at <= ${at})
+    `.execute(db);
+    return rows.map((row) => ({
+      workspaceId: row.external_id,
+      isNewlyUnlisted: row.leaves,
+      zeros: zeros.get(row.entity_id) ?? 0,
+    }));
+  });
+}

@@ -1,0 +1,108 @@
+import { type RawBuilder, sql } from "kysely";
+import type { Database } from "../db/database.ts";
+
+/** Time of a scope whose zeros nothing proves any more. */
+interface Doubted {
+  /** Selects the scope's id, the time (`tstzmultirange`), and since when answers prove no zero (`timestamptz`). */
+  readonly time: RawBuilder<unknown>;
+  /** When the doubt began, by Postgres's clock, epoch milliseconds. */
+  readonly noticedAt: number;
+}
+
+/** When a fetch ended. One whose process died after its load has no end: it counts as ended after an hour. */
+export function endOf(fetch: string): RawBuilder<Date> {
+  return sql<Date>`coalesce(${sql.ref(`${fetch}.finished_at`)}, ${sql.ref(`${fetch}.fetched_at`)} + interval '1 hour')`;
+}
+
+const MESSAGE =
+  "Zeros were withdrawn: since they were loaded, nothing has proven that the key has access to this workspace.";
+
+/**
+ * Withdraws zeros (rule 4 of docs/architecture.md): time that is loaded without any record is not loaded any more. It is
+ * `unverified`, so it is fetched again. Records stay, also those that say zero. The caller holds the lock of the scopes.
+ *
+ * An answer that was requested before `since` and came later proves a zero only if it has records of the scope.
+ *
+ * `usage.withdrawal` keeps what was withdrawn, with its entry in the settlement log: as-of queries still show what was final
+ * until then. Returns the number of zeros by workspace: days x dimensions.
+ */
+export async function withdrawZeros(
+  db: Database,
+  { time, noticedAt }: Doubted,
+): Promise<Map<number, number>> {
+  // As-of queries rely on it that the locks of the scopes are older than this instant.
+  const at = sql`(select usage.load_instant())`;
+  const noticed = sql`${new Date(noticedAt)}::timestamptz`;
+  const { rows } = await sql<{ workspace_id: number; zeros: number }>`
+    with loaded as materialized (
+      select c.scope_id, c.period_start, t.whole, t.whole * d.within - coalesce(r.parts, '{}') as parts,
+             c.fetched_at > d.since or bool_and(r.parts is null) over (partition by c.scope_id, c.fetch_number) as is_doubted
+      from (${time}) d (scope_id, within, since)
+      join usage.scope s using (scope_id)
+      join usage.coverage c on c.scope_id = d.scope_id and (c.fetched_at > d.since or exists (
+        select from usage.fetch f
+        where f.fetch_number = c.fetch_number and ${endOf("f")} > d.since
+      ))
+      cross join lateral (select tstzmultirange(tstzrange(c.period_start, c.period_end)) as whole) t
+      cross join lateral (
+        select range_agg(tstzrange(b.start, b.start + make_interval(
+                 hours => case s.stride when 'hour' then 1 when 'day' then 24 when 'week' then 168 when 'month' then 720 else 8760 end
+               ))) as parts
+        from usage.series x
+        cross join lateral (
+          select h.bucket_start as start from usage.hourly_record h
+          where s.stride = 'hour' and h.series_id = x.series_id
+            and h.bucket_start >= c.period_start and h.bucket_start < c.period_end
+          union all
+          select r.bucket_start::timestamp at time zone 'UTC' from usage.dated_record r
+          where s.stride <> 'hour' and r.series_id = x.series_id
+            and r.bucket_start >= (c.period_start at time zone 'UTC')::date
+            and r.bucket_start < (c.period_end at time zone 'UTC')::date
+        ) b
+        where x.scope_id = c.scope_id
+      ) r
+      where t.whole && d.within
+    ), removed as (
+      delete from usage.coverage c using loaded l
+      where c.scope_id = l.scope_id and c.period_start = l.period_start and l.is_doubted and not isempty(l.parts)
+      returning c.*, l.whole, l.parts
+    ), kept as (
+      insert into usage.coverage (scope_id, period_start, period_end, settled, fetch_number, fetched_at)
+      select scope_id, lower(part), upper(part), settled, fetch_number, fetched_at
+      from removed cross join lateral unnest(whole - parts) part
+    ), logged as (
+      delete from usage.settlement t
+      using (select scope_id, range_agg(parts) as parts from removed where settled group by scope_id) z
+      where t.scope_id = z.scope_id and tstzrange(t.period_start, t.period_end) && z.parts
+      returning t.scope_id, t.settled_at, tstzmultirange(tstzrange(t.period_start, t.period_end)) as whole, z.parts
+    ), still_logged as (
+      insert into usage.settlement (scope_id, period_start, period_end, settled_at)
+      select scope_id, lower(part), upper(part), settled_at from logged cross join lateral unnest(whole - parts) part
+    ), history as (
+      insert into usage.withdrawal (scope_id, period_start, period_end, settled, settled_at, withdrawn_at)
+      select scope_id, lower(part), upper(part), true, settled_at, ${at}
+      from logged cross join lateral unnest(whole * parts) part
+      union all
+      select r.scope_id, lower(part), upper(part), r.settled, null, ${at}
+      from removed r
+      left join (select scope_id, range_agg(whole) as parts from logged group by scope_id) l using (scope_id)
+      cross join lateral unnest(r.parts - coalesce(l.parts, '{}')) part
+    ), failed as (
+      insert into usage.failure
+        (scope_id, period_start, period_end, state, code, message, attempts, fetch_number, failed_at, retry_at)
+      select r.scope_id, lower(part), upper(part), 'unverified', 'workspace_unverified', ${MESSAGE}, 1, r.fetch_number,
+             ${noticed}, ${noticed} + interval '1 hour'
+      from removed r
+      left join (
+        select scope_id, range_agg(tstzrange(period_start, period_end)) as parts
+        from usage.failure where scope_id in (select scope_id from removed) group by scope_id
+      ) f using (scope_id)
+      cross join lateral unnest(r.parts - coalesce(f.parts, '{}')) part
+    )
+    select s.workspace_id, coalesce(sum(extract(epoch from upper(part) - lower(part)) / 86400)
+             filter (where s.stride = 'day'), 0)::integer as zeros
+    from removed r join usage.scope s using (scope_id) cross join lateral unnest(r.parts) part
+    group by s.workspace_id
+  `.execute(db);
+  return new Map(rows.map((row) => [row.workspace_id, row.zeros]));
+}

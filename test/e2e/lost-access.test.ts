@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { startProxy } from "../support/proxy.ts";
+import { differences, inStore } from "../support/tables.ts";
+import { bench, document, envOf, routine, run } from "./program.ts";
+
+test("a sync whose key loses a workspace shows no zero; status says which, and the next sync after its return loads it", async () => {
+  const made = await bench({ workspaces: [0, 1, 4] });
+  const { standin, workspaceIds } = made;
+  const [, lost, unused] = workspaceIds as [string, string, string];
+  const workspace = standin.organisation.workspaces[1];
+  if (workspace === undefined) throw new Error("no workspace");
+  // It answers first contact with the workspace, and is lost then.
+  const proxy = await startProxy(standin.url, ({ url }) => {
+    if (url.pathname === "/api/v1/workspaces") standin.access.setReadable(workspace, false);
+    return undefined;
+  });
+  const env = { ...envOf(made), USAGE_BASE_URL: proxy.url };
+  const synced = await run(["sync", "--inline"], env);
+  expect([synced.code, synced.stderr]).toEqual([3, expect.stringContaining("zeros_withdrawn")]);
+  const shown = await made.sql(
+    `SELECT DISTINCT traces, coverage_status FROM reporting.fct_usage_workspace_daily WHERE workspace_id = $1`,
+    [lost],
+  );
+  expect(shown).toEqual([{ traces: null, coverage_status: "unverified" }]);
+  expect((await run(["coverage", "--fail-on-gaps"], env)).code).toBe(4);
+
+  const day = (at: number) => new Date(at).toISOString().slice(0, 10);
+  const status = await run(["status", "--json"], env);
+  expect([status.code, document(status)]).toMatchObject([
+    3,
+    [
+      {
+        unlistedWorkspaces: [lost],
+        withdrawnZeros: [
+          {
+            ...{ workspaceId: lost, zeros: 7 * 4, closedMonths: [] },
+            ...{ firstDay: day(made.dataStart), lastDay: day(made.dataStart + 6 * DAY_MS) },
+          },
+        ],
+        listedOnly: [{ workspaceId: unused, zeros: 7 * 4 }],
+      },
+    ],
+  ]);
+  const text = (await run(["status"], env)).stdout;
+  expect(text).toContain(`28 zeros (days x dimensions) of workspace ${lost} were withdrawn`);
+  const alone = `rest on the listing alone, because no answer ever named the workspace: 28 of ${unused}`;
+  expect(text).toContain(alone);
+  const doctor = await run(["doctor"], env);
+  expect([doctor.code, doctor.stdout]).toEqual([0, expect.stringContaining(alone)]);
+
+  standin.access.setReadable(workspace, true);
+  proxy.rewrite = () => undefined;
+  await run(["sync", "--inline"], env);
+  expect(differences(await inStore(made), routine(made))).toEqual([]);
+  const after = document(await run(["status", "--json"], env));
+  expect(after).toMatchObject([{ failures: [], unlistedWorkspaces: [], withdrawnZeros: [] }]);
+});

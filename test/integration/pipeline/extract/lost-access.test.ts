@@ -1,0 +1,211 @@
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
+import { planSource } from "../../../../src/pipeline/sync/plan.ts";
+import { type Bench, setup } from "../../../support/source.ts";
+import { differences, inLedger, inStore } from "../../../support/tables.ts";
+
+/** A key that loses a workspace gets empty answers. The zeros that it stores until somebody notices are withdrawn. */
+
+interface Figure {
+  readonly usage_date: string;
+  readonly traces: number | null;
+  readonly coverage_status: string;
+  readonly is_final: boolean;
+}
+
+const UNVERIFIED = { traces: null, coverage_status: "unverified", is_final: false };
+
+const workspace = (bench: Bench, index: number) => {
+  const found = bench.standin.organisation.workspaces[index];
+  if (found === undefined) throw new Error("no workspace");
+  return found;
+};
+const setReadable = (bench: Bench, index: number, readable: boolean) =>
+  bench.standin.access.setReadable(workspace(bench, index), readable);
+const figures = (bench: Bench, index: number) =>
+  bench.sql<Figure>(
+    `SELECT usage_date::text, traces, coverage_status, is_final FROM reporting.fct_usage_workspace_daily
+     WHERE workspace_id = $1 ORDER BY usage_date`,
+    [workspace(bench, index).id],
+  );
+/** Rows of any view that show a zero of the workspace beside `unverified`, or as final. */
+const zeros = async (bench: Bench, index: number) => {
+  const { id } = workspace(bench, index);
+  const [row] = await bench.sql<Record<string, number>>(
+    `SELECT (SELECT count(*) FROM reporting.fct_usage_workspace_daily WHERE workspace_id = $1 AND traces = 0)::integer AS days,
+            (SELECT count(*) FROM reporting.fct_usage_workspace_hourly WHERE workspace_id = $1 AND traces = 0)::integer AS hours,
+            (SELECT count(*) FROM reporting.fct_usage_workspace_monthly WHERE workspace_id = $1 AND traces = 0)::integer AS months,
+            (SELECT count(*) FROM reporting.usage_coverage_daily WHERE workspace_id = $1 AND status = 'empty')::integer AS empty`,
+    [id],
+  );
+  return row;
+};
+/** Now, by Postgres's clock, to the microsecond. */
+const instant = async (bench: Bench) =>
+  (await bench.sql<{ at: string }>("SELECT clock_timestamp()::text AS at"))[0]?.at ?? "";
+const NONE = { days: 0, hours: 0, months: 0, empty: 0 };
+const days = (bench: Bench, workspaceIds: readonly string[]) =>
+  inLedger(bench.standin, {
+    stride: "day",
+    range: { start: bench.dataStart, end: bench.today + DAY_MS },
+    workspaceIds,
+  });
+
+test.each([true, false])(
+  "a workspace lost between contact and fetches is unverified, not zero (listing %s), and comes back by itself",
+  async (listing) => {
+    const bench = await setup({ workspaces: [0, 1], standin: { listing } });
+    const ids = bench.workspaceIds;
+    await bench.sync({
+      opened: (source) => {
+        // Without a listing the first proof is asked for with the first fetch: a proof of before is what was lost.
+        if (listing) setReadable(bench, 1, false);
+        else {
+          const { fresh } = source.access;
+          source.access.fresh = async () => {
+            await fresh();
+            setReadable(bench, 1, false);
+          };
+        }
+      },
+    });
+    expect(await figures(bench, 1)).toEqual(
+      Array.from({ length: 7 }, (_, i) => ({
+        usage_date: new Date(bench.dataStart + i * DAY_MS).toISOString().slice(0, 10),
+        ...UNVERIFIED,
+      })),
+    );
+    expect(await zeros(bench, 1)).toEqual(NONE);
+    expect(differences(await inStore(bench, ["day"]), days(bench, ids.slice(0, 1)))).toEqual([]);
+
+    // The next syncs leave it so, and say it once.
+    await bench.sync();
+    await bench.sync();
+    expect(await zeros(bench, 1)).toEqual(NONE);
+    const told = bench.logs.filter((line) => line.code === "zeros_withdrawn");
+    expect(told).toMatchObject([{ workspaceId: ids[1], zeros: 7 * 4 }]);
+    expect(bench.logs.filter((line) => line.code === "workspace_unlisted")).toHaveLength(listing ? 1 : 0);
+
+    // Back, it is due with the next proof: that of first contact, or that of the first fetch.
+    setReadable(bench, 1, true);
+    await bench.sync();
+    if (!listing) await bench.sync();
+    expect(differences(await inStore(bench, ["day"]), days(bench, ids))).toEqual([]);
+    expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
+    expect(await bench.sql("SELECT FROM reporting.fct_usage_workspace_daily WHERE is_final")).toHaveLength(6);
+  },
+);
+
+test("a lost workspace that others answer beside is unverified alone", async () => {
+  const bench = await setup({ workspaces: [0, 1, 2] });
+  const range = { start: bench.dataStart, end: bench.dataStart + 3 * DAY_MS };
+  const request = {
+    wanted: [{ stride: "day" as const, range }],
+    groupings: ["workspace" as const],
+    reprocess: "missing" as const,
+  };
+  // One answer for all three: it names two of them.
+  const { planned } = await bench.fetch(request, { opened: () => setReadable(bench, 1, false) });
+  expect(planned).toBe(1);
+  const stored = days(bench, [bench.workspaceIds[0] ?? "", bench.workspaceIds[2] ?? ""]);
+  const inRange = new Map(
+    [...stored].filter(
+      ([key]) => key.startsWith("workspace ") && Date.parse(key.split(" ")[2] ?? "") < range.end,
+    ),
+  );
+  expect(differences(await inStore(bench, ["day"]), inRange)).toEqual([]);
+  expect((await figures(bench, 1)).slice(0, 3)).toMatchObject([UNVERIFIED, UNVERIFIED, UNVERIFIED]);
+  expect((await figures(bench, 2)).slice(0, 3).every(({ is_final }) => is_final)).toBe(true);
+});
+
+test("a backfill of what is missing replaces withdrawn zeros, and the history keeps both", async () => {
+  const bench = await setup({ workspaces: [0, 1] });
+  const range = { start: bench.dataStart, end: bench.dataStart + 3 * DAY_MS };
+  const wanted = [{ stride: "day" as const, range }];
+  const source = await bench.open({ opened: () => setReadable(bench, 1, false) });
+  const slices = await planSource(source, { wanted, reprocess: "missing" });
+  // As in the queue: nothing confirms the zeros when the last fetch ends.
+  await runInline({ ...source, access: { ...source.access, confirm: async () => {} } }, slices);
+  const empty = { traces: 0, coverage_status: "empty", is_final: true };
+  expect((await figures(bench, 1)).slice(0, 3)).toMatchObject([empty, empty, empty]);
+  const zeroAt = await instant(bench);
+
+  await bench.open();
+  expect((await figures(bench, 1)).slice(0, 3)).toMatchObject([UNVERIFIED, UNVERIFIED, UNVERIFIED]);
+  const unverifiedAt = await instant(bench);
+
+  setReadable(bench, 1, true);
+  const { planned } = await bench.fetch({ wanted, reprocess: "missing" });
+  expect(planned).toBe(4);
+  const expected = days(bench, bench.workspaceIds.slice(1));
+  const known = (await figures(bench, 1)).slice(0, 3);
+  expect(known.map(({ usage_date, traces }) => [usage_date, traces])).toEqual(
+    known.map(({ usage_date }) => [
+      usage_date,
+      expected.get(
+        `workspace day ${usage_date}T00:00:00.000Z ${bench.workspaceIds[1]} ${bench.workspaceIds[1]}`,
+      ),
+    ]),
+  );
+  expect(known.every(({ is_final, coverage_status }) => is_final && coverage_status === "ok")).toBe(true);
+
+  const loadedAt = await instant(bench);
+  // As of an hour later: an as-of query refuses instants that a running load may still change.
+  await bench.sql("UPDATE usage.settlement SET settled_at = settled_at - interval '1 hour'");
+  await bench.sql("UPDATE usage.restatement SET restated_at = restated_at - interval '1 hour'");
+  await bench.sql(
+    "UPDATE usage.withdrawal SET settled_at = settled_at - interval '1 hour', withdrawn_at = withdrawn_at - interval '1 hour'",
+  );
+  const then = (at: string) =>
+    bench.sql<{ usage_date: string; traces: number }>(
+      `SELECT usage_date::text, traces FROM reporting.usage_workspace_daily_as_of($1::timestamptz - interval '1 hour')
+       WHERE workspace_id = $2 ORDER BY 1`,
+      [at, bench.workspaceIds[1]],
+    );
+  expect((await then(zeroAt)).map(({ traces }) => traces)).toEqual([0, 0, 0]);
+  expect(await then(unverifiedAt)).toEqual([]);
+  expect(await then(loadedAt)).toEqual(known.map(({ usage_date, traces }) => ({ usage_date, traces })));
+  const restated = await bench.sql<{ n: number }>(
+    `SELECT new_traces AS n FROM reporting.usage_restatement
+     WHERE workspace_id = $1 AND group_by = 'workspace' AND old_traces IS NULL ORDER BY period_start`,
+    [bench.workspaceIds[1]],
+  );
+  expect(restated.map(({ n }) => n)).toEqual(known.map(({ traces }) => traces));
+});
+
+test("access lost before the second fetch of an emptied window deletes nothing", async () => {
+  const bench = await setup({ workspaces: [0, 1] });
+  await bench.sync();
+  const before = await inStore(bench);
+  const range = { start: bench.dataStart, end: bench.today };
+  const source = await bench.open({ opened: () => setReadable(bench, 1, false) });
+  const slices = await planSource(source, {
+    wanted: [{ stride: "day", range }],
+    workspaceIds: bench.workspaceIds.slice(1),
+    reprocess: "all",
+  });
+  const run = await runInline(source, slices);
+  expect(run.counts.reduce((sum, { rows }) => sum + rows.retired, 0)).toBe(0);
+  expect(differences(await inStore(bench), before)).toEqual([]);
+  expect(await zeros(bench, 1)).toMatchObject({ days: 0, months: 0 });
+});
+
+test("a listing proves nothing for a deleted workspace, an answer that names it does", async () => {
+  const bench = await setup();
+  // One with past usage, one that never had any.
+  for (const index of [1, 4]) workspace(bench, index).deletedAt = bench.today - 2 * DAY_MS;
+  await bench.sync();
+  const used = await figures(bench, 1);
+  expect(used.every(({ traces }) => traces !== null)).toBe(true);
+  expect(await figures(bench, 4)).toMatchObject(Array.from({ length: 7 }, () => UNVERIFIED));
+  const before = await inStore(bench);
+  // A key that no longer reads it gets empty answers, and the listing does not show that.
+  for (const project of bench.standin.organisation.projects) {
+    if (project.workspace === workspace(bench, 1)) project.dropped = true;
+  }
+  const { run } = await bench.sync();
+  expect(run.counts.reduce((sum, { rows }) => sum + rows.retired, 0)).toBe(0);
+  expect(differences(await inStore(bench), before)).toEqual([]);
+  expect(await zeros(bench, 1)).toMatchObject({ days: 0 });
+});

@@ -1,0 +1,201 @@
+import { beforeEach, expect, test } from "vitest";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
+import { applyListing } from "../../../src/store/catalog/workspaces.ts";
+import { beginFetch, drawStamp, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
+import { listedOnly, withdrawnZeros } from "../../../src/store/report/zeros.ts";
+import { poll } from "../../support/poll.ts";
+import { type AnswerRow, loadRows } from "../../support/store.ts";
+import { intercepted } from "./model/statements.ts";
+import { FIRST_DAY, type StoreBundle, setupSource } from "./setup.ts";
+
+/** Zeros rest on proof of access. What a listing takes away, it takes from loads that are under way too. */
+
+const [WORKSPACE, OTHER] = ["11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"];
+const DAY = new Date(FIRST_DAY).toISOString().slice(0, 10);
+const MONTH = `${DAY.slice(0, 7)}-01`;
+
+let bundle: StoreBundle & { sourceId: number };
+
+beforeEach(async () => {
+  bundle = await setupSource({ workspaceIds: [WORKSPACE, OTHER], dataStart: FIRST_DAY });
+});
+
+const load = (rows: readonly AnswerRow[], groupBy: "workspace" | "project" = "workspace") =>
+  loadRows(bundle.store, {
+    ...{ sourceId: bundle.sourceId, groupBy, workspaceId: WORKSPACE, rows },
+    window: { stride: "day", start: FIRST_DAY, end: FIRST_DAY + DAY_MS },
+  });
+const list = async (ids: readonly string[], isDeleted = false) =>
+  applyListing(bundle.store, {
+    sourceId: bundle.sourceId,
+    workspaces: ids.map((workspaceId) => ({ workspaceId, name: null, isDeleted })),
+    stamp: await drawStamp(bundle.store.db),
+  });
+const rowsOf = async (text: string, values: unknown[] = []) => (await bundle.reader.query(text, values)).rows;
+const shown = async () =>
+  (
+    await rowsOf(
+      `SELECT traces, coverage_status, is_final FROM reporting.fct_usage_workspace_daily
+       WHERE workspace_id = $1 AND usage_date = $2`,
+      [WORKSPACE, DAY],
+    )
+  )[0];
+const UNVERIFIED = { traces: null, coverage_status: "unverified", is_final: false };
+const EMPTY = { traces: "0", coverage_status: "empty", is_final: true };
+
+test("a listing that names the workspace again keeps its zeros", async () => {
+  await load([]);
+  expect(await list([WORKSPACE, OTHER])).toEqual([]);
+  // Proof before and after: what is lost later is not doubted.
+  expect(await list([OTHER])).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: true, zeros: 0 }]);
+  expect(await shown()).toEqual(EMPTY);
+  expect(await list([OTHER])).toEqual([]);
+});
+
+test("a listing withdraws the zero of a load that has read the proof and is not committed", async () => {
+  const [gate, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const loading = intercepted(
+    {
+      before: async ({ text }) => {
+        if (!text.startsWith('insert into "usage"."coverage"')) return;
+        reached.resolve();
+        await gate.promise;
+      },
+    },
+    () => load([]),
+  );
+  await reached.promise;
+  let isOver = false;
+  const listing = list([OTHER]).finally(() => {
+    isOver = true;
+  });
+  await poll(async () => isOver || (await rowsOf("SELECT FROM pg_locks WHERE NOT granted")).length > 0);
+  gate.resolve();
+  expect((await loading).outcome).toBe("loaded");
+  expect(await listing).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: true, zeros: 1 }]);
+  expect(await shown()).toEqual(UNVERIFIED);
+});
+
+test("a proof that was asked for before an answer had come does not confirm its zeros", async () => {
+  const { sourceId, store } = bundle;
+  const window = { stride: "day" as const, start: FIRST_DAY, end: FIRST_DAY + 2 * DAY_MS };
+  const asked = { sourceId, purpose: "load" as const, window, workspaces: 1 };
+  const empty = await beginFetch(store.db, { ...asked, groupBy: "workspace" });
+  const named = await beginFetch(store.db, { ...asked, groupBy: "project" });
+  await list([WORKSPACE, OTHER]);
+  const given = { sourceId, workspaceId: WORKSPACE, window };
+  await loadRows(store, { ...given, groupBy: "workspace", rows: [], stamp: empty });
+  // It names the workspace, so its empty day is a zero.
+  const rows: AnswerRow[] = [[new Date(FIRST_DAY + DAY_MS).toISOString(), "p", 5]];
+  await loadRows(store, { ...given, groupBy: "project", rows, stamp: named });
+  for (const stamp of [empty, named]) await finishFetch(store.db, stamp, { outcome: "loaded" });
+  expect(await list([OTHER])).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: true, zeros: 2 }]);
+  expect(await shown()).toEqual(UNVERIFIED);
+  const left = await rowsOf(
+    "SELECT group_by FROM reporting.usage_coverage_daily WHERE stride = 'day' AND workspace_id = $1 AND status IN ('ok', 'empty') ORDER BY 1",
+    [WORKSPACE],
+  );
+  expect(left).toEqual([{ group_by: "project" }, { group_by: "project" }]);
+});
+
+test("an answer from before access came back proves no zero, one from after it does", async () => {
+  const { sourceId, store } = bundle;
+  await list([OTHER]);
+  const before = { sourceId, asked: [], named: [WORKSPACE], at: Date.now() - 60_000 };
+  await noteAccess(store, before);
+  expect((await load([])).outcome).toBe("unverified");
+  const asked = await drawStamp(store.db);
+  await list([WORKSPACE, OTHER]);
+  const late = {
+    ...{ sourceId, groupBy: "workspace" as const, workspaceId: WORKSPACE, rows: [] },
+    window: { stride: "day" as const, start: FIRST_DAY, end: FIRST_DAY + DAY_MS },
+  };
+  // A millisecond may hold both.
+  const stamp = { ...asked, fetchedAt: asked.fetchedAt - 1 };
+  expect((await loadRows(store, { ...late, stamp })).outcome).toBe("unverified");
+  expect((await loadRows(store, late)).outcome).toBe("loaded");
+  expect(await shown()).toEqual(EMPTY);
+});
+
+test("an answer from before an answer over all of time took access away restores none", async () => {
+  const { sourceId, store } = bundle;
+  const at = Date.now();
+  expect(await noteAccess(store, { sourceId, asked: [WORKSPACE], named: [], at })).toEqual([
+    { workspaceId: WORKSPACE, isNewlyUnlisted: false, zeros: 0 },
+  ]);
+  const stamp = { ...(await drawStamp(store.db)), fetchedAt: at - 1 };
+  const named = { sourceId, groupBy: "workspace" as const, workspaceId: WORKSPACE, stamp };
+  const days = (from: number) => ({
+    ...{ stride: "day" as const, start: FIRST_DAY + from * DAY_MS, end: FIRST_DAY + (from + 1) * DAY_MS },
+  });
+  const rows: AnswerRow[] = [[new Date(FIRST_DAY + DAY_MS).toISOString(), WORKSPACE, 5]];
+  expect((await loadRows(store, { ...named, rows, window: days(1) })).outcome).toBe("loaded");
+  expect((await load([])).outcome).toBe("unverified");
+});
+
+test("a comparison with an export of that time is withdrawn with the zeros", async () => {
+  await load([]);
+  await rowsOf(
+    "INSERT INTO usage.reconciled SELECT scope_id, period_start, period_end, fetch_number, now() FROM usage.coverage",
+  );
+  await list([OTHER]);
+  expect(await rowsOf("SELECT FROM usage.reconciled")).toEqual([]);
+});
+
+test("a zero withdrawn from a closed month is named, and becomes an adjustment", async () => {
+  await load([]);
+  await load([], "project");
+  await rowsOf(
+    "INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES ($1, $2, 0)",
+    [bundle.sourceId, MONTH],
+  );
+  await list([OTHER]);
+  expect(await withdrawnZeros(bundle.store.db, bundle.sourceId)).toEqual([
+    {
+      ...{ workspaceId: WORKSPACE, zeros: 2, firstDay: DAY, lastDay: DAY },
+      closedMonths: [DAY.slice(0, 7)],
+    },
+  ]);
+  expect(await rowsOf("SELECT FROM reporting.usage_month_close")).toEqual([]);
+
+  await list([WORKSPACE, OTHER]);
+  expect((await load([[`${DAY}T00:00:00Z`, WORKSPACE, 180]])).restated).toBe(1);
+  expect((await load([[`${DAY}T00:00:00Z`, "p", 180]], "project")).restated).toBe(1);
+  expect(await withdrawnZeros(bundle.store.db, bundle.sourceId)).toEqual([]);
+  expect(
+    await rowsOf("SELECT closed_traces, adjustment_traces, current_traces FROM reporting.usage_month_close"),
+  ).toEqual(Array(2).fill({ closed_traces: "0", adjustment_traces: "180", current_traces: "180" }));
+});
+
+test("hours do not stand in for a day whose zero was withdrawn", async () => {
+  const { sourceId, store } = bundle;
+  const hours = { sourceId, groupBy: "workspace" as const, workspaceId: WORKSPACE, rows: [] };
+  await loadRows(store, {
+    ...hours,
+    window: { stride: "hour", start: FIRST_DAY, end: FIRST_DAY + DAY_MS },
+  });
+  expect(await shown()).toEqual(EMPTY);
+  await list([WORKSPACE, OTHER]);
+  await load([]);
+  await list([OTHER]);
+  expect(await shown()).toEqual(UNVERIFIED);
+});
+
+test("a workspace that no answer ever named rests on the listing", async () => {
+  await load([]);
+  await list([WORKSPACE, OTHER]);
+  expect(await listedOnly(bundle.store.db, bundle.sourceId)).toEqual([{ workspaceId: WORKSPACE, zeros: 1 }]);
+  await load([[`${DAY}T00:00:00Z`, WORKSPACE, 0]]);
+  expect(await listedOnly(bundle.store.db, bundle.sourceId)).toEqual([]);
+});
+
+test("a listing is no proof for a deleted workspace", async () => {
+  await list([OTHER]);
+  await list([WORKSPACE, OTHER], true);
+  expect((await load([])).outcome).toBe("unverified");
+  expect(await shown()).toEqual(UNVERIFIED);
+  const { sourceId, store } = bundle;
+  await noteAccess(store, { sourceId, asked: [WORKSPACE], named: [WORKSPACE], at: Date.now() });
+  expect((await load([])).outcome).toBe("loaded");
+});
