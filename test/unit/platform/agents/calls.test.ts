@@ -178,7 +178,9 @@ describe("threads and runs", () => {
     const { threads } = await setup();
     const { threadId } = await threads.createThread();
     const run = await threads.createRun({ threadId, assistantId: "agent", text: "hello delay=100" });
-    expect(await threads.waitForStart(run, { withinMs: 10_000 })).toMatchObject({ status: "running" });
+    // A run of the stand-in may end before anybody looks.
+    const { status } = await threads.waitForStart(run, { withinMs: 10_000 });
+    expect(["running", "success"]).toContain(status);
     expect(await threads.join(run, { withinMs: 10_000 })).toEqual({ ...run, status: "success" });
     expect(await threads.state(threadId)).toEqual({
       messages: [
