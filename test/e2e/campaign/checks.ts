@@ -48,7 +48,7 @@ export async function checkLoad(
 
 /** Days x workspaces x dimensions by status, from the view; `empty` and `ok` are final. */
 async function statuses(
-  { bench }: World,
+  { bench, env }: World,
   { from, to, stride, dimensions }: Requested,
 ): Promise<Map<string, number>> {
   const rows = await bench.sql<{ status: string; days: number }>(
@@ -56,16 +56,19 @@ async function statuses(
      FROM reporting.usage_coverage_daily
      WHERE stride = $1 AND usage_date >= $2::date AND usage_date < $3::date AND group_by = ANY ($4) AND workspace_id = ANY ($5)
      GROUP BY 1`,
-    [stride, from, to, dimensions, bench.workspaceIds],
+    [stride, from, to, dimensions, configured(env)],
   );
   // A day whose hours are not kept up to date has no row before they are loaded.
-  const days = ((Date.parse(to) - Date.parse(from)) / DAY_MS) * dimensions.length * bench.workspaceIds.length;
+  const days = ((Date.parse(to) - Date.parse(from)) / DAY_MS) * dimensions.length * configured(env).length;
   const unlisted = days - rows.reduce((sum, row) => sum + row.days, 0);
   const missing = unlisted === 0 ? [] : [{ status: "missing", days: unlisted }];
   const counts = new Map<string, number>();
   for (const row of [...rows, ...missing]) counts.set(row.status, (counts.get(row.status) ?? 0) + row.days);
   return counts;
 }
+
+/** The workspaces that the next command reads. */
+const configured = (env: World["env"]) => env.USAGE_WORKSPACE_IDS?.split(",") ?? [];
 
 const sorted = (counts: ReadonlyMap<string, number>) => [...counts].sort(([a], [b]) => a.localeCompare(b));
 

@@ -20,13 +20,19 @@ type Step = (world: World) => Promise<void> | void;
 async function sync(world: World): Promise<void> {
   const ended = await command(world, "sync", "--inline");
   const to = dayOf(world.bench.today + DAY_MS);
-  const from = world.env.USAGE_DATA_START ?? "";
+  const from = await dataStart(world);
   await checkLoad(world, ended, { from, to, stride: "day", dimensions: DIMENSIONS });
+}
+
+/** The one that applies: a later one in the configuration moves nothing once days are loaded. */
+async function dataStart({ bench }: World): Promise<string> {
+  const [source] = await bench.sql<{ day: string }>("SELECT data_start::text AS day FROM usage.source");
+  return source?.day ?? dayOf(bench.dataStart);
 }
 
 async function backfill(world: World): Promise<void> {
   const { dice } = world;
-  const { from, to } = someDays(world, 20);
+  const { from, to } = await someDays(world, 20);
   const stride = dice.next() < 0.7 ? "day" : "hour";
   const dimension = dice.next() < 0.5 ? undefined : dice.pick(DIMENSIONS);
   const asked: Requested = {
@@ -45,14 +51,13 @@ async function backfill(world: World): Promise<void> {
 }
 
 /** Part of the days from the data start on, today included. */
-function someDays({ dice, bench }: World, most: number): { from: string; to: string } {
-  const days = (bench.today - bench.dataStart) / DAY_MS;
+async function someDays(world: World, most: number): Promise<{ from: string; to: string }> {
+  const { dice, bench } = world;
+  const start = Date.parse(await dataStart(world));
+  const days = (bench.today - start) / DAY_MS;
   const length = 1 + dice.below(most);
-  const first = dice.below(Math.max(1, days + 2 - length));
-  return {
-    from: dayOf(bench.dataStart + first * DAY_MS),
-    to: dayOf(bench.dataStart + (first + length) * DAY_MS),
-  };
+  const first = start + dice.below(Math.max(1, days + 2 - length)) * DAY_MS;
+  return { from: dayOf(first), to: dayOf(Math.min(first + length * DAY_MS, bench.today + DAY_MS)) };
 }
 
 const FAULTS: readonly FaultStep["fault"][] = [
@@ -104,7 +109,7 @@ function restoreAll(world: World): void {
 }
 
 async function reconcile(world: World, ...more: string[]): Promise<void> {
-  const { from, to } = someDays(world, 62);
+  const { from, to } = await someDays(world, 62);
   await checkReconciled(world, await command(world, "reconcile", "--from", from, "--to", to, ...more), {
     from,
     to,
@@ -154,10 +159,15 @@ async function passTime(world: World): Promise<void> {
 }
 
 function moveSettings(world: World): void {
-  const { dice, env } = world;
+  const { dice, env, bench } = world;
+  env.USAGE_WORKSPACE_IDS = bench.workspaceIds.slice(0, dice.pick([2, WORKSPACES, WORKSPACES])).join();
+  env.USAGE_DATA_START = dayOf(bench.dataStart + dice.pick([0, 0, 4]) * DAY_MS);
   env.USAGE_SETTLE_AFTER = dice.pick(["P3D", "P3D", "P5D", "P1D"]);
   env.USAGE_HOURLY_FOR = dice.pick(["P2D", "P1D", "P4D"]);
-  note(world, `settings ${env.USAGE_SETTLE_AFTER} ${env.USAGE_HOURLY_FOR}`);
+  note(
+    world,
+    `settings ${env.USAGE_SETTLE_AFTER} ${env.USAGE_HOURLY_FOR} ${env.USAGE_DATA_START} ${env.USAGE_WORKSPACE_IDS}`,
+  );
 }
 
 const STEPS: readonly (readonly [weight: number, step: Step])[] = [
@@ -196,7 +206,10 @@ export async function heal(world: World): Promise<void> {
   const { bench, env } = world;
   bench.standin.faults.clear();
   restoreAll(world);
-  Object.assign(env, { USAGE_SETTLE_AFTER: "P3D", USAGE_HOURLY_FOR: "P2D" });
+  Object.assign(env, {
+    ...{ USAGE_SETTLE_AFTER: "P3D", USAGE_HOURLY_FOR: "P2D" },
+    ...{ USAGE_WORKSPACE_IDS: bench.workspaceIds.join(), USAGE_DATA_START: dayOf(bench.dataStart) },
+  });
   await sync(world);
   const [from, to] = [dayOf(bench.dataStart), dayOf(bench.today + DAY_MS)];
   for (const stride of ["day", "hour"]) {
