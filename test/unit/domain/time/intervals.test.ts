@@ -124,8 +124,9 @@ test("the span of a set is from its first instant to its last, and empty for an 
   const set = [
     { start: 30, end: 40 },
     { start: 5, end: 5 },
+    { start: 50, end: 60 },
     { start: 10, end: 20 },
   ];
-  expect(spanOf(set)).toEqual({ start: 10, end: 40 });
+  expect(spanOf(set)).toEqual({ start: 10, end: 60 });
   expect(spanOf([{ start: 5, end: 5 }])).toEqual({ start: 0, end: 0 });
 });

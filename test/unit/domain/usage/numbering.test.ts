@@ -55,6 +55,7 @@ describe("keys", () => {
       record(5, { dimensionName: "Anna" }),
       record(1, { dimensionName: "Ann" }),
       record(4, { dimensionName: "Ann" }),
+      record(2, { dimensionName: "Ann" }),
       record(2, { dimensionId: "other", dimensionName: "Bo" }),
       record(6),
     ];
