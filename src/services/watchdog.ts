@@ -64,7 +64,7 @@ export function watch(input: WatchInput): Watched {
       // Not our folder, which the server's user may be unable to enter. Not our environment, whose PGOPTIONS and the like
       // would reach the server. LC_ALL keeps its log in English, because we search it for reasons.
       cwd: "/",
-      env: { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C" },
+      env: { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C", ...clockVariables() },
       stdio: ["ignore", log, log, "pipe"],
       detached: true,
       ...input.user,
@@ -88,4 +88,10 @@ export function watch(input: WatchInput): Watched {
       await gone;
     },
   };
+}
+
+/** What moves the clock of this process (`npm run test:clock`). All processes of a test run need the same clock. */
+export function clockVariables(): Record<string, string> {
+  const { LD_PRELOAD, CLOCK_OFFSET } = process.env;
+  return LD_PRELOAD === undefined || CLOCK_OFFSET === undefined ? {} : { LD_PRELOAD, CLOCK_OFFSET };
 }

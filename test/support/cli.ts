@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
+import { clockVariables } from "../../src/services/watchdog.ts";
 
 const RELEASE = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -28,8 +29,8 @@ export interface Where {
 }
 
 /**
- * Starts `usage-etl` as a user does. Its environment is what is given, and where Node keeps compiled modules. Killed
- * when the test ends.
+ * Starts `usage-etl` as a user does. Its environment is what is given, where Node keeps compiled modules, and the
+ * clock of the tests. Killed when the test ends.
  */
 export function start(
   args: readonly string[],
@@ -39,7 +40,7 @@ export function start(
   const { PATH = "", HOME = "/tmp", NODE_COMPILE_CACHE = "" } = process.env;
   const [program = "", ...rest] = [...within, process.execPath, join(release, "src/cli.ts"), ...args];
   const child = spawn(program, rest, {
-    env: { PATH, HOME, NODE_COMPILE_CACHE, ...env },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, ...clockVariables(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const said = { stdout: "", stderr: "" };

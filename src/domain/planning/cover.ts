@@ -63,10 +63,12 @@ function coverTogether(groupBy: GroupBy, batch: readonly CoveredScope[], stride:
     members: members.map(({ workspaceId, scopeId }) => ({ workspaceId, scopeId })),
   });
   return [
-    ...windows.flatMap((window) => {
-      const needing = batch.filter((scope) => scope.buckets.some(isIn(window)));
-      return needing.length === 0 ? [] : [requestFor(window, needing)];
-    }),
+    ...windows.map((window) =>
+      requestFor(
+        window,
+        batch.filter((scope) => scope.buckets.some(isIn(window))),
+      ),
+    ),
     ...batch.flatMap((scope) => {
       const left = scope.buckets.filter((bucket) => !windows.some((window) => isIn(window)(bucket)));
       return coverBuckets(left, stride, scope.within).map((window) => requestFor(window, [scope]));

@@ -13,7 +13,10 @@ describe("the windows of a check", () => {
   test("lie in settled time and in the tier of their stride", () => {
     fc.assert(
       fc.property(settledTime, fc.constantFrom(...REACHES), (settled, reach) => {
-        for (const { start, end, stride } of controlWindows(rangeOfReach(reach, settled), settled)) {
+        const windows = controlWindows(rangeOfReach(reach, settled), settled);
+        expect(windows).toEqual(windows.toSorted((a, b) => a.start - b.start));
+        for (const { start, end, stride } of windows) {
+          expect(["week", "month", "year"]).toContain(stride);
           expect(start).toBeGreaterThanOrEqual(settled.start);
           expect(end).toBeLessThanOrEqual(settled.end);
           expect(strideOfRange(end - start)).toBe(stride);
@@ -41,6 +44,21 @@ describe("the windows of a check", () => {
     expect(controlWindows(rangeOfReach("quarter", settled), settled).length).toBeLessThanOrEqual(2);
     expect(controlWindows(rangeOfReach("month", settled), settled)).toHaveLength(1);
     expect(controlWindows(rangeOfReach("all", settled), settled).length).toBeLessThanOrEqual(5);
+  });
+
+  test("are none for days after the last whole week", () => {
+    const { week } = STRIDE_MS;
+    const end = Math.ceil(day("2026-06-01") / week) * week + 3 * DAY_MS;
+    const settled = { start: day("2026-01-05"), end };
+    expect(controlWindows({ start: end - 2 * DAY_MS, end }, settled)).toEqual([]);
+    expect(controlWindows({ start: end - 4 * DAY_MS, end }, settled)).toHaveLength(1);
+  });
+
+  test("of a quarter reach back 92 days", () => {
+    const settled = { start: day("2026-01-05"), end: day("2026-07-01") };
+    expect(rangeOfReach("quarter", settled)).toEqual({ start: day("2026-03-31"), end: day("2026-07-01") });
+    expect(rangeOfReach("quarter", { ...settled, end: day("2026-02-01") }).start).toBe(settled.start);
+    expect(rangeOfReach("all", settled)).toEqual(settled);
   });
 
   test("begin in the month of the last settled day", () => {

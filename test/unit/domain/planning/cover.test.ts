@@ -99,6 +99,14 @@ describe("coverSlices", () => {
     ]);
   });
 
+  test("leaves out of a request the workspace whose bucket begins where the window ends", () => {
+    const slices = coverSlices([scope(1, [day(0), day(30)]), scope(2, [day(31)])], "day");
+    expect(slices.map((one) => [inDays([one.window])[0], scopeIdsOf(one)])).toEqual([
+      [[0, 31], [1]],
+      [[31, 32], [2]],
+    ]);
+  });
+
   test("asks apart for time that they do not share", () => {
     const slices = coverSlices(
       [scope(1, [day(3), day(20)], [days(0, 30)]), scope(2, [day(5)], [days(0, 10)])],

@@ -133,4 +133,50 @@ describe("the status of a requested range", () => {
       },
     ]);
   });
+
+  test("hours are counted as hours", () => {
+    const hour = (n: number) => DATA_START + n * HOUR_MS;
+    const known: KnownTime[] = [
+      {
+        ...{ groupBy: "user", workspaceId: "w", stride: "hour" },
+        coverage: [{ start: hour(0), end: hour(5), settled: true }],
+        failures: [{ start: hour(5), end: hour(7), state: "unverified", code: "no_access", retryAt: 9 }],
+      },
+    ];
+    const wanted = [{ stride: "hour" as const, range: { start: hour(0), end: hour(12) } }];
+    const lines = rangeStatus({ known, wanted, dataStart: DATA_START, unavailable: new Set() });
+    expect(
+      lines.map(({ status, buckets, first, end, retryAt }) => [status, buckets, first, end, retryAt]),
+    ).toEqual([
+      ["unverified", 2, hour(5), hour(7), 9],
+      ["final", 5, hour(0), hour(5), null],
+      ["missing", 5, hour(7), hour(12), null],
+    ]);
+  });
+
+  test("a range before the data start has no lines, and a day without scopes of finer strides is missing", () => {
+    const known: KnownTime[] = [
+      { groupBy: "user", workspaceId: "w", stride: "day", coverage: [], failures: [] },
+    ];
+    const of = (start: number) =>
+      rangeStatus({
+        known,
+        wanted: [{ stride: "day", range: { start: DATA_START + start, end: DATA_START + start + DAY_MS } }],
+        dataStart: DATA_START,
+        unavailable: new Set(),
+      }).map(({ status, buckets }) => [status, buckets]);
+    expect(of(-5 * DAY_MS)).toEqual([]);
+    expect(of(0)).toEqual([["missing", 1]]);
+  });
+
+  test.each([
+    ["final", true],
+    ["provisional", true],
+    ["not_available", false],
+    ["failed", false],
+    ["unverified", false],
+    ["missing", false],
+  ] as const)("a line that is %s is loaded: %s", (status, loaded) => {
+    expect(isLoaded({ status })).toBe(loaded);
+  });
 });

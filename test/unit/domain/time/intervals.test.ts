@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { intersect, normalize, subtract, totalMs, union } from "../../../../src/domain/time/intervals.ts";
+import {
+  intersect,
+  normalize,
+  spanOf,
+  subtract,
+  totalMs,
+  union,
+} from "../../../../src/domain/time/intervals.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
 
 /** The naive model: one bit for each of a few instants. */
@@ -112,3 +119,14 @@ describe("interval sets, by example", () => {
 function span(start: number, end: number): Interval {
   return { start, end };
 }
+
+test("the span of a set is from its first instant to its last, and empty for an empty set", () => {
+  const set = [
+    { start: 30, end: 40 },
+    { start: 5, end: 5 },
+    { start: 50, end: 60 },
+    { start: 10, end: 20 },
+  ];
+  expect(spanOf(set)).toEqual({ start: 10, end: 60 });
+  expect(spanOf([{ start: 5, end: 5 }])).toEqual({ start: 0, end: 0 });
+});

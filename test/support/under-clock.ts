@@ -1,0 +1,90 @@
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/**
+ * `npm run test:clock -- [--day YYYY-MM-DD] [--before SECONDS] [vitest arguments]`: runs tests with the clock moved to shortly
+ * before the midnight UTC that ends a day, so that they cross it. A preloaded library adds one number of seconds to the clock of
+ * every process alike: the tests, their Postgres and Redis, and the programs they start.
+ */
+
+/** The year's end, 28 to 29 February, and 28 February to 1 March. */
+const DAYS = ["2026-12-31", "2028-02-28", "2027-02-28"];
+const SECONDS_BEFORE = 60;
+/** Projects that depend on dates. */
+const PROJECTS = ["unit", "store", "pipeline", "reporting", "e2e"].flatMap((name) => ["--project", name]);
+const SOURCE = fileURLToPath(new URL("clock.c", import.meta.url));
+
+const args = process.argv.slice(2);
+const days = take("--day");
+const before = Number(take("--before")[0] ?? SECONDS_BEFORE);
+
+const folder = mkdtempSync(join(tmpdir(), "usage-etl-clock-"));
+try {
+  // Postgres runs as another user.
+  chmodSync(folder, 0o755);
+  const library = join(folder, "clock.so");
+  if (!compile(library)) {
+    installCompiler();
+    if (!compile(library))
+      fail("The clock cannot be compiled. Run on Linux, and install a C compiler (`cc`).");
+  }
+  for (const day of days.length > 0 ? days : DAYS) if (!passes(day, library)) process.exitCode = 1;
+} finally {
+  rmSync(folder, { recursive: true });
+}
+
+/** Runs the tests across the midnight that ends the day. */
+function passes(day: string, library: string): boolean {
+  const offset = Math.round((Date.parse(`${day}T24:00:00Z`) - Date.now()) / 1_000 - before);
+  if (Number.isNaN(offset)) fail(`--day ${day} --before ${before} is no time. Give a date and seconds.`);
+  process.stderr.write(`\nThe clock starts ${before} s before the midnight that ends ${day}.\n`);
+  const { status } = spawnSync("vitest", ["run", ...(args.length > 0 ? args : PROJECTS)], {
+    stdio: "inherit",
+    env: {
+      ...process.env,
+      LD_PRELOAD: library,
+      CLOCK_OFFSET: `${offset}`,
+      // Servers of others, and containers, have the real time. Local ones are started instead.
+      DATABASE_URL: "",
+      REDIS_URL: "",
+      DOCKER_HOST: "unix:///nonexistent",
+    },
+  });
+  return status === 0;
+}
+
+/** Removes an option and its values from the arguments: the rest is for vitest. */
+function take(name: string): string[] {
+  const values = [];
+  for (let at = args.indexOf(name); at >= 0; at = args.indexOf(name))
+    values.push(...args.splice(at, 2).slice(1));
+  return values;
+}
+
+function compile(library: string): boolean {
+  if (process.platform !== "linux") return false;
+  const { status } = spawnSync("cc", ["-shared", "-fPIC", "-O2", "-o", library, SOURCE], {
+    stdio: ["ignore", 2, 2],
+  });
+  return status === 0;
+}
+
+/** As root on Debian or Ubuntu. */
+function installCompiler(): void {
+  if (process.getuid?.() !== 0) return;
+  process.stderr.write("No C compiler: installing gcc with apt-get.\n");
+  const commands = "apt-get update -q && apt-get install -q -y --no-install-recommends gcc libc6-dev";
+  spawnSync("/bin/sh", ["-c", commands], {
+    stdio: ["ignore", 2, 2],
+    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+  });
+}
+
+function fail(message: string): never {
+  process.stderr.write(`${message}\n`);
+  rmSync(folder, { recursive: true, force: true });
+  process.exit(2);
+}

@@ -1,0 +1,31 @@
+import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { PROJECTS } from "./projects.ts";
+
+/**
+ * The tests that Stryker runs against each mutant. Only projects whose tests run in their own process: a started program
+ * does not know which mutant is active. `MUTATE_TESTS=unit` leaves out those that need a database.
+ */
+const TESTS = (process.env.MUTATE_TESTS ?? "unit,pipeline,store").split(",");
+
+/** Fast tests first: the first failure ends a mutant. */
+class FastestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = (file: TestSpecification) => TESTS.indexOf(file.project.name);
+    return (await super.sort(files)).sort((a, b) => place(a) - place(b));
+  }
+}
+
+export default defineConfig({
+  test: {
+    projects: TESTS.map((name) => ({
+      extends: true,
+      test: { name, include: PROJECTS[name]?.map((folder) => `test/${folder}/**/*.test.ts`) ?? [] },
+    })),
+    globalSetup: ["test/support/global-setup.ts"],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    isolate: false,
+    sequence: { sequencer: FastestFirst },
+  },
+});

@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { loadedIntervalsOf } from "../../../../src/domain/planning/coverage.ts";
+import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../../src/domain/time/stride.ts";
+
+const WEEK0 = Math.ceil(Date.UTC(2026, 0, 5) / STRIDE_MS.week) * STRIDE_MS.week;
+const day = (n: number) => WEEK0 + n * DAY_MS;
+const days = (start: number, end: number) => ({ start: day(start), end: day(end) });
+
+/** What a fetch in the middle of the tenth day says of a window, where three days settle. */
+const loaded = (
+  start: number,
+  end: number,
+  stride: Stride = "day",
+  before: { start: number; end: number }[] = [],
+) =>
+  loadedIntervalsOf(
+    { ...days(start, end), stride },
+    { fetchNumber: 7, fetchedAt: day(10) + 12 * HOUR_MS },
+    { settleAfterMs: 3 * DAY_MS, settledBefore: before },
+  ).map((part) => {
+    expect(part).toMatchObject({ fetchNumber: 7, fetchedAt: day(10) + 12 * HOUR_MS });
+    return [(part.start - WEEK0) / DAY_MS, (part.end - WEEK0) / DAY_MS, part.settled];
+  });
+
+describe("the loaded intervals of a window", () => {
+  test("are settled up to the last whole UTC day that ended long enough ago", () => {
+    expect(loaded(0, 10)).toEqual([
+      [0, 7, true],
+      [7, 10, false],
+    ]);
+    expect(loaded(0, 7)).toEqual([[0, 7, true]]);
+    expect(loaded(7, 10)).toEqual([[7, 10, false]]);
+    expect(loaded(6, 8, "hour")).toEqual([
+      [6, 7, true],
+      [7, 8, false],
+    ]);
+  });
+
+  test("settle by whole buckets", () => {
+    expect(loaded(-35, 14, "week")).toEqual([
+      [-35, 7, true],
+      [7, 14, false],
+    ]);
+    expect(loaded(-28, 21, "week", []).at(-1)).toEqual([7, 21, false]);
+  });
+
+  test("stay settled where they were, and nowhere outside of the window", () => {
+    expect(loaded(0, 10, "day", [days(8, 9), days(20, 30), days(-9, -8)])).toEqual([
+      [0, 7, true],
+      [8, 9, true],
+      [7, 8, false],
+      [9, 10, false],
+    ]);
+  });
+});

@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+import {
+  batchesOf,
+  fewestRequests,
+  requestsFor,
+  scopeIdsOf,
+  type UsageRequest,
+  workspaceIdsOf,
+} from "../../../../src/domain/planning/request.ts";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import type { GroupBy } from "../../../../src/domain/usage/record.ts";
+
+const members = (count: number) =>
+  Array.from({ length: count }, (_, i) => ({ workspaceId: `w${i}`, scopeId: 100 + i }));
+const request = (start: number, end: number, groupBy: GroupBy = "user", of = 1): UsageRequest => ({
+  groupBy,
+  window: { start: start * DAY_MS, end: end * DAY_MS, stride: "day" },
+  members: members(of),
+});
+
+describe("requests", () => {
+  test("by workspace hold 50 workspaces at most, and all others one", () => {
+    expect(batchesOf("workspace", members(120)).map(({ length }) => length)).toEqual([50, 50, 20]);
+    expect(batchesOf("workspace", members(120)).flat()).toEqual(members(120));
+    expect(batchesOf("user", members(3))).toEqual(members(3).map((one) => [one]));
+    expect(batchesOf("workspace", [])).toEqual([]);
+  });
+
+  test("keep the dimension and the window", () => {
+    const all = request(0, 31, "api_key", 2);
+    const apart = requestsFor(all);
+    expect(apart).toEqual(members(2).map((one) => ({ ...all, members: [one] })));
+    expect(apart.map(workspaceIdsOf)).toEqual([["w0"], ["w1"]]);
+    expect(apart.map(scopeIdsOf)).toEqual([[100], [101]]);
+  });
+});
+
+describe("the fewest requests", () => {
+  test("count a gapless run by the longest window of its tier", () => {
+    expect(fewestRequests([])).toBe(0);
+    expect(fewestRequests([request(100, 131)])).toBe(1);
+    expect(fewestRequests([request(100, 120), request(120, 131)])).toBe(1);
+    expect(fewestRequests([request(100, 120), request(120, 132)])).toBe(2);
+    expect(fewestRequests([request(100, 101), request(102, 103)])).toBe(2);
+  });
+
+  test("add up over dimensions and sets of workspaces", () => {
+    const apart = [
+      request(0, 1),
+      request(0, 1, "project"),
+      request(0, 1, "workspace", 2),
+      request(0, 1, "workspace"),
+    ];
+    expect(fewestRequests(apart)).toBe(4);
+  });
+});
