@@ -13,7 +13,11 @@ const seeds = Array.from({ length: Number(CAMPAIGN_SEEDS) }, (_, i) => Number(CA
 
 test.each(seeds)("seed %i: every command says what the tables hold", { timeout: 900_000 }, async (seed) => {
   const world = await makeWorld(seed);
-  for (let step = 0; step < steps; step++) await takeStep(world);
-  await heal(world);
+  try {
+    for (let step = 0; step < steps; step++) await takeStep(world);
+    await heal(world);
+  } catch (error) {
+    throw new Error(`seed ${seed}:\n${world.story.join("\n")}`, { cause: error });
+  }
   expect(world.story.length).toBeGreaterThan(steps);
 });

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { syncJob } from "../../../jobs/sync.ts";
 import { requireSources } from "../../config/config.ts";
-import { routineDemand } from "../../pipeline/sync/plan.ts";
+import { keptDemand, routineDemand } from "../../pipeline/sync/plan.ts";
 import { planRoutine } from "../../pipeline/sync/sync.ts";
 import { retryNow } from "../../store/load/failures.ts";
 import { listSources } from "../../store/report/overview.ts";
@@ -27,7 +27,8 @@ async function run(session: Session, options: { inline?: boolean }): Promise<num
       await retryNow(source.store.db, source.sourceId);
       const wanted = routineDemand(source, now);
       const workspaceIds = source.workspaces.map((one) => one.workspaceId);
-      return { asked: { wanted, workspaceIds }, slices: await planRoutine(source, { wanted }) };
+      const asked = { wanted: keptDemand(source, now), workspaceIds };
+      return { asked, slices: await planRoutine(source, { wanted }) };
     },
     // A stride that the server does not answer in is listed, but no sync can load it.
     (lines) => exitOfRange(lines.filter(({ status }) => status !== "not_available")),

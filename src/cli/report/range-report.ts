@@ -17,7 +17,7 @@ export function rangeToData(lines: readonly RangeLine[]) {
 export function describeRange(lines: readonly RangeLine[]): string {
   if (lines.length === 0) return "No usage is expected in that range.";
   const open = lines.filter((line) => !isLoaded(line));
-  if (open.length === 0) return `All of it is loaded: ${describeLoaded(lines)}.`;
+  if (open.length === 0) return `All of it is loaded: ${describeLoaded(lines)} (${UNIT}).`;
   const rows = open.map((line) => [
     ...[line.groupBy, line.stride, line.status, line.code ?? "-", line.buckets],
     ...[instant(line.first), instant(line.end), line.retryAt === null ? "-" : instant(line.retryAt)],
@@ -33,10 +33,12 @@ export function describeRange(lines: readonly RangeLine[]): string {
     "next attempt",
   ];
   const loaded = describeLoaded(lines);
-  return `Not all of it is loaded${loaded === "" ? "" : ` (${loaded})`}:\n${table(head, rows)}`;
+  return `Not all of it is loaded${loaded === "" ? "" : `, only ${loaded} (${UNIT})`}:\n${table(head, rows)}`;
 }
 
-/** Such as `by day 444 final and 36 provisional`, counted in buckets x workspaces x dimensions. */
+const UNIT = "buckets x workspaces x dimensions";
+
+/** Such as `by day 444 final and 36 provisional`. */
 function describeLoaded(lines: readonly RangeLine[]): string {
   return STRIDES.flatMap((stride) => {
     const count = (status: RangeLine["status"]) =>

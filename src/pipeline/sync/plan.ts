@@ -110,13 +110,20 @@ export type Demanding = Pick<OpenSource, "capabilities" | "strideRetries" | "dat
  * What a sync keeps: `day` for all time, `hour` for the last `USAGE_HOURLY_FOR`. Where the server refuses an end in the
  * future, both end with their last whole bucket, and the hours show the day under way.
  */
-export function routineDemand(source: Demanding, now: number): Want[] {
+export function keptDemand(source: Demanding, now: number): Want[] {
   const hoursFrom = floorToGrid(now - source.settings.hourlyForMs, DAY_MS);
   const demand: Want[] = [
     { stride: "day", range: { start: source.dataStart, end: lastEnd(source, DAY_MS, now) } },
     { stride: "hour", range: { start: hoursFrom, end: lastEnd(source, HOUR_MS, now) } },
   ];
-  return demand.flatMap((want) => askable(source, want)).filter(({ range }) => range.start < range.end);
+  return demand.filter(({ range }) => range.start < range.end);
+}
+
+/** What a sync asks for: what it keeps, in the strides that the server answers in. */
+export function routineDemand(source: Demanding, now: number): Want[] {
+  return keptDemand(source, now)
+    .flatMap((want) => askable(source, want))
+    .filter(({ range }) => range.start < range.end);
 }
 
 /** A stride that the server does not answer in is left out. Where its daily retry is due, its newest whole bucket stays. */
