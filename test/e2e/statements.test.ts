@@ -56,7 +56,7 @@ test("sync asks about failed days at once, whoever failed, and ends with 3 while
   expect(differences(await inStore(made), routine(made))).toEqual([]);
 });
 
-test("a failure over final days is shown, blocks close, and heals with the next sync that is due", async () => {
+test("a failure over final days is shown, and heals with the next sync after its retry time", async () => {
   const made = await bench({ workspaces: [0] });
   const env = envOf(made);
   expect((await run(["sync", "--inline"], env)).code).toBe(0);
