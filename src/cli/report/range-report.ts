@@ -33,6 +33,9 @@ export function describeRange(lines: readonly RangeLine[]): string {
     "next attempt",
   ];
   const loaded = describeLoaded(lines);
+  if (loaded !== "" && open.every(({ status }) => status === "not_available")) {
+    return `All that the server answers is loaded: ${loaded} (${UNIT}). Not available:\n${table(head, rows)}`;
+  }
   return `Not all of it is loaded${loaded === "" ? "" : `, only ${loaded} (${UNIT})`}:\n${table(head, rows)}`;
 }
 

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { describeRange, exitOfRange } from "../../../src/cli/report/range-report.ts";
+import type { LoadStatus, RangeLine } from "../../../src/domain/planning/range-status.ts";
+
+const DAY = Date.UTC(2026, 0, 5);
+const line = (status: LoadStatus, stride: RangeLine["stride"] = "day"): RangeLine => ({
+  ...{ groupBy: "user", stride, status, code: null, buckets: 2, retryAt: null },
+  ...{ first: DAY, end: DAY + 2 * 86_400_000 },
+});
+
+test("the statement says what is loaded, what the server does not answer, and what is left to load", () => {
+  expect(describeRange([line("final"), line("provisional")])).toBe(
+    "All of it is loaded: by day 2 final and 2 provisional (buckets x workspaces x dimensions).",
+  );
+  expect(describeRange([line("final"), line("not_available", "hour")])).toMatch(
+    /^All that the server answers is loaded: by day 2 final [\s\S]*Not available:\n[\s\S]*hour/,
+  );
+  expect(describeRange([line("final"), line("not_available", "hour"), line("missing")])).toMatch(
+    /^Not all of it is loaded, only by day 2 final/,
+  );
+  expect(describeRange([line("missing")])).toMatch(/^Not all of it is loaded:\n/);
+  expect([[line("final")], [line("final"), line("not_available")]].map(exitOfRange)).toEqual([0, 3]);
+});
