@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest";
+import { DeadlineError, UsageError } from "../../../../src/errors.ts";
+import { createControlPlaneClient, hasFailed } from "../../../../src/platform/agents/control-plane.ts";
+import { KEY, rawServer, rejection } from "../http/raw-server.ts";
+import { answered, handClock, httpOf, refused, setup } from "./clients.ts";
+
+describe("control plane", () => {
+  test("the client reads and renames a template", async () => {
+    const { plane } = await setup();
+    expect(await plane.template("node")).toMatchObject({
+      name: "node",
+      resources: { cpu: "500m", memory: "512Mi" },
+      volumeMounts: [],
+      proxyConfig: null,
+    });
+    const longest = `n${"o".repeat(62)}`;
+    expect((await plane.renameTemplate({ name: "node", to: longest })).name).toBe(longest);
+    const taken = await refused(plane.renameTemplate({ name: longest, to: "python" }));
+    expect(taken).toMatchObject({ status: 409, retryable: false, method: "PATCH" });
+    expect(taken.message).toContain("'python' already exists");
+    expect(await refused(plane.template("node"))).toMatchObject({ status: 404, code: "request_refused" });
+  });
+
+  test.each(["n".repeat(64), "Node", "3node", "nöde", "", "node-", "a_b"])(
+    "the client does not send the name %j",
+    async (to) => {
+      const { plane, standin } = await setup();
+      const error = await rejection(plane.renameTemplate({ name: "node", to }));
+      expect(error).toBeInstanceOf(UsageError);
+      expect(error).toMatchObject({ code: "template_name_invalid" });
+      expect(standin.requests.count).toBe(0);
+    },
+  );
+
+  test("a template may have free-form limits and proxies, but no proxy rule without hosts", async () => {
+    const template = { name: "t", image: "i", resources: { gpus: 8 }, proxy_config: { mode: "none" } };
+    const answer = (proxy: unknown) => JSON.stringify({ ...template, proxy_config: proxy });
+    const rule = { name: "r", match_hosts: [] as string[], inject_headers: {} };
+    const bodies = [
+      answer({ mode: "none" }),
+      answer({ rules: [rule] }),
+      answer({ rules: [] }),
+      answer({ rules: [{ ...rule, match_hosts: ["*"] }] }),
+    ];
+    const server = await rawServer((_head, index) => answered(bodies[index] ?? ""));
+    const client = createControlPlaneClient(httpOf(server.url, "USAGE_CONTROL_PLANE_URL"));
+    expect((await client.template("t")).proxyConfig).toEqual({ mode: "none" });
+    const error = await refused(client.template("t"));
+    expect(error.code).toBe("answer_invalid");
+    expect(error.message).toContain("proxy_config.rules.0.match_hosts");
+    expect(error.next).toContain("USAGE_CONTROL_PLANE_URL");
+    expect((await refused(client.template("t"))).message).toContain("proxy_config.rules");
+    expect((await client.template("t")).proxyConfig).toMatchObject({ rules: [{ match_hosts: ["*"] }] });
+  });
+
+  test("waiting for a revision reports each status and returns a failed one", async () => {
+    const { standin } = await setup({ apiKey: KEY });
+    const plane = createControlPlaneClient(httpOf(standin.url), handClock());
+    const create = async (image: string) => {
+      const { id, latestRevisionId } = await plane.createDeployment({
+        name: "d",
+        source: "external_docker",
+        source_revision_config: { image_uri: image },
+      });
+      return { deploymentId: id, revisionId: `${latestRevisionId}` };
+    };
+    const told: string[] = [];
+    const withinMs = 60_000;
+    const deployed = await plane.waitForRevision(await create("good"), {
+      withinMs,
+      onStatus: (s) => told.push(s),
+    });
+    expect(told).toEqual(["CREATING", "QUEUED", "BUILDING", "DEPLOYING", "DEPLOYED"]);
+    expect(hasFailed(deployed)).toBe(false);
+    expect(hasFailed(await plane.waitForRevision(await create("fail"), { withinMs }))).toBe(true);
+  });
+
+  test("waiting ends at the deadline, and at once on an abort", async () => {
+    const server = await rawServer(() => answered('{"status":"QUEUED"}'));
+    const client = createControlPlaneClient(httpOf(server.url), handClock());
+    const of = { deploymentId: "d", revisionId: "r" };
+    const error = await rejection(client.waitForRevision(of, { withinMs: 60_000 }));
+    expect(error).toBeInstanceOf(DeadlineError);
+    expect(error).toMatchObject({ code: "deadline_passed" });
+    // 0.25 s and doubling up to 10 s: twelve looks in a minute.
+    expect(server.requests).toHaveLength(12);
+    const stop = AbortSignal.abort(new Error("stop"));
+    await expect(client.waitForRevision(of, { withinMs: 60_000, signal: stop })).rejects.toThrow("stop");
+  });
+});

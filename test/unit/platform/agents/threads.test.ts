@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import { rawServer, rejection } from "../http/raw-server.ts";
+import { answered, deploymentOf, refused, setup } from "./clients.ts";
+
+describe("threads and runs", () => {
+  test("a run is created, joined and read", async () => {
+    const { threads } = await setup();
+    const { threadId } = await threads.createThread();
+    const run = await threads.createRun({ threadId, assistantId: "agent", text: "hello delay=100" });
+    // A run of the stand-in may end before anybody looks.
+    const { status } = await threads.waitForStart(run, { withinMs: 10_000 });
+    expect(["running", "success"]).toContain(status);
+    expect(await threads.join(run, { withinMs: 10_000 })).toEqual({ ...run, status: "success" });
+    expect(await threads.state(threadId)).toEqual({
+      messages: [
+        { type: "human", content: "hello delay=100" },
+        { type: "ai", content: "Echo: hello delay=100" },
+      ],
+    });
+    expect(await threads.runs(threadId)).toEqual([{ ...run, status: "success" }]);
+    expect(await threads.run({ threadId, runId: "00000000-0000-4000-8000-000000000000" })).toBeUndefined();
+  });
+
+  test("errors name the malformed ids", async () => {
+    const { threads } = await setup();
+    const malformed = await refused(threads.run({ threadId: "x", runId: "y" }));
+    expect(malformed).toMatchObject({ status: 422, locations: ["path.thread", "path.run"] });
+    const { threadId } = await threads.createThread();
+    await threads.createRun({ threadId, assistantId: "agent", text: "delay=60000" });
+    const busy = await refused(
+      threads.createRun({ threadId, assistantId: "agent", text: "x", strategy: "reject" }),
+    );
+    expect(busy.status).toBe(409);
+  });
+
+  test("a client that hangs up does not end the run, and a lost join is repeated", async () => {
+    const { threads, standin } = await setup();
+    const { threadId } = await threads.createThread();
+    const run = await threads.createRun({ threadId, assistantId: "agent", text: "delay=500 hello" });
+    const hangUp = new AbortController();
+    const joining = rejection(threads.join(run, { withinMs: 60_000, signal: hangUp.signal }));
+    await threads.waitForStart(run, { withinMs: 10_000 });
+    hangUp.abort(new Error("hung up"));
+    expect(await joining).toMatchObject({ message: "hung up" });
+    standin.faults.script({ fault: { kind: "reset" }, match: { path: "/join" } });
+    expect(await threads.join(run, { withinMs: 60_000 })).toMatchObject({ status: "success" });
+  });
+
+  test("a cancelled run is interrupted, and waiting for a long one ends at the deadline", async () => {
+    const { threads } = await setup();
+    const { threadId } = await threads.createThread();
+    const run = await threads.createRun({ threadId, assistantId: "agent", text: "delay=60000" });
+    expect(await rejection(threads.join(run, { withinMs: 1 }))).toMatchObject({ code: "deadline_passed" });
+    await threads.cancel(run);
+    expect(await threads.join(run, { withinMs: 10_000 })).toMatchObject({ status: "interrupted" });
+  });
+
+  test("an answer that is not JSON is refused", async () => {
+    const server = await rawServer(() => answered("<html>sign in</html>"));
+    const error = await refused(deploymentOf(server.url).threads.createThread());
+    expect(error).toMatchObject({ code: "answer_invalid", retryable: false });
+    expect(error.next).toContain("USAGE_DEPLOYMENT_URL");
+  });
+});
