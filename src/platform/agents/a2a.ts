@@ -1,24 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { PlatformError } from "../../errors.ts";
-import { faultError } from "../http/errors.ts";
+import { excerptOf, faultError } from "../http/errors.ts";
 import { cutError, eventData } from "../http/events.ts";
 import type { Asking, PlatformAnswer, PlatformHttp } from "../http/http.ts";
 import { checkedJson, getJson, readJson } from "../http/json-document.ts";
-
-export interface Task {
-  readonly taskId: string;
-  readonly contextId: string;
-  /** `submitted`, `working`, `completed`, `failed`, `input-required` or another. */
-  readonly state: string;
-  /** The first text of the artifacts, else of the status message (Agent server in docs/platform.md). */
-  readonly reply: string | null;
-}
-
-/** An event of a stream. The last one is final. */
-interface TaskEvent extends Task {
-  readonly final: boolean;
-}
+import { deadlineSignal } from "../http/poll.ts";
+import { foreignFault } from "../parse/answer-fault.ts";
+import { type Check, createEventReader, hasEnded, readTask, type Task } from "./a2a-answers.ts";
 
 export type AgentCard = Readonly<z.output<typeof cardSchema>>;
 
@@ -26,38 +15,30 @@ export type AgentCard = Readonly<z.output<typeof cardSchema>>;
 interface Sending {
   readonly assistantId: string;
   readonly text: string;
-  readonly contextId?: string | undefined;
-  readonly taskId?: string | undefined;
+  readonly contextId?: string | null | undefined;
+  readonly taskId?: string | null | undefined;
 }
 
-const parts = z.array(z.looseObject({ kind: z.string(), text: z.string().optional() })).default([]);
-const status = z.object({ state: z.string(), message: z.object({ parts }).nullish() });
-const artifacts = z.array(z.object({ parts })).nullish();
-const taskSchema = z
-  .object({ id: z.string().min(1), contextId: z.string().min(1), status, artifacts })
-  .transform((wire): Task => {
-    const inArtifacts = (wire.artifacts ?? []).map((one) => textOf(one.parts)).find((text) => text !== null);
-    return {
-      taskId: wire.id,
-      contextId: wire.contextId,
-      state: wire.status.state,
-      reply: inArtifacts ?? textOf(wire.status.message?.parts),
-    };
-  });
-const updateSchema = z.object({
-  taskId: z.string().min(1),
-  contextId: z.string().min(1),
-  status: status.optional(),
-  artifact: z.object({ parts }).optional(),
-  final: z.boolean().default(false),
-});
-const modes = z.array(z.string()).default([]);
+/** Milliseconds, for the whole answer. Default: the client's own limits of a request. */
+type Waiting = Asking & { readonly withinMs?: number | undefined };
+
+const orNull = z
+  .string()
+  .nullish()
+  .transform((text) => text ?? null);
+const modes = z
+  .array(z.string())
+  .nullish()
+  .transform((all) => all ?? []);
 const cardSchema = z
   .object({
     name: z.string(),
-    description: z.string().nullable().default(null),
-    url: z.string().nullable().default(null),
-    skills: z.array(z.object({ name: z.string() }).transform(({ name }) => name)).default([]),
+    description: orNull,
+    url: orNull,
+    skills: z
+      .array(z.object({ name: z.string() }))
+      .nullish()
+      .transform((all) => (all ?? []).map(({ name }) => name)),
     defaultInputModes: modes,
     defaultOutputModes: modes,
   })
@@ -65,46 +46,85 @@ const cardSchema = z
     return { ...card, inputModes, outputModes };
   });
 const responseSchema = z.object({
+  id: z.union([z.string(), z.number()]).nullish(),
   result: z.unknown().optional(),
-  error: z.object({ code: z.int(), message: z.string().default("") }).optional(),
+  /** Null where there is none. */
+  error: z.unknown().optional(),
 });
+
+interface Called extends PlatformAnswer {
+  /** Of the JSON-RPC request. */
+  readonly id: string;
+}
+
+interface Call {
+  readonly method: string;
+  readonly params: object;
+  readonly accept?: string;
+  /** Hidden in errors. */
+  readonly secrets?: string;
+  /** `SendRequest.effect`. */
+  readonly effect: string;
+}
 
 /**
  * The A2A endpoint of one deployment. It sends a message once. Every method throws `PlatformError` (`rpc_error` for an error
- * in a JSON-RPC response), or the signal's reason unchanged. The client owns `http`: closing one closes the other.
+ * in a JSON-RPC response), or the signal's reason unchanged; those that wait throw `DeadlineError`. The client owns `http`:
+ * closing one closes the other.
  */
 export function createA2aClient(http: PlatformHttp) {
-  const post = (
+  const post = async (
     assistantId: string,
-    call: { method: string; params: object; accept?: string },
-    io: Asking & { headersMs?: number | undefined },
-  ) => {
-    const { accept, ...rpc } = call;
-    const body = { jsonrpc: "2.0", id: randomUUID(), ...rpc };
+    { method, params, accept = "application/json", secrets = "", effect }: Call,
+    { signal, withinMs }: Waiting,
+  ): Promise<Called> => {
+    const id = randomUUID();
+    const body = { jsonrpc: "2.0", id, method, params };
     const path = `/a2a/${encodeURIComponent(assistantId)}`;
-    return http.send({ method: "POST", path, body, ...(accept === undefined ? {} : { accept }), ...io });
+    const sent = {
+      method: "POST",
+      path,
+      body,
+      secrets,
+      effect,
+      accept,
+      signal,
+      headersMs: withinMs,
+    } as const;
+    return { ...(await http.send(sent)), id };
   };
+  const read = async (called: Called): Promise<Task> =>
+    readTask(resultOf(called, await readJson(called, responseSchema)), checkOf(called));
   return {
     card: async (assistantId: string, { signal }: Asking = {}) => {
       const query = new URLSearchParams({ assistant_id: assistantId });
       return getJson(http, { path: "/.well-known/agent-card.json", query, signal }, cardSchema);
     },
-    send: async (message: Sending, { signal, withinMs }: Asking & { withinMs?: number | undefined } = {}) => {
-      const call = { method: "message/send", params: toWireParams(message) };
-      const answer = await post(message.assistantId, call, { signal, headersMs: withinMs });
-      return resultOf(answer, await readJson(answer, responseSchema), taskSchema);
+    send: async (message: Sending, { signal, withinMs }: Waiting = {}) => {
+      const call = callOf(message, "message/send");
+      const io = { signal: limited("The reply", { signal, withinMs, next: () => call.effect }), withinMs };
+      return read(await post(message.assistantId, call, io));
     },
-    /** Throws `answer_cut` if the stream ends before its final event. Leaving the loop early closes the connection. */
-    stream: async function* (message: Sending, { signal }: Asking = {}) {
-      const call = { method: "message/stream", params: toWireParams(message), accept: "text/event-stream" };
-      const answer = await post(message.assistantId, call, { signal });
-      for await (const data of eventData(answer)) {
-        const event = fromWireEvent(answer, data);
+    /**
+     * Ends after the final event, or where the server ends it and the task has ended. Throws `answer_cut` if the stream ends
+     * before that. Leaving the loop early closes the connection.
+     */
+    stream: async function* (message: Sending, { signal, withinMs }: Waiting = {}) {
+      const call = { ...callOf(message, "message/stream"), accept: "text/event-stream" };
+      let last: Task | undefined;
+      const next = () => (last?.taskId == null ? call.effect : lookAgain(last));
+      const io = { signal: limited("The end of the stream", { signal, withinMs, next }), withinMs };
+      const called = await post(message.assistantId, call, io);
+      const check = checkOf(called);
+      const readEvent = createEventReader(check);
+      for await (const data of eventData(called)) {
+        const event = readEvent(resultOf(called, check(parse(data), responseSchema)));
         if (event === undefined) continue;
+        last = event;
         yield event;
         if (event.final) return;
       }
-      throw cutError(answer);
+      if (last === undefined || !hasEnded(last)) throw cutError(called, next());
     },
     task: async (
       of: { assistantId: string; taskId: string; contextId?: string | undefined },
@@ -112,65 +132,66 @@ export function createA2aClient(http: PlatformHttp) {
     ) => {
       const { assistantId, taskId, contextId } = of;
       const params = { id: taskId, ...(contextId === undefined ? {} : { contextId }) };
-      const answer = await post(assistantId, { method: "tasks/get", params }, { signal });
-      return resultOf(answer, await readJson(answer, responseSchema), taskSchema);
+      const effect = "It changes nothing: run the command again.";
+      return read(await post(assistantId, { method: "tasks/get", params, effect }, { signal }));
     },
     close: () => http.close(),
   };
 }
 
-function toWireParams({ text, contextId, taskId }: Sending): object {
+function limited(what: string, { signal, withinMs, next }: Waiting & { next: () => string }) {
+  return withinMs === undefined ? signal : deadlineSignal(what, { withinMs, signal, next });
+}
+
+function callOf({ text, contextId, taskId }: Sending, method: string): Call {
   const message = {
     kind: "message",
     role: "user",
     messageId: randomUUID(),
     parts: [{ kind: "text", text }],
-    ...(contextId === undefined ? {} : { contextId }),
-    ...(taskId === undefined ? {} : { taskId }),
+    ...(contextId == null ? {} : { contextId }),
+    ...(taskId == null ? {} : { taskId }),
   };
-  return { message };
+  // A context is a thread (Agent server in docs/platform.md).
+  const look =
+    contextId == null
+      ? "Look at the newest traces of the deployment's project"
+      : `Look at GET /threads/${contextId}/state of the deployment`;
+  const effect = `The message may have arrived, and then costs a trace. ${look} before you send it again.`;
+  return { method, params: { message }, secrets: text, effect };
 }
 
-function resultOf<T>(
-  answer: PlatformAnswer,
-  response: z.output<typeof responseSchema>,
-  schema: z.ZodType<T>,
-): T {
-  const { error, result } = response;
-  const { body, context } = answer;
-  if (error === undefined) {
-    return checkedJson(result, schema, (fault) => faultError(fault, body.status, context));
+function lookAgain({ taskId, contextId }: Task): string {
+  return `The message has arrived. Run \`usage-etl platform a2a task ${taskId} --context ${contextId}\` to see how it ended.`;
+}
+
+function checkOf({ body, context }: PlatformAnswer): Check {
+  return (value, schema) => checkedJson(value, schema, (fault) => faultError(fault, body.status, context));
+}
+
+/** The result of a JSON-RPC response. Errors: `rpc_error`, and `answer_invalid` for an answer to another request. */
+function resultOf(
+  { id, body, context }: Called,
+  { id: answered, error, result }: z.output<typeof responseSchema>,
+): unknown {
+  if (answered !== undefined && answered !== null && answered !== id) {
+    const fault = foreignFault(`the answer has the id ${JSON.stringify(answered)}, the request ${id}`);
+    throw faultError(fault, body.status, context);
   }
+  if (error === undefined || error === null) return result;
   const { method, url } = context;
-  const message = `${method} ${url} answered with JSON-RPC error ${error.code}: ${error.message}`;
   throw new PlatformError({
     code: "rpc_error",
-    message: context.redact(message),
+    message: `${method} ${url} answered with JSON-RPC error ${excerptOf(describeRpcError(error), context.redact)}`,
     next: "Read the error above. -32001: no such task; -32602: a parameter is wrong; -32601, -32004: the server does not support it.",
     method,
     url,
   });
 }
 
-/** Undefined for an event that is neither task, status nor artifact. */
-function fromWireEvent(answer: PlatformAnswer, data: string): TaskEvent | undefined {
-  const { body, context } = answer;
-  const fail = (fault: Parameters<typeof faultError>[0]) => faultError(fault, body.status, context);
-  const result = resultOf(
-    answer,
-    checkedJson(parse(data), responseSchema, fail),
-    z.looseObject({ kind: z.string() }),
-  );
-  if (result.kind === "task") return { ...checkedJson(result, taskSchema, fail), final: false };
-  if (result.kind !== "status-update" && result.kind !== "artifact-update") return undefined;
-  const update = checkedJson(result, updateSchema, fail);
-  return {
-    taskId: update.taskId,
-    contextId: update.contextId,
-    state: update.status?.state ?? "working",
-    reply: textOf(update.artifact?.parts) ?? textOf(update.status?.message?.parts),
-    final: update.final,
-  };
+function describeRpcError(error: unknown): string {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  return typeof message === "string" ? `${code ?? "without a code"}: ${message}` : JSON.stringify(error);
 }
 
 /** Undefined for anything but JSON, which the schema then refuses. */
@@ -180,8 +201,4 @@ function parse(data: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function textOf(of: z.output<typeof parts> | undefined): string | null {
-  return of?.find((part) => part.kind === "text")?.text ?? null;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Clock, systemClock } from "../../clock.ts";
-import { UsageError } from "../../errors.ts";
+import { PlatformError, UsageError } from "../../errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
 import { getJson, sendJson } from "../http/json-document.ts";
 import { pollUntil } from "../http/poll.ts";
@@ -76,10 +76,14 @@ const revisionSchema = z.object({ id: text, status: z.string().min(1) });
 const TEMPLATES = "/v2/sandboxes/templates";
 const DEPLOYMENTS = "/v2/deployments";
 const DEPLOYED = "DEPLOYED";
+const CREATED =
+  "The deployment may have been created. Look for it on the platform's page of deployments before you create it again.";
+/** A new revision may not be found at once. */
+const UNFOUND_FOR_MS = 10_000;
 
-/** The specification names no failed status; these are from the control plane's own reference. */
+/** The specification names no failed status; these are from the control plane's own reference, and what is common. */
 export function hasFailed({ status }: Revision): boolean {
-  return status.endsWith("_FAILED") || status === "SKIPPED" || status === "INTERRUPTED";
+  return /(^|_)(FAILED|ERROR|CANCELL?ED|SKIPPED|INTERRUPTED)$/i.test(status);
 }
 
 /**
@@ -100,27 +104,47 @@ export function createControlPlaneClient(http: PlatformHttp, clock: Clock = syst
     /** Throws `UsageError` (`template_name_invalid`) for a name that the platform refuses. */
     renameTemplate: async ({ name, to }: { name: string; to: string }, io?: Asking) => {
       refuseName(to);
-      const request = { method: "PATCH", path: templatePath(name), body: { name: to }, ...io } as const;
+      const effect = `The template may have been renamed. Run \`usage-etl platform template get ${to}\` to see.`;
+      const request = {
+        method: "PATCH",
+        path: templatePath(name),
+        body: { name: to },
+        effect,
+        ...io,
+      } as const;
       return sendJson(http, request, templateSchema);
     },
     /** Sends the body as it is: the specification does not describe it. */
     createDeployment: (body: FreeForm, io?: Asking) =>
-      sendJson(http, { method: "POST", path: DEPLOYMENTS, body, ...io }, deploymentSchema),
+      sendJson(http, { method: "POST", path: DEPLOYMENTS, body, effect: CREATED, ...io }, deploymentSchema),
     deployment: (id: string, io?: Asking) =>
       getJson(http, { path: deploymentPath(id), ...io }, deploymentSchema),
-    updateDeployment: ({ id, body }: { id: string; body: FreeForm }, io?: Asking) =>
-      sendJson(http, { method: "PATCH", path: deploymentPath(id), body, ...io }, deploymentSchema),
+    updateDeployment: ({ id, body }: { id: string; body: FreeForm }, io?: Asking) => {
+      const effect = `The deployment may have been changed. Run \`usage-etl platform deployment get ${id}\` to see its latest revision.`;
+      const request = { method: "PATCH", path: deploymentPath(id), body, effect, ...io } as const;
+      return sendJson(http, request, deploymentSchema);
+    },
     revision,
     /** The revision once it is deployed or has failed (`hasFailed`). Throws `DeadlineError` if it is neither in time. */
     waitForRevision: (
       of: RevisionOf,
       { withinMs, signal, onStatus }: Asking & { withinMs: number; onStatus?: (status: string) => void },
-    ) =>
-      pollUntil(`Revision ${of.revisionId}`, { withinMs, clock, signal }, async () => {
-        const seen = await revision(of, { signal });
-        onStatus?.(seen.status);
-        return seen.status === DEPLOYED || hasFailed(seen) ? seen : undefined;
-      }),
+    ) => {
+      let isFound = false;
+      const what = `The end of revision ${of.revisionId}`;
+      return pollUntil(what, { withinMs, clock, signal }, async ({ leftMs, signal }) => {
+        try {
+          const seen = await revision(of, { signal });
+          isFound = true;
+          onStatus?.(seen.status);
+          return seen.status === DEPLOYED || hasFailed(seen) ? seen : undefined;
+        } catch (error) {
+          const mayAppear = !isFound && withinMs - leftMs < UNFOUND_FOR_MS;
+          if (mayAppear && error instanceof PlatformError && error.status === 404) return undefined;
+          throw error;
+        }
+      });
+    },
     close: () => http.close(),
   };
 }

@@ -4,6 +4,7 @@ import { PlatformError } from "../../errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
 import { getJson, sendJson } from "../http/json-document.ts";
 import { pollUntil } from "../http/poll.ts";
+import { stateSchema } from "./thread-state.ts";
 
 /** What a new run does where one is under way (Agent server in docs/platform.md). */
 export const STRATEGIES = ["reject", "enqueue", "interrupt", "rollback"] as const;
@@ -12,7 +13,10 @@ export type Strategy = (typeof STRATEGIES)[number];
 interface Run {
   readonly runId: string;
   readonly threadId: string;
-  /** `pending`, `running`, `success`, `error`, `timeout`, `interrupted` or another. */
+  /**
+   * `pending`, `running`, `success`, `error`, `timeout`, `interrupted` or another of the platform's. Of ours: `rolled_back`
+   * (a newer run deleted it) and `unknown` (it has ended, and the server does not answer how).
+   */
   readonly status: string;
 }
 
@@ -35,35 +39,45 @@ type Waiting = Asking & { readonly withinMs: number };
 const id = z.string().min(1);
 const threadSchema = z.object({ thread_id: id });
 const runSchema = z.object({ run_id: id, thread_id: id.nullish(), status: z.string().default("pending") });
-/** A text, or parts: the texts count, parts of other kinds are left out. */
-const content = z.union([
-  z.string(),
-  z
-    .array(z.looseObject({ text: z.string().optional() }))
-    .transform((parts) => parts.map((one) => one.text ?? "").join("")),
-  z.null().transform(() => ""),
-]);
-const stateSchema = z.object({
-  values: z
-    /** `type`: `human`, `ai` and others. */
-    .object({ messages: z.array(z.object({ type: z.string(), content })).default([]) })
-    .nullish()
-    .transform((values) => values ?? { messages: [] }),
-});
+
+/** A listing is asked for so many runs, the newest first. */
+const LISTED = 100;
 
 /**
  * Threads and runs of one deployment. It never sends a change twice. Every method throws `PlatformError`, or the signal's
- * reason unchanged. The client owns `http`: closing one closes the other.
+ * reason unchanged; those that wait throw `DeadlineError`. The client owns `http`: closing one closes the other.
  */
 export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClock) {
   const threadPath = (threadId: string) => `/threads/${encodeURIComponent(threadId)}`;
   const runPath = ({ threadId, runId }: RunOf) => `${threadPath(threadId)}/runs/${encodeURIComponent(runId)}`;
-  const requireRun = async (of: RunOf, { signal }: Asking): Promise<Run> =>
+  const runs = async (threadId: string, { signal }: Asking = {}) => {
+    const query = new URLSearchParams({ limit: `${LISTED}` });
+    const listed = await getJson(
+      http,
+      { path: `${threadPath(threadId)}/runs`, query, signal },
+      z.array(runSchema),
+    );
+    return listed.map((run) => fromWireRun(run, threadId));
+  };
+  const readRun = async (of: RunOf, { signal }: Asking): Promise<Run> =>
     fromWireRun(await getJson(http, { path: runPath(of), signal }, runSchema), of.threadId);
+  /** The run, from the list where it is not answered by itself. The error, where the server tells neither. */
+  const find = async (of: RunOf, io: Asking): Promise<Run | PlatformError> => {
+    const found = await orAbsent(readRun(of, io));
+    if (!(found instanceof PlatformError)) return found;
+    const listed = await orAbsent(runs(of.threadId, io));
+    if (listed instanceof PlatformError) return found;
+    const isWhole = listed.length < LISTED;
+    return (
+      listed.find(({ runId }) => runId === of.runId) ??
+      (isWhole ? { runId: of.runId, threadId: of.threadId, status: "rolled_back" } : found)
+    );
+  };
 
   return {
     createThread: async (io?: Asking) => {
-      const request = { method: "POST", path: "/threads", body: {}, ...io } as const;
+      const effect = "A thread may have been created, which costs nothing. Run the command again.";
+      const request = { method: "POST", path: "/threads", body: {}, effect, ...io } as const;
       return { threadId: (await sendJson(http, request, threadSchema)).thread_id };
     },
     createRun: async ({ threadId, assistantId, text, strategy }: NewRun, io?: Asking) => {
@@ -72,46 +86,65 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
         input: { messages: [{ role: "user", content: text }] },
         ...(strategy === undefined ? {} : { multitask_strategy: strategy }),
       };
-      const request = { method: "POST", path: `${threadPath(threadId)}/runs`, body, ...io } as const;
+      const path = `${threadPath(threadId)}/runs`;
+      const effect = `The run may have begun, and then costs a trace. Look at GET ${path} of the deployment before you send it again.`;
+      const request = { method: "POST", path, body, secrets: text, effect, ...io } as const;
       return fromWireRun(await sendJson(http, request, runSchema), threadId);
     },
     /** Undefined if there is none, as after a rollback. */
     run: async (of: RunOf, io: Asking = {}) => {
-      try {
-        return await requireRun(of, io);
-      } catch (error) {
-        if (error instanceof PlatformError && error.status === 404) return undefined;
-        throw error;
-      }
+      const found = await orAbsent(readRun(of, io));
+      return found instanceof PlatformError ? undefined : found;
     },
-    runs: async (threadId: string, io?: Asking) => {
-      const listed = await getJson(http, { path: `${threadPath(threadId)}/runs`, ...io }, z.array(runSchema));
-      return listed.map((run) => fromWireRun(run, threadId));
-    },
+    runs,
     cancel: async (of: RunOf, io?: Asking) => {
-      const { body } = await http.send({ method: "POST", path: `${runPath(of)}/cancel`, body: {}, ...io });
+      const effect = `The run may have been cancelled. Look at GET ${runPath(of)} of the deployment.`;
+      const request = { method: "POST", path: `${runPath(of)}/cancel`, body: {}, effect, ...io } as const;
+      const { body } = await http.send(request);
       body.discard();
     },
     /**
      * The run once it has ended. Throws `DeadlineError` if it has not in time. Joins again after a lost connection. The
-     * specification does not describe a join's body, so the run is read after it.
+     * specification does not describe a join's body, so it is only read to its end, and the run is read after it.
      */
     join: (of: RunOf, { withinMs, signal }: Waiting) =>
-      pollUntil(`The end of run ${of.runId}`, { withinMs, clock, signal }, async (leftMs) => {
-        await getJson(http, { path: `${runPath(of)}/join`, signal, headersMs: leftMs }, z.unknown());
-        const run = await requireRun(of, { signal });
-        return isUnderWay(run) ? undefined : run;
+      pollUntil(`The end of run ${of.runId}`, { withinMs, clock, signal }, async ({ leftMs, signal }) => {
+        const joined = await orAbsent(waitForAnswer(http, { path: `${runPath(of)}/join`, signal, leftMs }));
+        const found = await find(of, { signal });
+        if (!(found instanceof PlatformError)) return isUnderWay(found) ? undefined : found;
+        if (joined instanceof PlatformError) throw joined;
+        return { runId: of.runId, threadId: of.threadId, status: "unknown" };
       }),
     /** The run once it has begun, else as `join`. */
     waitForStart: (of: RunOf, { withinMs, signal }: Waiting) =>
-      pollUntil(`The start of run ${of.runId}`, { withinMs, clock, signal }, async () => {
-        const run = await requireRun(of, { signal });
-        return run.status === "pending" ? undefined : run;
+      pollUntil(`The start of run ${of.runId}`, { withinMs, clock, signal }, async ({ signal }) => {
+        const found = await find(of, { signal });
+        if (found instanceof PlatformError) throw found;
+        return found.status === "pending" ? undefined : found;
       }),
     state: async (threadId: string, io?: Asking) =>
       (await getJson(http, { path: `${threadPath(threadId)}/state`, ...io }, stateSchema)).values,
     close: () => http.close(),
   };
+}
+
+/** Reads an answer to its end, whatever it is. */
+async function waitForAnswer(
+  http: PlatformHttp,
+  { path, signal, leftMs }: { path: string; signal: AbortSignal; leftMs: number },
+): Promise<void> {
+  const { body } = await http.get({ path, signal, headersMs: leftMs, mayBeEmpty: true });
+  for await (const _piece of body.chunks());
+}
+
+/** The error, where the server has no such thing or no such path. */
+async function orAbsent<T>(asked: Promise<T>): Promise<T | PlatformError> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof PlatformError && (error.status === 404 || error.status === 405)) return error;
+    throw error;
+  }
 }
 
 function isUnderWay({ status }: Run): boolean {

@@ -11,6 +11,8 @@ export interface RequestContext {
   readonly redact: Redact;
   /** The variable with the base URL, for the next step. */
   readonly variable: string;
+  /** Of a request that changes something: `SendRequest.effect`. */
+  readonly effect?: string;
 }
 
 const MAX_EXCERPT = 300;
@@ -60,10 +62,20 @@ const TIMEOUT_AGAIN =
   "The request is retried. If this continues, request a narrower range or fewer workspaces.";
 const CUT_AGAIN =
   "The request is retried. If every attempt is cut, look for a proxy with a size or time limit in between.";
-/** A change is never retried. */
-const NOT_AGAIN = "It is not sent again: check first whether it had its effect.";
+/** Only usage is asked for again by itself. */
+const LATER = "Run the command again later.";
+/** With these codes no request was sent. */
+const NOT_SENT =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$|CERT|TLS|SSL|VERIFY/;
 
-function nextOfStatus(status: number, { variable, method }: RequestContext): string {
+/** What happens after a passing fault. A request that changes something is never sent again. */
+function nextOfFault({ variable, effect }: RequestContext, whereRetried: string): string {
+  if (effect !== undefined) return `It is not sent again. ${effect}`;
+  return variable === "USAGE_BASE_URL" ? whereRetried : LATER;
+}
+
+function nextOfStatus(status: number, context: RequestContext): string {
+  const { variable, method } = context;
   const isBilling = variable === "USAGE_BASE_URL";
   switch (status) {
     case 401:
@@ -84,14 +96,17 @@ function nextOfStatus(status: number, { variable, method }: RequestContext): str
     case 409:
       return "Nothing was changed. Read the answer above: it names the conflict.";
     case 429:
-      if (method !== "GET") return "Nothing was done. Wait, then send it again.";
+      if (method !== "GET" || !isBilling) return "Nothing was done. Wait, then send it again.";
       return "The request is retried after the wait. If this continues, lower USAGE_RATE_LIMIT.";
     default:
-      if (status >= 500 && method !== "GET") return NOT_AGAIN;
-      if (status >= 500)
-        return "The request is retried. If this continues, see the platform's status page or the server's log.";
-      if (RETRYABLE_4XX.has(status)) return "The request is retried.";
-      return "Read the answer above. The request is not retried.";
+      if (status < 500 && !RETRYABLE_4XX.has(status))
+        return "Read the answer above. The request is not retried.";
+      return nextOfFault(
+        context,
+        status < 500
+          ? "The request is retried."
+          : "The request is retried. If this continues, see the platform's status page or the server's log.",
+      );
   }
 }
 
@@ -104,7 +119,7 @@ export function transportError(
   phase: "head" | "body",
   context: RequestContext,
 ): PlatformError {
-  const { method, url, variable } = context;
+  const { method, url, variable, effect } = context;
   const cause = withoutSecret(error, context.redact);
   const causeCode = String((cause as { code?: unknown }).code ?? cause.name);
   const reason = cause.message === "" ? causeCode : `${cause.message} (${causeCode})`;
@@ -112,13 +127,15 @@ export function transportError(
     const message = `${method} ${url}${what}: ${reason}`;
     return new PlatformError({ code, message, next, retryable: true, method, url, cause });
   };
-  const isGet = method === "GET";
-  if (TIMEOUTS.has(causeCode)) return fail("timeout", " timed out", isGet ? TIMEOUT_AGAIN : NOT_AGAIN);
+  const wasSent = !NOT_SENT.test(causeCode);
+  const unreached = nextOfNetwork(causeCode, variable);
+  if (TIMEOUTS.has(causeCode))
+    return fail("timeout", " timed out", wasSent ? nextOfFault(context, TIMEOUT_AGAIN) : unreached);
   if (phase === "body") {
-    const next = isGet ? CUT_AGAIN : NOT_AGAIN;
-    return fail("answer_cut", ": the answer ended before its announced end", next);
+    return fail("answer_cut", ": the answer ended before its announced end", nextOfFault(context, CUT_AGAIN));
   }
-  return fail("network", " got no answer", nextOfNetwork(causeCode, variable));
+  const next = wasSent && effect !== undefined ? `${unreached} ${nextOfFault(context, "")}` : unreached;
+  return fail("network", " got no answer", next);
 }
 
 function nextOfNetwork(code: string, variable: string): string {
@@ -133,11 +150,13 @@ function nextOfNetwork(code: string, variable: string): string {
 
 /** The error of a body that is cut or is not an answer of this endpoint. */
 export function faultError(fault: AnswerFault, status: number, context: RequestContext): PlatformError {
+  const next = fault.next.replace("USAGE_BASE_URL", context.variable);
+  const isCut = fault.code === "answer_cut";
   return new PlatformError({
     code: fault.code,
     message: context.redact(`${context.method} ${context.url}: ${fault.message}`),
-    next: fault.next.replace("USAGE_BASE_URL", context.variable),
-    retryable: fault.code === "answer_cut",
+    next: isCut ? nextOfFault(context, next) : [next, context.effect].join(" ").trim(),
+    retryable: isCut,
     method: context.method,
     url: context.url,
     status,
@@ -146,7 +165,7 @@ export function faultError(fault: AnswerFault, status: number, context: RequestC
 }
 
 /** One line of at most 300 characters, redacted before it is shortened. */
-function excerptOf(body: string, redact: Redact): string {
+export function excerptOf(body: string, redact: Redact): string {
   const line = redact(body).replace(/\s+/g, " ").trim();
   return line.length > MAX_EXCERPT ? `${line.slice(0, MAX_EXCERPT - 3).toWellFormed()}...` : line;
 }

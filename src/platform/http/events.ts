@@ -7,7 +7,7 @@ import type { PlatformAnswer } from "./http.ts";
 const MAX_EVENT = 16_777_216;
 
 /**
- * The data of server-sent events, in order. Leaving the loop early closes the connection. Only the reader of the content can see
+ * The data of server-sent events, in order. A JSON document in their place counts as one event. Leaving the loop early closes the connection. Only the reader of the content can see
  * that the stream ended too early; it then throws `cutError`. Errors: `answer_invalid`, `answer_cut`.
  */
 export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string, void, undefined> {
@@ -24,15 +24,24 @@ export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string,
     },
   });
   const decoder = new TextDecoder();
+  let document: string | undefined;
   for await (const chunk of body.chunks()) {
-    parser.feed(decoder.decode(chunk, { stream: true }));
+    const text = decoder.decode(chunk, { stream: true });
+    // No line of an event begins with a brace.
+    if (document === undefined && body.bytes === chunk.length && /^\s*\{/.test(text)) document = "";
+    if (document === undefined) parser.feed(text);
+    else document += text;
+    if ((document?.length ?? 0) > MAX_EVENT) problem = `the answer is larger than ${MAX_EVENT} characters`;
     if (problem !== undefined) throw faultError(foreignFault(problem), body.status, context);
     const ready = received;
     received = [];
     yield* ready;
   }
+  if (document !== undefined) yield document;
 }
 
-export function cutError({ body, context }: PlatformAnswer) {
-  return faultError(cutFault("the stream of events ended before its last one"), body.status, context);
+/** `effect`: as in `SendRequest`, as far as the events told. */
+export function cutError({ body, context }: PlatformAnswer, effect: string) {
+  const fault = cutFault("the stream of events ended before its last one");
+  return faultError(fault, body.status, { ...context, effect });
 }

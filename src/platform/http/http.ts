@@ -3,7 +3,7 @@ import { type Clock, systemClock } from "../../clock.ts";
 import { PlatformError, UsageError } from "../../errors.ts";
 import { AnswerBody } from "./body.ts";
 import { type RequestContext, statusError, transportError } from "./errors.ts";
-import { createRedactor, type Redact } from "./redact.ts";
+import { createRedactor, hideTexts, type Redact } from "./redact.ts";
 
 export interface PlatformHttpOptions {
   /** `http` or `https`; may carry a path prefix (self-hosted), no credentials, query or fragment. */
@@ -34,14 +34,20 @@ export interface GetRequest extends Asking {
   readonly query?: URLSearchParams;
   /** Default: application/json. */
   readonly accept?: string;
-  /** Milliseconds to the head of the answer, in place of the client's own. */
+  /** Milliseconds to the head of the answer, and between two pieces of it, in place of the client's own. */
   readonly headersMs?: number | undefined;
+  /** Accepts 202 and 204, which have no body. */
+  readonly mayBeEmpty?: boolean;
 }
 
 export interface SendRequest extends GetRequest {
   readonly method: "POST" | "PATCH";
   /** Sent as JSON. */
   readonly body: unknown;
+  /** Hidden in errors, since a refusal may repeat it. Default: the body. */
+  readonly secrets?: unknown;
+  /** What may have happened if no answer tells, and how to see it: sentences for people. It is never sent again. */
+  readonly effect: string;
 }
 
 export interface PlatformAnswer {
@@ -127,9 +133,10 @@ export class PlatformHttp {
     const query = request.query?.toString() ?? "";
     let target = new URL(this.#prefix + request.path + (query === "" ? "" : `?${query}`), this.#base.origin);
     for (let redirects = 0; ; redirects += 1) {
-      const context = this.#contextOf(target, method);
+      const context = this.#contextOf(target, request);
       const { status, location, retryAfter, body } = await this.#send(target, request, context);
-      if (method === "GET" ? status === 200 : SENT_WELL.has(status)) return { body, context };
+      const isEmptyWell = method !== "GET" || request.mayBeEmpty === true;
+      if (status === 200 || (isEmptyWell && SENT_WELL.has(status))) return { body, context };
       if ((method === "GET" ? REDIRECTS : KEEPING).has(status)) {
         body.discard();
         target = this.#redirectTarget({ target, location, redirects, status, context });
@@ -156,7 +163,7 @@ export class PlatformHttp {
         path: target.pathname + target.search,
         headers: { ...this.#headers, accept, ...("body" in request ? JSON_TYPE : {}) },
         ...("body" in request ? { body: JSON.stringify(request.body) } : {}),
-        ...(headersMs === undefined ? {} : { headersTimeout: headersMs }),
+        ...(headersMs === undefined ? {} : { headersTimeout: headersMs, bodyTimeout: headersMs }),
         ...(signal === undefined ? {} : { signal }),
       });
       const { statusCode: status, headers, body: stream } = answer;
@@ -207,13 +214,13 @@ export class PlatformHttp {
     return to;
   }
 
-  #contextOf(target: URL, method: Method): RequestContext {
-    return {
-      method,
-      url: this.#redact(target.origin + target.pathname + target.search),
-      redact: this.#redact,
-      variable: this.#variable,
-    };
+  #contextOf(target: URL, request: GetRequest | SendRequest): RequestContext {
+    const url = this.#redact(target.origin + target.pathname + target.search);
+    const variable = this.#variable;
+    if (!("body" in request)) return { method: "GET", url, redact: this.#redact, variable };
+    const { method, body, secrets = body, effect } = request;
+    const redact: Redact = (text) => hideTexts(this.#redact(text), secrets);
+    return { method, url, redact, variable, effect };
   }
 }
 

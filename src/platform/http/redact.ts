@@ -1,10 +1,16 @@
-/** Hides the API key in messages, URLs, body excerpts and causes. */
+/** Hides the API key, and what a request sent, in messages, URLs, body excerpts and causes. */
 
 export type Redact = (text: string) => string;
 
 const HIDDEN = "[redacted]";
+/** Of a regular expression. */
+const SPECIAL = /[\\^$.*+?()[\]{}|/]/g;
 /** Deeper causes are cut; undici's are two deep. */
 const MAX_DEPTH = 5;
+/** Every part of a sent text that is so long is hidden, since an answer may cut it anywhere. Longer than `https://`. */
+const PART = 9;
+/** A shorter text is no secret, and hiding it would spoil every sentence. */
+const SHORTEST = 4;
 
 /**
  * Returns a function that hides the secret: as it is, percent-encoded and JSON-escaped, in any case (a host name is lower-case).
@@ -16,9 +22,59 @@ export function createRedactor(secret: string): Redact {
   const beginnings = Array.from({ length: Math.floor(secret.length / 2) + 1 }, (_, cut) =>
     secret.slice(0, secret.length - cut),
   );
-  const literals = [...encoded, ...beginnings].map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"));
+  const literals = [...encoded, ...beginnings].map((text) => text.replace(SPECIAL, "\\$&"));
   const pattern = new RegExp(literals.join("|"), "gi");
   return (text) => text.replace(pattern, HIDDEN);
+}
+
+/**
+ * Hides the texts and numbers of a value that was sent: as they are, JSON-escaped, percent-encoded, whole or in part. What is
+ * shorter than a part is hidden as a whole word. Names of fields stay, and so do texts of fields called `name`, so that an
+ * error still says what it is about.
+ */
+export function hideTexts(text: string, sent: unknown): string {
+  const forms = new Set(leavesOf(sent).flatMap(encodingsOf));
+  const inText = new Set<string>();
+  for (let at = 0; at + PART <= text.length; at++) inText.add(text.slice(at, at + PART));
+  const hidden = new Set<string>();
+  const words: string[] = [];
+  for (const form of forms) {
+    for (let at = 0; at + PART <= form.length; at++) {
+      const part = form.slice(at, at + PART);
+      if (inText.has(part)) hidden.add(part);
+    }
+    if (form.length >= SHORTEST && form.length < PART) words.push(form.replace(SPECIAL, "\\$&"));
+  }
+  const isHidden = new Uint8Array(text.length);
+  for (let at = 0; at + PART <= text.length && hidden.size > 0; at++) {
+    if (hidden.has(text.slice(at, at + PART))) isHidden.fill(1, at, at + PART);
+  }
+  let shown = "";
+  for (let at = 0; at < text.length; at++) {
+    if (isHidden[at] === 0) shown += text[at];
+    else if (isHidden[at - 1] !== 1) shown += HIDDEN;
+  }
+  if (words.length === 0) return shown;
+  return shown.replace(
+    new RegExp(`(?<![\\p{L}\\p{N}])(?:${words.join("|")})(?![\\p{L}\\p{N}])`, "gu"),
+    HIDDEN,
+  );
+}
+
+function leavesOf(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value === "number") return [String(value)];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, one]) =>
+    name === "name" && typeof one === "string" ? [] : leavesOf(one),
+  );
+}
+
+function encodingsOf(text: string): string[] {
+  const json = JSON.stringify(text).slice(1, -1);
+  // As servers in Python escape it.
+  const ascii = json.replace(/[^\0-~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return [text, json, ascii, encodeURIComponent(text.toWellFormed())];
 }
 
 /**

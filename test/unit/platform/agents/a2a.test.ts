@@ -16,7 +16,7 @@ describe("A2A", () => {
       taskId: first.taskId,
     });
     expect(second.contextId).toBe(first.contextId);
-    expect(await a2a.task({ assistantId: "agent", taskId: first.taskId })).toEqual(first);
+    expect(await a2a.task({ assistantId: "agent", taskId: `${first.taskId}` })).toEqual(first);
     expect(await a2a.card("agent")).toMatchObject({ name: "agent", inputModes: ["text/plain"] });
     expect(await a2a.send({ ...message, text: "fail" })).toMatchObject({
       state: "failed",
@@ -69,8 +69,8 @@ describe("A2A", () => {
 
   test.each([
     ["an event that is not JSON", "data: nope\n\n", "answer_invalid"],
-    ["an event of nothing", 'data: {"jsonrpc":"2.0","id":"1"}\n\n', "answer_invalid"],
-    ["an error", 'data: {"jsonrpc":"2.0","id":"1","error":{"code":-32603,"message":"x"}}\n\n', "rpc_error"],
+    ["an event of nothing", 'data: {"jsonrpc":"2.0","id":null}\n\n', "answer_invalid"],
+    ["an error", 'data: {"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"x"}}\n\n', "rpc_error"],
     ["nothing at all", ": still here\n\n", "answer_cut"],
   ])("%s ends the stream", async (_what, text, code) => {
     const server = await rawServer(() => answered(text));
@@ -83,7 +83,7 @@ describe("A2A", () => {
   test("the key is in no error, whatever the server says", async () => {
     const body = JSON.stringify({
       jsonrpc: "2.0",
-      id: 1,
+      id: null,
       error: { code: -32603, message: `bad key ${KEY}` },
     });
     const server = await rawServer(() => answered(body));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { DeadlineError, UsageError } from "../../../../src/errors.ts";
 import { createControlPlaneClient, hasFailed } from "../../../../src/platform/agents/control-plane.ts";
-import { KEY, rawServer, rejection } from "../http/raw-server.ts";
+import { KEY, rawServer, rejection, status } from "../http/raw-server.ts";
 import { answered, handClock, httpOf, refused, setup } from "./clients.ts";
 
 describe("control plane", () => {
@@ -86,5 +86,36 @@ describe("control plane", () => {
     expect(server.requests).toHaveLength(12);
     const stop = AbortSignal.abort(new Error("stop"));
     await expect(client.waitForRevision(of, { withinMs: 60_000, signal: stop })).rejects.toThrow("stop");
+  });
+
+  const of = { deploymentId: "d", revisionId: "r" };
+  const statusOf = (name: string) => answered(JSON.stringify({ status: name }));
+
+  test.each(["FAILED", "ERROR", "CANCELLED", "CANCELED", "BUILD_FAILED", "SKIPPED", "INTERRUPTED", "failed"])(
+    "%s ends the wait as failed",
+    async (name) => {
+      const server = await rawServer(() => statusOf(name));
+      const client = createControlPlaneClient(httpOf(server.url), handClock());
+      const ended = await client.waitForRevision(of, { withinMs: 60_000 });
+      expect([ended.status, hasFailed(ended)]).toEqual([name, true]);
+    },
+  );
+
+  test("a revision that is not found at first is asked for again, for ten seconds", async () => {
+    const missing = status("404 Not Found", '{"detail":"not yet"}');
+    const wait = async (answers: readonly ReturnType<typeof status>[]) => {
+      const server = await rawServer((_head, index) => answers[index] ?? missing);
+      const client = createControlPlaneClient(httpOf(server.url), handClock());
+      return { server, asked: client.waitForRevision(of, { withinMs: 60_000 }) };
+    };
+    const late = await wait([missing, missing, statusOf("BUILDING"), statusOf("DEPLOYED")]);
+    expect(await late.asked).toMatchObject({ status: "DEPLOYED" });
+    const never = await wait([]);
+    expect(await refused(never.asked)).toMatchObject({ status: 404 });
+    // After 0, 0.25, 0.75, 1.75, 3.75, 7.75 and 15.75 s.
+    expect(never.server.requests).toHaveLength(7);
+    const gone = await wait([statusOf("BUILDING")]);
+    expect(await refused(gone.asked)).toMatchObject({ status: 404 });
+    expect(gone.server.requests).toHaveLength(2);
   });
 });

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createRedactor, withoutSecret } from "../../../../src/platform/http/redact.ts";
+import { createRedactor, hideTexts, withoutSecret } from "../../../../src/platform/http/redact.ts";
 
 const SECRET = "lsv2_sk_9F8e7D6c5B4a";
 const redact = createRedactor(SECRET);
@@ -25,6 +25,51 @@ describe("createRedactor", () => {
         for (const form of encoded) expect(hide(`\n${form}\n`)).toBe("\n[redacted]\n");
       }),
     );
+  });
+});
+
+describe("hideTexts", () => {
+  const sent = {
+    name: "chat-agent",
+    secrets: [{ name: "OPENAI_API_KEY", value: 'sk-"quoted"-Zürich-0123456789' }],
+    env: { PIN: 48151623, PORT: "8123", DEBUG: true, NONE: null, EMPTY: "" },
+  };
+
+  it("hides sent values, and leaves names and whatever is shorter than a word", () => {
+    const text = `chat-agent: OPENAI_API_KEY is ${sent.secrets[0]?.value}, PIN is 48151623, PORT 8123 of 181234 true`;
+    expect(hideTexts(text, sent)).toBe(
+      "chat-agent: OPENAI_API_KEY is [redacted], PIN is [redacted], PORT [redacted] of 181234 true",
+    );
+    expect(hideTexts("to be or not", { text: "to be" })).toBe("[redacted] or not");
+    expect(hideTexts("a bc", { a: "a", b: "bc" })).toBe("a bc");
+  });
+
+  it("hides every part of nine characters, however the answer cuts or escapes it", () => {
+    const secret = fc.string({ unit: "grapheme", minLength: 9, maxLength: 60 });
+    fc.assert(
+      fc.property(secret, fc.nat(), fc.nat(), (text, from, length) => {
+        const escapes = [
+          (one: string) => one,
+          (one: string) => JSON.stringify(one).slice(1, -1),
+          (one: string) => encodeURIComponent(one.toWellFormed()),
+        ];
+        for (const escaped of escapes) {
+          const whole = escaped(text);
+          const start = from % (whole.length - 8);
+          const piece = whole.slice(start, start + 9 + (length % 50));
+          expect(hideTexts(`<${piece}>`, { deep: [{ value: text }] })).toBe("<[redacted]>");
+        }
+      }),
+    );
+  });
+
+  it("hides what a server in Python escapes", () => {
+    expect(hideTexts("'p\\u00e4ssw\\u00f6rter'", { value: "pässwörter" })).toBe("'[redacted]'");
+  });
+
+  it("takes large requests", () => {
+    const large = "0123456789abcdef".repeat(60_000);
+    expect(hideTexts(`it was ${large.slice(5, 300)}!`, { large })).toBe("it was [redacted]!");
   });
 });
 

@@ -1,0 +1,173 @@
+import { describe, expect, test } from "vitest";
+import { agentServer, events, json } from "./agent-server.ts";
+import { deploymentOf, refused } from "./clients.ts";
+
+/** What servers answer to a message, beside what the stand-in does. */
+
+const message = { assistantId: "agent", text: "hello" };
+const ids = { taskId: "t", contextId: "c" };
+const part = (text: string) => ({ kind: "text", text });
+const state = (name: string, more: object = {}) => ({
+  kind: "status-update",
+  ...ids,
+  status: { state: name, ...more },
+});
+const said = (text: string) => ({ message: { parts: [part(text)] } });
+const task = (name: string, more: object = {}) => ({
+  kind: "task",
+  id: "t",
+  contextId: "c",
+  status: { state: name },
+  ...more,
+});
+const artifact = (text: string, more: object = {}) => ({
+  kind: "artifact-update",
+  ...ids,
+  artifact: { artifactId: "a", parts: [part(text)] },
+  ...more,
+});
+
+async function streamOf(results: readonly unknown[]) {
+  const server = await agentServer((response, asked) => events(response, asked, results));
+  const seen = [];
+  for await (const event of deploymentOf(server.url).a2a.stream(message)) seen.push(event);
+  return seen;
+}
+
+async function sent(answer: object) {
+  const server = await agentServer((response, { id }) => json(response, { jsonrpc: "2.0", id, ...answer }));
+  return deploymentOf(server.url).a2a.send(message);
+}
+
+describe("a stream", () => {
+  const completed = { ...state("completed"), final: true };
+  test.each([
+    ["one artifact", [artifact("hi"), completed], "hi"],
+    ["pieces that are appended", [artifact("he"), artifact("llo", { append: true }), completed], "hello"],
+    ["an artifact that is replaced", [artifact("draft"), artifact("hello"), completed], "hello"],
+    [
+      "two artifacts",
+      [artifact("one"), artifact("two", { artifact: { artifactId: "b", parts: [part("two")] } }), completed],
+      "one\ntwo",
+    ],
+    [
+      "a final status with a text of its own",
+      [artifact("x"), { ...state("completed", said("y")), final: true }],
+      "y",
+    ],
+  ])("replies with the text of %s", async (_what, results, reply) => {
+    expect((await streamOf(results)).at(-1)).toMatchObject({
+      ...ids,
+      state: "completed",
+      reply,
+      final: true,
+    });
+  });
+
+  test.each([
+    ["one completed task", [task("completed", { artifacts: [{ parts: [part("hi")] }] })], "completed", "hi"],
+    ["a message", [{ kind: "message", parts: [part("hi")] }], "completed", "hi"],
+    ["a failed task", [task("working"), state("failed", said("no"))], "failed", "no"],
+    ["a completed task without any text", [task("working"), state("completed")], "completed", null],
+    [
+      "artifacts and a state that is not called final",
+      [artifact("hi"), state("completed")],
+      "completed",
+      "hi",
+    ],
+    ["a question", [state("input-required", said("which?"))], "input-required", "which?"],
+  ])("of %s is an answer", async (_what, results, ended, reply) => {
+    expect((await streamOf(results)).at(-1)).toMatchObject({ state: ended, reply });
+  });
+
+  test("that ends while its task works is cut, and the error names the task", async () => {
+    const error = await refused(streamOf([task("working")]));
+    expect(error.code).toBe("answer_cut");
+    expect(error.next).toContain("platform a2a task t --context c");
+  });
+
+  test("may be answered with one JSON document", async () => {
+    const answerWith = (answer: object) =>
+      agentServer((response, { id }) => json(response, { jsonrpc: "2.0", id, ...answer }));
+    const listen = async (answer: object) => {
+      const seen = [];
+      const { a2a } = deploymentOf((await answerWith(answer)).url);
+      for await (const event of a2a.stream(message)) seen.push(event);
+      return seen;
+    };
+    const error = await refused(listen({ error: { code: -32602, message: "no such assistant" } }));
+    expect([error.code, error.message]).toEqual([
+      "rpc_error",
+      expect.stringContaining("JSON-RPC error -32602: no such assistant"),
+    ]);
+    expect(await listen({ result: task("completed", { artifacts: [{ parts: [part("hi")] }] }) })).toEqual([
+      { ...ids, state: "completed", reply: "hi", final: true },
+    ]);
+  });
+});
+
+describe("an answer", () => {
+  test("shows all its texts", async () => {
+    const several = [{ parts: [part("one"), { kind: "data", data: {} }, part("two")] }, { parts: ["three"] }];
+    expect((await sent({ result: task("completed", { artifacts: several }) })).reply).toBe("one\ntwo\nthree");
+    const asked = { status: { state: "input-required", message: { parts: [part("which"), part("one?")] } } };
+    expect((await sent({ result: task("", asked) })).reply).toBe("which\none?");
+  });
+
+  test.each([
+    ["a null error", { error: null, result: task("completed") }, null],
+    ["a plain string among parts", { result: task("completed", { artifacts: [{ parts: ["hi"] }] }) }, "hi"],
+    [
+      "null parts and a null among parts",
+      { result: task("completed", { artifacts: [{ parts: null }, { parts: [null] }] }) },
+      null,
+    ],
+    [
+      "a part without a kind",
+      { result: task("completed", { artifacts: [{ parts: [{ text: "hi" }] }] }) },
+      "hi",
+    ],
+    ["a message in place of a task", { result: { kind: "message", parts: [part("hi")] } }, "hi"],
+  ])("with %s is accepted", async (_what, answer, reply) => {
+    expect(await sent(answer)).toMatchObject({ state: "completed", reply });
+  });
+
+  test("to another request is refused, with an error too", async () => {
+    for (const answer of [{ result: task("completed") }, { error: { code: -32603, message: "x" } }]) {
+      const error = await refused(sent({ id: "another", ...answer }));
+      expect([error.code, error.message]).toEqual([
+        "answer_invalid",
+        expect.stringContaining('the id "another"'),
+      ]);
+      expect(error.next).toContain("The message may have arrived");
+    }
+    await expect(refused(streamOf([]))).resolves.toMatchObject({ code: "answer_cut" });
+  });
+
+  test.each([
+    ["a long message", { code: -32603, message: `${"x".repeat(1000)}end` }, /-32603: x{100,300}\.\.\.$/],
+    ["no code", { message: "no code" }, /without a code: no code$/],
+    [
+      "a nested message",
+      { code: 1, message: { deep: "nested" } },
+      /\{"code":1,"message":\{"deep":"nested"\}\}$/,
+    ],
+    ["a text alone", "only a text", /"only a text"$/],
+  ])("with an error of %s is shown in some hundred characters", async (_what, error, shown) => {
+    const { code, message } = await refused(sent({ error }));
+    expect([code, message]).toEqual(["rpc_error", expect.stringMatching(shown)]);
+  });
+});
+
+test("a card may have nulls", async () => {
+  const card = { name: "a", skills: null, defaultInputModes: null, description: null };
+  const server = await agentServer((response) => json(response, card));
+  expect(await deploymentOf(server.url).a2a.card("agent")).toEqual({
+    name: "a",
+    description: null,
+    url: null,
+    skills: [],
+    inputModes: [],
+    outputModes: [],
+  });
+});

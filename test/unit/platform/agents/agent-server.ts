@@ -1,0 +1,62 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { onTestFinished } from "vitest";
+
+export interface Asked {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly text: string;
+  /** Of a JSON-RPC request. */
+  readonly id: string;
+}
+
+type Answer = (response: ServerResponse, asked: Asked) => void;
+
+/** An agent server that answers each request by `answer`, right or wrong. Closed when the test ends. */
+export async function agentServer(answer: Answer) {
+  const requests: Asked[] = [];
+  const server = createServer(async (request, response) => {
+    let text = "";
+    for await (const piece of request) text += piece;
+    const { method = "", url: path = "" } = request;
+    const asked = { method, path, text, id: text.startsWith("{") ? JSON.parse(text).id : "" };
+    requests.push(asked);
+    answer(response, asked);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
+}
+
+/** Begins with `begin`, then sends `piece` again and again, and never ends. */
+export function drip(
+  response: ServerResponse,
+  { piece = " ", begin = "", type = "application/json" } = {},
+): void {
+  response.writeHead(200, { "content-type": type });
+  response.write(begin);
+  const timer = setInterval(() => response.write(piece), 10);
+  response.on("close", () => clearInterval(timer));
+}
+
+export function json(response: ServerResponse, body: unknown, status = 200): void {
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(JSON.stringify(body));
+}
+
+/** A stream of these JSON-RPC results, which then ends. */
+export function events(response: ServerResponse, { id }: Asked, results: readonly unknown[]): void {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.end(results.map((result) => eventOf(id, result)).join(""));
+}
+
+export function eventOf(id: unknown, result: unknown): string {
+  return `data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`;
+}
