@@ -23,9 +23,10 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof UnreachableError) return EXIT.unreachable;
   if (error instanceof DeadlineError) return EXIT.partlyFailed;
   if (error instanceof PlatformError) {
-    if (error.status === 401 || error.status === 403) return EXIT.refused;
     // Every attempt has failed by now: a gateway's 502 counts as unreachable too.
-    return error.retryable ? EXIT.unreachable : EXIT.unexpected;
+    if (error.retryable) return EXIT.unreachable;
+    const { code, status = 0 } = error;
+    return code === "rpc_error" || (status >= 400 && status < 500) ? EXIT.refused : EXIT.unexpected;
   }
   return EXIT.unexpected;
 }

@@ -33,7 +33,12 @@ describe("exitCodeOf", () => {
     ["no answer", platform({ code: "network", retryable: true }), EXIT.unreachable],
     ["no answer in time", platform({ code: "timeout", retryable: true }), EXIT.unreachable],
     ["a gateway's 502, to the last attempt", platform({ status: 502, retryable: true }), EXIT.unreachable],
-    ["404", platform({ status: 404 }), EXIT.unexpected],
+    ["404", platform({ status: 404 }), EXIT.refused],
+    ["409", platform({ status: 409 }), EXIT.refused],
+    ["422", platform({ status: 422 }), EXIT.refused],
+    ["429, to the last attempt", platform({ status: 429, retryable: true }), EXIT.unreachable],
+    ["a JSON-RPC error", platform({ code: "rpc_error" }), EXIT.refused],
+    ["an answer of another page", platform({ code: "answer_invalid", status: 200 }), EXIT.unexpected],
     ["anything of ours", new EtlError(facts), EXIT.unexpected],
     ["a bug", new TypeError("x"), EXIT.unexpected],
   ])("%s", (_, error, exit) => {

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import type { AgentCard, Task } from "../../../platform/agents/a2a.ts";
+import type { AgentCard } from "../../../platform/agents/a2a.ts";
+import type { Task, TaskEvent } from "../../../platform/agents/a2a-answers.ts";
 import { table } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
 import {
@@ -56,15 +57,23 @@ export function addA2aCommands(platform: Command): void {
 }
 
 async function stream(session: Session, options: A2aOptions, text: string): Promise<number> {
+  const { output, signal } = session;
   const { a2a } = openDeployment(session, options);
-  const events = [];
-  for await (const event of a2a.stream(messageOf(session, options, text), session)) {
-    session.output.note(`${event.state}${event.final ? ", final" : ""}`);
-    events.push(event);
+  const events: TaskEvent[] = [];
+  try {
+    for await (const event of a2a.stream(messageOf(session, options, text), {
+      signal,
+      withinMs: options.within,
+    })) {
+      output.note(`${event.state}${event.final ? ", final" : ""}`);
+      events.push(event);
+    }
+  } finally {
+    // The ids lead to the task, if the stream was cut.
+    const last = events.at(-1);
+    if (last !== undefined) output.data(events, () => describeTask(last));
   }
-  const last = events.at(-1);
-  session.output.data(events, () => (last === undefined ? "No event arrived." : describeTask(last)));
-  return last?.state === "completed" ? EXIT.done : EXIT.partlyFailed;
+  return exitOfTask(events.at(-1)?.state);
 }
 
 function messageOf(session: Session, options: A2aOptions, text: string) {
@@ -78,7 +87,15 @@ function messageOf(session: Session, options: A2aOptions, text: string) {
 
 function showTask({ output }: Session, task: Task): number {
   output.data(task, describeTask);
-  return task.state === "failed" ? EXIT.partlyFailed : EXIT.done;
+  return exitOfTask(task.state);
+}
+
+const GOING_WELL = ["completed", "input-required", "submitted", "working"];
+
+/** `auth-required` is a refusal; `failed`, `rejected`, `canceled` and what is not known did not work. */
+export function exitOfTask(state = "unknown"): number {
+  if (state === "auth-required") return EXIT.refused;
+  return GOING_WELL.includes(state) ? EXIT.done : EXIT.partlyFailed;
 }
 
 function describeTask({ taskId, contextId, state, reply }: Task): string {

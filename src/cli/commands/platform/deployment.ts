@@ -94,31 +94,32 @@ async function finish(
 async function wait(
   { output, signal }: Session,
   client: ControlPlaneClient,
-  { within }: WaitOptions,
+  { within: withinMs }: WaitOptions,
   deployment: Deployment,
 ): Promise<number> {
   const { id: deploymentId, latestRevisionId: revisionId } = deployment;
-  if (revisionId === null) {
-    throw new UsageError({
-      code: "revision_missing",
-      message: `Deployment ${deploymentId} has no revision.`,
-      next: "Update it with a source, then wait again.",
-    });
+  let status: string | null = null;
+  const onStatus = (seen: string) => {
+    if (seen !== status) output.note(`${revisionId}: ${seen}`);
+    status = seen;
+  };
+  try {
+    if (revisionId === null) throw revisionMissing(deploymentId);
+    const of = { deploymentId, revisionId };
+    const revision = await client.waitForRevision(of, { withinMs, signal, onStatus });
+    return hasFailed(revision) ? EXIT.partlyFailed : EXIT.done;
+  } finally {
+    // What was created has an id, however the wait ends.
+    output.data({ ...deployment, status }, describeDeployment);
   }
-  let shown = "";
-  const revision = await client.waitForRevision(
-    { deploymentId, revisionId },
-    {
-      withinMs: within,
-      signal,
-      onStatus: (status) => {
-        if (status !== shown) output.note(`${revisionId}: ${status}`);
-        shown = status;
-      },
-    },
-  );
-  output.data({ ...deployment, status: revision.status }, describeDeployment);
-  return hasFailed(revision) ? EXIT.partlyFailed : EXIT.done;
+}
+
+function revisionMissing(deploymentId: string): UsageError {
+  return new UsageError({
+    code: "revision_missing",
+    message: `Deployment ${deploymentId} has no revision.`,
+    next: "Update it with a source, then wait again.",
+  });
 }
 
 /** Errors: `body_missing`, `body_invalid`. */

@@ -1,5 +1,7 @@
 import { type Command, Option } from "commander";
+import { replyTo } from "../../../platform/agents/thread-state.ts";
 import { STRATEGIES, type Strategy } from "../../../platform/agents/threads.ts";
+import { deadlineSignal } from "../../../platform/http/poll.ts";
 import { EXIT } from "../../session/exit.ts";
 import {
   type AssistantOption,
@@ -31,20 +33,45 @@ export function addRunCommand(platform: Command): void {
     .action(inSession(run));
 }
 
+interface Shown {
+  readonly runId: string;
+  readonly threadId: string;
+  readonly status: string;
+  readonly reply: string | null;
+}
+
 async function run(session: Session, options: RunOptions, text: string): Promise<number> {
   const { threads } = openDeployment(session, options);
-  const { output, signal } = session;
+  const { output } = session;
+  const { within: withinMs } = options;
+  // For all requests together.
+  const signal = deadlineSignal("The reply", { withinMs, signal: session.signal });
   const threadId = options.thread ?? (await threads.createThread({ signal })).threadId;
   const assistantId = assistantOf(session, options);
-  const created = await threads.createRun(
-    { threadId, assistantId, text, strategy: options.strategy },
-    { signal },
-  );
+  const { strategy } = options;
+  const created = await threads.createRun({ threadId, assistantId, text, strategy }, { signal });
   output.note(`run ${created.runId} on thread ${threadId}`);
-  const ended = await threads.join(created, { withinMs: options.within, signal });
-  const { messages } = await threads.state(threadId, { signal });
-  const last = messages.at(-1);
-  const reply = ended.status === "success" && last?.type === "ai" ? last.content : null;
-  output.data({ ...ended, reply }, () => reply ?? `The run ended without a reply: ${ended.status}.`);
-  return ended.status === "success" ? EXIT.done : EXIT.partlyFailed;
+  let shown: Shown = { ...created, reply: null };
+  try {
+    const ended = await threads.join(created, { withinMs, signal });
+    shown = { ...ended, reply: null };
+    const hasSucceeded = ended.status === "success";
+    if (hasSucceeded || ended.status === "unknown") {
+      const { messages } = await threads.state(threadId, { signal });
+      shown = { ...ended, reply: replyTo(text, messages, { hasSucceeded }) };
+    }
+    return hasSucceeded || shown.reply !== null ? EXIT.done : EXIT.partlyFailed;
+  } finally {
+    // The run was paid for: its ids are shown whatever happens.
+    output.data(shown, describeRun);
+  }
+}
+
+function describeRun({ runId, threadId, status, reply }: Shown): string {
+  if (reply !== null) return reply;
+  const run = `Run ${runId} on thread ${threadId}`;
+  if (status === "rolled_back")
+    return `${run} was rolled back: a newer run, or somebody, deleted it while it was waited for.`;
+  if (status === "pending" || status === "running") return `${run} has not ended, as far as is known.`;
+  return `${run} ended without a reply: ${status}.`;
 }

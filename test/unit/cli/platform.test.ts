@@ -1,0 +1,181 @@
+import type { ServerResponse } from "node:http";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { main } from "../../../src/cli/program.ts";
+import { type Asked, agentServer, drip, eventOf, events, json } from "../platform/agents/agent-server.ts";
+import { KEY } from "../platform/http/raw-server.ts";
+
+/** What `platform` commands print and end with, on servers that refuse, fail or say nothing. */
+
+async function runOn(url: string, args: readonly string[]) {
+  const { argv, exitCode } = process;
+  const written = { stdout: "", stderr: "" };
+  for (const to of ["stdout", "stderr"] as const) {
+    vi.spyOn(process[to], "write").mockImplementation((piece) => {
+      written[to] += piece;
+      return true;
+    });
+  }
+  vi.stubEnv("USAGE_API_KEY", KEY);
+  vi.stubEnv("USAGE_DEPLOYMENT_URL", url);
+  vi.stubEnv("USAGE_CONTROL_PLANE_URL", url);
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    vi.unstubAllEnvs();
+  });
+  process.argv = [argv[0] ?? "", "usage-etl", "platform", ...args];
+  try {
+    await main();
+    return { ...written, code: process.exitCode };
+  } finally {
+    process.argv = argv;
+    process.exitCode = exitCode;
+    vi.restoreAllMocks();
+  }
+}
+
+const task = (state: string, more: object = {}) => ({
+  kind: "task",
+  id: "t",
+  contextId: "c",
+  status: { state },
+  ...more,
+});
+const rpc = (response: ServerResponse, { id, text }: Asked, result: object) =>
+  text.includes("message/stream")
+    ? events(response, { id } as Asked, [result])
+    : json(response, { jsonrpc: "2.0", id, result });
+
+describe("exit codes", () => {
+  test.each([
+    ["completed", 0],
+    ["input-required", 0],
+    ["auth-required", 5],
+    ["failed", 3],
+    ["rejected", 3],
+    ["canceled", 3],
+  ])("a task that is %s ends with %i, sent, streamed or looked up", async (state, code) => {
+    const server = await agentServer((response, asked) => rpc(response, asked, task(state)));
+    for (const args of [
+      ["send", "hi"],
+      ["stream", "hi"],
+      ["task", "t"],
+    ]) {
+      expect((await runOn(server.url, ["a2a", ...args])).code).toBe(code);
+    }
+  });
+
+  test.each([404, 409, 422])("a %i ends with 5", async (status) => {
+    const server = await agentServer((response) => json(response, { detail: "no" }, status));
+    for (const args of [
+      ["template", "get", "x"],
+      ["run", "hi"],
+      ["a2a", "card"],
+    ]) {
+      const { code, stderr } = await runOn(server.url, args);
+      expect([code, stderr]).toEqual([5, expect.stringContaining("[request_refused]")]);
+    }
+  });
+
+  test("a JSON-RPC error ends with 5, sent or streamed", async () => {
+    const server = await agentServer((response, { id }) =>
+      json(response, { jsonrpc: "2.0", id, error: { code: -32001, message: "no such task" } }),
+    );
+    for (const how of ["send", "stream"]) {
+      const { code, stderr } = await runOn(server.url, ["a2a", how, "hi"]);
+      expect([code, stderr]).toEqual([5, expect.stringContaining("no such task")]);
+    }
+  });
+});
+
+describe("past a deadline", () => {
+  const within = ["--within", "PT0.2S"];
+
+  test("deployment create --wait --json prints the id and the last status", async () => {
+    const server = await agentServer((response, { method }) =>
+      json(response, method === "POST" ? { id: "d1", latest_revision_id: "r1" } : { status: "BUILDING" }),
+    );
+    const args = ["deployment", "create", "--body", "package.json", "--wait", "--json", ...within];
+    const { code, stdout, stderr } = await runOn(server.url, args);
+    expect([code, JSON.parse(stdout)]).toMatchObject([
+      3,
+      { id: "d1", latestRevisionId: "r1", status: "BUILDING" },
+    ]);
+    expect(stderr).toContain("[deadline_passed]");
+  });
+
+  test("deployment create --wait prints the id of a deployment without a revision too", async () => {
+    const server = await agentServer((response) => json(response, { id: "d1" }));
+    const args = ["deployment", "create", "--body", "package.json", "--wait", "--json"];
+    const { code, stdout } = await runOn(server.url, args);
+    expect([code, JSON.parse(stdout)]).toMatchObject([2, { id: "d1", status: null }]);
+  });
+
+  test("run --json prints the ids, also if the state drips", async () => {
+    for (const dripping of ["/join", "/state"]) {
+      const server = await agentServer((response, { path }) => {
+        if (path.endsWith(dripping)) drip(response);
+        else if (path.endsWith("/state")) json(response, { values: null });
+        else if (path === "/threads") json(response, { thread_id: "t1" });
+        else json(response, { run_id: "r1", status: path.endsWith("r1") ? "success" : "pending" });
+      });
+      const { code, stdout, stderr } = await runOn(server.url, ["run", "hi", "--json", ...within]);
+      expect([code, JSON.parse(stdout)]).toMatchObject([3, { runId: "r1", threadId: "t1", reply: null }]);
+      expect(stderr).toContain("[deadline_passed]");
+    }
+  });
+
+  test("a2a stream --json prints the events that came", async () => {
+    const server = await agentServer((response, { id }) =>
+      drip(response, {
+        begin: eventOf(id, task("working")),
+        piece: ": still here\n\n",
+        type: "text/event-stream",
+      }),
+    );
+    const { code, stdout, stderr } = await runOn(server.url, ["a2a", "stream", "hi", "--json", ...within]);
+    expect([code, JSON.parse(stdout)]).toMatchObject([3, [{ taskId: "t", state: "working" }]]);
+    expect(stderr).toContain("a2a task t --context c");
+  });
+});
+
+describe("a run", () => {
+  /** A thread with these messages, whose runs only the join knows. */
+  const joinOnly = (messages: readonly object[]) =>
+    agentServer((response, { method, path }) => {
+      if (path.endsWith("/join")) response.writeHead(204).end();
+      else if (path.endsWith("/state")) json(response, { values: { messages } });
+      else if (method === "POST") json(response, { thread_id: "t1", run_id: "r1" });
+      else json(response, { detail: "Not Found" }, 404);
+    });
+
+  test("has its reply found where the server answers only joins and states", async () => {
+    const server = await joinOnly([
+      { type: "human", content: "hi" },
+      { type: "ai", content: "hello" },
+    ]);
+    const { code, stdout } = await runOn(server.url, ["run", "hi", "--json"]);
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { status: "unknown", reply: "hello" }]);
+  });
+
+  test("has no reply where the thread lacks its message", async () => {
+    const server = await joinOnly([
+      { type: "human", content: "other" },
+      { type: "ai", content: "hello" },
+    ]);
+    const { code, stdout } = await runOn(server.url, ["run", "hi"]);
+    expect([code, stdout]).toEqual([3, expect.stringContaining("ended without a reply: unknown")]);
+  });
+
+  test("that was rolled back is told as such, and ends with 3", async () => {
+    const server = await agentServer((response, { method, path }) => {
+      if (path === "/threads/t1/runs?limit=100") json(response, [{ run_id: "newer" }]);
+      else if (method === "POST") json(response, { thread_id: "t1", run_id: "r1" });
+      else json(response, { detail: "Run not found" }, 404);
+    });
+    const { code, stdout } = await runOn(server.url, ["run", "hi"]);
+    expect([code, stdout]).toEqual([3, expect.stringContaining("Run r1 on thread t1 was rolled back")]);
+    expect(JSON.parse((await runOn(server.url, ["run", "hi", "--json"])).stdout)).toMatchObject({
+      status: "rolled_back",
+    });
+  });
+});
