@@ -3,6 +3,7 @@ import type { ProbeSender } from "../../domain/probe.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import type { DeploymentClients } from "../../platform/clients.ts";
+import { deadlineSignal } from "../../platform/http/poll.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import {
   enterProbe,
@@ -104,10 +105,11 @@ async function send(
       assistantId,
       mark: `metering probe ${probeId}`,
       expect: (traces) => expectTraces(db, { probeId, traces }),
-      signal: AbortSignal.any([
-        AbortSignal.timeout(SEND_WITHIN_MS),
-        ...(source.signal ? [source.signal] : []),
-      ]),
+      signal: deadlineSignal("The end of the probe's traffic", {
+        withinMs: SEND_WITHIN_MS,
+        signal: source.signal,
+        next: () => "Some of it was sent. Run the probe again once the deployment answers.",
+      }),
     });
     await startWaiting(db, { probeId, withinMs, settleForMs, lateAfterMs });
     return undefined;

@@ -1,4 +1,4 @@
-import { PlatformError } from "../../errors.ts";
+import { EtlError, PlatformError } from "../../errors.ts";
 import type { DeploymentClients } from "../../platform/clients.ts";
 
 interface Traffic {
@@ -32,20 +32,28 @@ export async function sendProbeTraffic(traffic: Traffic): Promise<void> {
     return threads.createRun({ threadId, assistantId, text: `${mark}: ${text}`, strategy }, { signal });
   };
   const within = { withinMs: RUN_WITHIN_MS, signal };
+  // Only a run that has begun is a trace that must be billed, and nobody knows that of one that was deleted.
+  const refuseDeleted = ({ status, runId }: { status: string; runId: string }) => {
+    if (status !== "rolled_back") return;
+    throw new EtlError({
+      code: "probe_run_deleted",
+      message: `Run ${runId} of the probe was deleted by somebody else.`,
+      next: "Give the probe a deployment that nobody else calls, and run it again.",
+    });
+  };
   for (let i = 1; i <= PLAIN_RUNS; i++) {
     const { threadId } = await threads.createThread({ signal });
-    await threads.join(await start(threadId, `plain run ${i}`), within);
+    refuseDeleted(await threads.join(await start(threadId, `plain run ${i}`), within));
   }
   const { threadId } = await threads.createThread({ signal });
-  // Only a run that has begun is a trace that must be billed.
-  await threads.waitForStart(await start(threadId, `to be rolled back ${SLOW}`), within);
-  await threads.join(await start(threadId, "rolls back", "rollback"), within);
+  refuseDeleted(await threads.waitForStart(await start(threadId, `to be rolled back ${SLOW}`), within));
+  refuseDeleted(await threads.join(await start(threadId, "rolls back", "rollback"), within));
 
   if (!(await speaksA2a(deployment, assistantId, signal))) return;
   await expect(1);
   await a2a.send({ assistantId, text: `${mark}: sent` }, within);
   await expect(1);
-  for await (const event of a2a.stream({ assistantId, text: `${mark}: streamed` }, { signal })) {
+  for await (const event of a2a.stream({ assistantId, text: `${mark}: streamed` }, within)) {
     if (event.final) return;
   }
 }

@@ -1,5 +1,6 @@
 import { compareProbe, progressOf, type WorkspaceReading } from "../../domain/probe.ts";
-import { PlatformError, UsageError } from "../../errors.ts";
+import { DeadlineError, PlatformError, UsageError } from "../../errors.ts";
+import { deadlineSignal } from "../../platform/http/poll.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { keepTiming, type OpenProbe, type ProbeTiming } from "../../store/report/probes.ts";
 import type { OpenSource } from "../source/source.ts";
@@ -18,6 +19,8 @@ export interface ProbeProgress {
 /** Pauses between two looks: they double from the first to the longest. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
+/** A look may take so long after the deadline, since the last one begins at it. */
+const LAST_LOOK_MS = 300_000;
 /** A second bill may come as late as the first. So the figures must stay for as long again as billing took, up to this. */
 const LONGEST_HOLD_MS = 300_000;
 
@@ -34,7 +37,9 @@ export async function waitUntilBilled(
   let progress: ReturnType<typeof progressOf> = "lacking";
   let hasSettled = false;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
-    const seen = await lookAtBilling(source, probe);
+    const withinMs = Math.max(0, waitUntil - (await storeNow(store.db))) + LAST_LOOK_MS;
+    const inTime = deadlineSignal("The answer about usage", { withinMs, signal });
+    const seen = await lookAtBilling({ ...source, signal: inTime }, probe);
     const now = await storeNow(store.db);
     if (seen instanceof UsageError) {
       const ended = { state: "inconclusive" as const, figures: [], code: seen.code, message: seen.message };
@@ -102,6 +107,7 @@ async function lookAtBilling(source: OpenSource, probe: OpenProbe): Promise<Look
     return { figures, workspaceId, projectId, at };
   } catch (error) {
     if (error instanceof UsageError) return error;
+    if (error instanceof DeadlineError) return undefined;
     if (error instanceof PlatformError && error.retryable) return undefined;
     throw error;
   }

@@ -1,8 +1,9 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { PlatformError, UsageError } from "../../../src/errors.ts";
 import { PROBE_TRACES, type ProbeProgress, probeMeter } from "../../../src/pipeline/probe/probe.ts";
-import type { DeploymentClients } from "../../../src/platform/clients.ts";
+import { type DeploymentClients, deploymentClientsOf } from "../../../src/platform/clients.ts";
+import { agentServer, drip } from "../../support/agent-server.ts";
 import { ownProject, setupProbe as setup } from "../../support/probe.ts";
 
 /** The probe against a meter that is right, late, wrong, busy or away. */
@@ -163,6 +164,60 @@ test("traffic that failed half way gives no verdict with the reason, and is not 
     { state: "inconclusive" },
   ]);
   expect(await probe()).toMatchObject({ state: "matched" });
+});
+
+/** Timers of so many milliseconds fire after 50. */
+function shortenTimers(from: number, to: number): void {
+  const real = setTimeout;
+  const shorter = (work: () => void, ms = 0) => real(work, ms >= from && ms <= to ? 50 : ms);
+  const spied = vi.spyOn(globalThis, "setTimeout").mockImplementation(shorter as typeof setTimeout);
+  onTestFinished(() => spied.mockRestore());
+}
+
+test("a run of the probe that somebody deletes gives no verdict", async () => {
+  const { probe, deployment } = await setup();
+  const { threads } = deployment;
+  const join: typeof threads.join = async (run) => ({ ...run, status: "rolled_back" });
+  const result = await probe({ deployment: { ...deployment, threads: { ...threads, join } } });
+  expect(result).toMatchObject({ state: "inconclusive", code: "probe_run_deleted", expected: 1 });
+});
+
+test("a stream that only sends comments ends the probe's traffic in time", async () => {
+  const { probe, deployment, source } = await setup();
+  const { url } = await agentServer((response) =>
+    drip(response, { piece: ": x\n\n", type: "text/event-stream" }),
+  );
+  const { a2a } = deploymentClientsOf({ ...source.config, deploymentUrl: url });
+  onTestFinished(() => a2a.close());
+  shortenTimers(120_000, 120_000);
+  const result = await probe({
+    deployment: { ...deployment, a2a: { ...deployment.a2a, stream: a2a.stream } },
+  });
+  expect(result).toMatchObject({ state: "inconclusive", code: "deadline_passed", expected: 6 });
+});
+
+test("usage that is never answered ends the wait", async () => {
+  const { source, request } = await setup();
+  let isSent = false;
+  const billing: typeof source.billing = {
+    ...source.billing,
+    usage: (query, io) =>
+      isSent
+        ? new Promise((_, fail) => io.signal?.addEventListener("abort", () => fail(io.signal?.reason)))
+        : source.billing.usage(query, io),
+  };
+  const { a2a } = request.deployment;
+  const stream: typeof a2a.stream = async function* (...given) {
+    yield* a2a.stream(...given);
+    isSent = true;
+  };
+  // The last look.
+  shortenTimers(300_000, 300_001);
+  const result = await probeMeter(
+    { ...source, billing },
+    { ...request, withinMs: 1, deployment: { ...request.deployment, a2a: { ...a2a, stream } } },
+  );
+  expect(result).toMatchObject({ state: "inconclusive", code: "probe_unanswered" });
 });
 
 test("a refused deployment does not stop the source", async () => {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { main } from "../../../src/cli/program.ts";
-import { type Asked, agentServer, drip, eventOf, events, json } from "../platform/agents/agent-server.ts";
+import { type Asked, agentServer, drip, eventOf, events, json } from "../../support/agent-server.ts";
 import { KEY } from "../platform/http/raw-server.ts";
 
 /** What `platform` commands print and end with, on servers that refuse, fail or say nothing. */

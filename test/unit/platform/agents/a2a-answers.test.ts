@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { agentServer, events, json } from "./agent-server.ts";
+import { agentServer, events, json } from "../../../support/agent-server.ts";
 import { deploymentOf, refused } from "./clients.ts";
 
 /** What servers answer to a message, beside what the stand-in does. */

@@ -2,8 +2,8 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { createA2aClient } from "../../../../src/platform/agents/a2a.ts";
 import { createControlPlaneClient } from "../../../../src/platform/agents/control-plane.ts";
+import { agentServer, json } from "../../../support/agent-server.ts";
 import { rawServer, status } from "../http/raw-server.ts";
-import { agentServer, json } from "./agent-server.ts";
 import { answered, deploymentOf, httpOf, refused, setup } from "./clients.ts";
 
 describe("requests that change something", () => {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import { replyTo, stateSchema } from "../../../../src/platform/agents/thread-state.ts";
-import { agentServer, json } from "./agent-server.ts";
+import { agentServer, json } from "../../../support/agent-server.ts";
 import { deploymentOf, refused, setup } from "./clients.ts";
 
 /** How a run ended, on servers that tell it in different ways, or not at all. */

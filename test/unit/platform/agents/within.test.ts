@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { DeadlineError } from "../../../../src/errors.ts";
 import { createControlPlaneClient } from "../../../../src/platform/agents/control-plane.ts";
+import { agentServer, drip, eventOf } from "../../../support/agent-server.ts";
 import { rejection } from "../http/raw-server.ts";
-import { agentServer, drip, eventOf } from "./agent-server.ts";
 import { deploymentOf, httpOf } from "./clients.ts";
 
 /** A wait ends when its caller says, whatever the server keeps sending. */
