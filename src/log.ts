@@ -1,5 +1,6 @@
 import { type Logger, pino } from "pino";
 import { systemClock } from "./clock.ts";
+import { printable } from "./printable.ts";
 
 export type { Logger };
 
@@ -9,7 +10,13 @@ const REDACTED = ["apiKey", "*.apiKey", "headers", "*.headers", "password", "*.p
 /** JSON lines. A command logs to stderr, because its stdout is for data; the service logs to stdout. */
 export function createLogger(level: string, to: "stderr" | "stdout" = "stderr"): Logger {
   return pino(
-    { level, base: null, redact: REDACTED, timestamp: pino.stdTimeFunctions.isoTime },
+    {
+      level,
+      base: null,
+      redact: REDACTED,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      hooks: { streamWrite: printable },
+    },
     pino.destination({ fd: to === "stdout" ? 1 : 2, sync: true }),
   );
 }

@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { printable } from "../printable.ts";
 import { addBackfillCommands } from "./commands/backfill.ts";
 import { addCloseCommand } from "./commands/close.ts";
 import { addConfigCommand } from "./commands/config.ts";
@@ -62,7 +63,7 @@ export async function main(): Promise<void> {
     process.exitCode = exitCodeOf(error);
     // Commander has printed its own errors already.
     if (!(error instanceof Error && error.name === "CommanderError"))
-      process.stderr.write(`${describeError(error)}\n`);
+      process.stderr.write(`${printable(describeError(error))}\n`);
   }
 }
 

@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { EtlError, UsageError } from "../../errors.ts";
+import { printable } from "../../printable.ts";
 
 /** Where an export is written: completely or not at all. */
 export interface Target {
@@ -64,7 +65,8 @@ export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
       new Promise((resolve, reject) => {
         const done = (cause: Error | null | undefined) => (cause ? reject(closed(cause)) : resolve());
         if (failure !== undefined) return done(failure);
-        stdout.write(chunk, done);
+        // A file is exact; what a terminal shows of it must not control it.
+        stdout.write(stdout.isTTY ? printable(Buffer.from(chunk).toString()) : chunk, done);
       }),
     commit: async () => {
       if (failure !== undefined) throw closed(failure);

@@ -1,7 +1,8 @@
 import { SingleBar } from "cli-progress";
 import Table from "cli-table3";
+import { printable, printableLine } from "../../printable.ts";
 
-/** Data goes to stdout, everything else to stderr. */
+/** Data goes to stdout, everything else to stderr. Nothing that is written controls a terminal, whoever sent parts of it. */
 export interface Output {
   /** Whether `--json` was given. */
   readonly json: boolean;
@@ -23,8 +24,10 @@ export function createOutput({ json }: { json: boolean }): Output {
   return {
     json,
     data: (value, text) =>
-      void process.stdout.write(`${json ? JSON.stringify(value, withFormerNames) : text(value)}\n`),
-    note: (line) => void process.stderr.write(`${line}\n`),
+      void process.stdout.write(
+        `${printable(json ? JSON.stringify(value, withFormerNames) : text(value))}\n`,
+      ),
+    note: (line) => void process.stderr.write(`${printable(line)}\n`),
     progress: (label, work) => (process.stderr.isTTY && !json ? withBar(label, work) : work(() => {})),
   };
 }
@@ -76,8 +79,13 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
     style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
     colAligns: isNumber.map((number) => (number ? "right" : "left")),
   });
-  for (const row of rows) drawn.push(row.map((cell) => cell?.toLocaleString("en-US") ?? "-"));
+  for (const row of rows) drawn.push(row.map(shownCell));
   return drawn.toString();
+}
+
+function shownCell(cell: Cell): string {
+  if (typeof cell === "number") return cell.toLocaleString("en-US");
+  return cell === null ? "-" : printableLine(cell);
 }
 
 /** A UTC instant in its shortest form: `2026-03-01` or `2026-03-01T05:00Z`. */

@@ -1,5 +1,6 @@
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { createOutput, instant, table } from "../../../src/cli/report/output.ts";
+import { controlsIn } from "../../support/controls.ts";
 
 test("an instant is shown in its shortest form", () => {
   expect(instant(Date.UTC(2026, 2, 1))).toBe("2026-03-01");
@@ -19,6 +20,30 @@ test("a table aligns numbers right, groups their digits and shows null as a dash
     "a          1,234,567",
     "long name          -",
   ]);
+});
+
+test("nothing that a server sent controls the terminal, and --json stays exact", () => {
+  const nasty = "\u001b[2J\u009b31m\u202ex";
+  const written: string[] = [];
+  for (const to of ["stdout", "stderr"] as const) {
+    const spied = vi
+      .spyOn(process[to], "write")
+      .mockImplementation((piece) => written.push(String(piece)) > 0);
+    onTestFinished(() => spied.mockRestore());
+  }
+  const output = createOutput({ json: false });
+  output.data(nasty, (name) => `name: ${name}\n${table(["name"], [[name]])}`);
+  output.note(`new: ${nasty}`);
+  createOutput({ json: true }).data({ name: nasty }, () => "");
+  for (const piece of written) expect(controlsIn(piece)).toEqual([]);
+  expect(JSON.parse(written.at(-1) ?? "")).toEqual({ name: nasty });
+});
+
+test("a cell is one line, and a nested value is shown as JSON", () => {
+  const limits = { deep: ["x"] } as unknown as string;
+  const lines = table(["name", "limits"], [["a\nb  c", limits]]).split("\n");
+  expect(lines).toHaveLength(2);
+  expect(lines[1]).toContain('a\\u000ab  c  {"deep":["x"]}');
 });
 
 test("--json keeps the names that scripts read before 0.2.0 beside the new ones", () => {

@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { main } from "../../../src/cli/program.ts";
 import { type Asked, agentServer, drip, eventOf, events, json } from "../../support/agent-server.ts";
+import { controlsIn } from "../../support/controls.ts";
 import { KEY } from "../platform/http/raw-server.ts";
 
 /** What `platform` commands print and end with, on servers that refuse, fail or say nothing. */
@@ -177,5 +178,38 @@ describe("a run", () => {
     expect(JSON.parse((await runOn(server.url, ["run", "hi", "--json"])).stdout)).toMatchObject({
       status: "rolled_back",
     });
+  });
+});
+
+describe("what a server sends", () => {
+  const nasty = "\u001b]0;owned\u0007\u009b2J\u202e";
+
+  test("controls no terminal: in replies, tables, states and errors", async () => {
+    const said = task("completed", { artifacts: [{ parts: [`hello ${nasty}`] }] });
+    const server = await agentServer((response, asked) => {
+      if (asked.path.startsWith("/a2a")) rpc(response, asked, said);
+      else if (asked.path.startsWith("/.well-known"))
+        json(response, { name: nasty, description: `a\n${nasty}` });
+      else json(response, { detail: nasty }, 409);
+    });
+    for (const args of [
+      ["a2a", "send", "hi"],
+      ["a2a", "stream", "hi"],
+      ["a2a", "card"],
+      ["run", "hi"],
+    ]) {
+      for (const more of [[], ["--json"]]) {
+        const { stdout, stderr } = await runOn(server.url, [...args, ...more]);
+        expect(stdout + stderr).toContain("u202e");
+        expect(controlsIn(stdout + stderr)).toEqual([]);
+      }
+    }
+  });
+
+  test("is printed in full where it is nested", async () => {
+    const resources = { cpu: "1", gpus: { kind: "a100", count: 8 }, none: null };
+    const server = await agentServer((response) => json(response, { name: "t", image: "i", resources }));
+    const { stdout } = await runOn(server.url, ["template", "get", "t"]);
+    expect(stdout).toContain('gpus {"kind":"a100","count":8}');
   });
 });

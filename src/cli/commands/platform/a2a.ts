@@ -93,7 +93,7 @@ function showTask({ output }: Session, task: Task): number {
 const GOING_WELL = ["completed", "input-required", "submitted", "working"];
 
 /** `auth-required` is a refusal; `failed`, `rejected`, `canceled` and what is not known did not work. */
-export function exitOfTask(state = "unknown"): number {
+function exitOfTask(state = "unknown"): number {
   if (state === "auth-required") return EXIT.refused;
   return GOING_WELL.includes(state) ? EXIT.done : EXIT.partlyFailed;
 }

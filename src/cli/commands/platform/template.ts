@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { SandboxTemplate } from "../../../platform/agents/control-plane.ts";
+import { printableLine } from "../../../printable.ts";
 import { table } from "../../report/output.ts";
 import { openControlPlane, type SourceOption, withSource } from "../../session/platform-access.ts";
 import { inSession, type Session } from "../../session/session.ts";
@@ -28,7 +29,7 @@ function describeTemplate(template: SandboxTemplate): string {
   const rules = (template.proxyConfig?.rules as unknown[] | undefined)?.length ?? 0;
   const limits = Object.entries(template.resources)
     .filter(([, value]) => value !== null)
-    .map(([what, value]) => `${what} ${value}`);
+    .map(([what, value]) => `${what} ${printableLine(value)}`);
   return table(
     ["name", "image", "limits", "volumes", "proxy rules", "id"],
     [[template.name, template.image, limits.join(", "), template.volumeMounts.length, rules, template.id]],

@@ -1,0 +1,24 @@
+/**
+ * Controls of a terminal (with the C1 ones, such as CSI), and whatever reorders or ends a line. Line feeds and tabs stay: the
+ * layout of our own texts needs them.
+ */
+const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+const BREAKS = /[\n\t]/g;
+
+/**
+ * A text that controls no terminal, whoever sent parts of it. Controls are shown as JSON escapes them, so a JSON document
+ * stays the same document.
+ */
+export function printable(text: string): string {
+  return text.replace(CONTROLS, escaped);
+}
+
+/** A value as one line: nested ones as JSON. */
+export function printableLine(value: unknown): string {
+  const text = typeof value === "object" ? JSON.stringify(value) : String(value);
+  return printable(text).replace(BREAKS, escaped);
+}
+
+function escaped(control: string): string {
+  return `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
