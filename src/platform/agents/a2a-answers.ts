@@ -62,13 +62,13 @@ export function hasEnded({ state }: Task): boolean {
 /** Reads the results of one stream, in order. Undefined for a kind that it does not know. */
 export function createEventReader(check: Check): (result: unknown) => TaskEvent | undefined {
   const artifacts = new Map<string, string>();
-  const eventOf = (task: Task, isLast: boolean): TaskEvent => {
-    return { ...task, final: isLast || (hasEnded(task) && task.reply !== null) };
-  };
   return (result) => {
     const kind = kindOf(result, check);
-    if (kind === "message") return eventOf(readTask(result, check), true);
-    if (kind === "task") return eventOf(readTask(result, check), false);
+    if (kind === "message" || kind === "task") {
+      // A task is whole: its artifacts are in it.
+      const task = readTask(result, check);
+      return { ...task, final: hasEnded(task) };
+    }
     if (kind === "artifact-update") {
       const { taskId, contextId, artifact, append } = check(result, artifactSchema);
       const { artifactId, parts: reply } = artifact;
@@ -80,7 +80,8 @@ export function createEventReader(check: Check): (result: unknown) => TaskEvent 
     const { taskId, contextId, status: now, final } = check(result, statusSchema);
     const task = { taskId, contextId, state: now.state, reply: now.message?.parts ?? null };
     const reply = task.reply ?? (hasEnded(task) ? joined([...artifacts.values()]) : null);
-    return eventOf({ ...task, reply }, final === true);
+    // Without `final`, a text may still follow a state.
+    return { ...task, reply, final: final === true || (hasEnded(task) && reply !== null) };
   };
 }
 

@@ -99,8 +99,11 @@ function nextOfStatus(status: number, context: RequestContext): string {
       if (method !== "GET" || !isBilling) return "Nothing was done. Wait, then send it again.";
       return "The request is retried after the wait. If this continues, lower USAGE_RATE_LIMIT.";
     default:
-      if (status < 500 && !RETRYABLE_4XX.has(status))
-        return "Read the answer above. The request is not retried.";
+      if (status < 500 && !RETRYABLE_4XX.has(status)) {
+        // Only a 4xx says that nothing was done.
+        const effect = status < 400 ? context.effect : undefined;
+        return ["Read the answer above. The request is not retried.", effect].join(" ").trim();
+      }
       return nextOfFault(
         context,
         status < 500

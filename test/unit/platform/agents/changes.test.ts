@@ -34,7 +34,7 @@ describe("requests that change something", () => {
 
   test("fail with request_refused if the body is too large", async () => {
     const { a2a } = await setup();
-    const error = await refused(a2a.send({ assistantId: "agent", text: "x".repeat(10_000_000) }));
+    const error = await refused(a2a.send({ assistantId: "agent", text: "x".repeat(5_000_000) }));
     expect(error).toMatchObject({ status: 413, code: "request_refused" });
   });
 
@@ -126,6 +126,7 @@ describe("requests that change something", () => {
     ["a cut", () => ({ bytes: "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{", closing: "end" })],
     ["half a document", () => answered('{"id":')],
     ["another page", () => answered("<html>")],
+    ["an answer that is elsewhere", () => status("303 X", "")],
   ];
   test.each(calls)("say what may have happened to %s, and how to see it", async (_what, next, call) => {
     for (const [, answer] of faults) {

@@ -1,8 +1,10 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { DeadlineError } from "../../../../src/errors.ts";
+import { createA2aClient } from "../../../../src/platform/agents/a2a.ts";
 import { createControlPlaneClient } from "../../../../src/platform/agents/control-plane.ts";
+import { PlatformHttp } from "../../../../src/platform/http/http.ts";
 import { agentServer, drip, eventOf } from "../../../support/agent-server.ts";
-import { rejection } from "../http/raw-server.ts";
+import { KEY, rejection } from "../http/raw-server.ts";
 import { deploymentOf, httpOf } from "./clients.ts";
 
 /** A wait ends when its caller says, whatever the server keeps sending. */
@@ -44,6 +46,35 @@ test("the deadline of a stream names the task that has begun", async () => {
   );
   const error = await rejection(listen(deploymentOf(server.url)));
   expect(error).toMatchObject({ next: expect.stringContaining("platform a2a task t1 --context c1") });
+});
+
+test("a server that is silent for longer than usual is waited for", async () => {
+  const server = await agentServer((response, { id }) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(": working\n\n");
+    const task = { kind: "task", id: "t1", contextId: "c1", status: { state: "completed" } };
+    setTimeout(() => response.end(eventOf(id, task)), 400);
+  });
+  const http = new PlatformHttp({
+    baseUrl: server.url,
+    apiKey: KEY,
+    timeouts: { headersMs: 100, bodyMs: 100 },
+  });
+  onTestFinished(() => http.close());
+  const seen = [];
+  for await (const { state } of createA2aClient(http).stream(message, { withinMs: 10_000 })) seen.push(state);
+  expect(seen).toEqual(["completed"]);
+});
+
+test("an ended task ends a stream that the server keeps open", async () => {
+  const ended = { kind: "task", id: "t1", contextId: "c1", status: { state: "completed" } };
+  const server = await agentServer((response, { id }) =>
+    drip(response, { ...COMMENTS, begin: eventOf(id, ended) }),
+  );
+  const seen = [];
+  const { a2a } = deploymentOf(server.url);
+  for await (const event of a2a.stream(message, { withinMs: 60_000 })) seen.push(event.final);
+  expect(seen).toEqual([true]);
 });
 
 test("a caller's abort during a wait is not a deadline", async () => {
