@@ -53,7 +53,7 @@ test("a server that is silent for longer than usual is waited for", async () => 
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(": working\n\n");
     const task = { kind: "task", id: "t1", contextId: "c1", status: { state: "completed" } };
-    setTimeout(() => response.end(eventOf(id, task)), 400);
+    setTimeout(() => response.end(eventOf(id, task)), 1500);
   });
   const http = new PlatformHttp({
     baseUrl: server.url,
