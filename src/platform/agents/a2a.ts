@@ -161,8 +161,13 @@ function callOf({ text, contextId, taskId }: Sending, method: string): Call {
   return { method, params: { message }, secrets: text, effect };
 }
 
+/** A shell takes these as they are. Nobody is told to run a command with anything else that a server sent. */
+const PLAIN = /^[\w.:-]+$/;
+
 function lookAgain({ taskId, contextId }: Task): string {
-  return `The message has arrived. Run \`usage-etl platform a2a task ${taskId} --context ${contextId}\` to see how it ended.`;
+  const arrived = "The message has arrived.";
+  if (!PLAIN.test(`${taskId}${contextId}`)) return `${arrived} Look at its task before you send it again.`;
+  return `${arrived} Run \`usage-etl platform a2a task ${taskId} --context ${contextId}\` to see how it ended.`;
 }
 
 function checkOf({ body, context }: PlatformAnswer): Check {

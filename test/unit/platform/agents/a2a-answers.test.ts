@@ -84,6 +84,9 @@ describe("a stream", () => {
     const error = await refused(streamOf([task("working")]));
     expect(error.code).toBe("answer_cut");
     expect(error.next).toContain("platform a2a task t --context c");
+    const { next } = await refused(streamOf([{ ...task("working"), id: "t`; reboot`" }]));
+    expect(next).toContain("The message has arrived.");
+    expect(next).not.toContain("reboot");
   });
 
   test("may be answered with one JSON document", async () => {
