@@ -20,3 +20,16 @@ export const systemClock: Clock = {
     }
   },
 };
+
+/** A length of time for people, in its two largest units: `3 d 4 h`, `59 min 59 s`, `1.5 s`, `250 ms`. */
+export function describeDuration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${Math.round(ms / 100) / 10} s`;
+  const pair = (unit: string, length: number, lesser: string, lesserLength: number) => {
+    const rest = Math.floor((seconds % length) / lesserLength);
+    return `${Math.floor(seconds / length)} ${unit}${rest === 0 ? "" : ` ${rest} ${lesser}`}`;
+  };
+  if (seconds < 3600) return pair("min", 60, "s", 1);
+  return seconds < 86_400 ? pair("h", 3600, "min", 60) : pair("d", 86_400, "h", 3600);
+}

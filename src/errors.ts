@@ -47,9 +47,9 @@ interface PlatformErrorFacts extends ErrorFacts {
  * The platform answered with an error, or its answer is not complete or not valid.
  *
  * Codes: `unauthorized` (401), `forbidden` (403), `rate_limited` (429), `request_refused` (other 4xx),
- * `server_error` (5xx), `network` (no answer), `timeout`, `answer_cut` (the body ended early), `answer_invalid` (with
- * `locations`: these records or rows failed the schema; without: the body is not an answer of this endpoint, so a smaller
- * range would not help), `redirect_refused`, `rpc_error` (an error in a JSON-RPC response).
+ * `server_error` (5xx), `network` (no answer), `timeout`, `answer_cut` (the body ended early), `answer_too_large` (the body did
+ * not end), `answer_invalid` (with `locations`: these records or rows failed the schema; without: the body is not an answer of
+ * this endpoint, so a smaller range would not help), `redirect_refused`, `rpc_error` (an error in a JSON-RPC response).
  */
 export class PlatformError extends EtlError {
   readonly method: string;

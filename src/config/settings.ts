@@ -35,6 +35,7 @@ const workspaceId = z
   .transform((id) => id.toLowerCase());
 const wholeNumber = z.coerce.number({ error: "is not a number" }).int("is not a whole number");
 const rateLimit = wholeNumber.min(1, "must be at least 1");
+const answerLimit = wholeNumber.min(1, "must be at least 1").max(1_048_576, "must be 1048576 or less");
 
 export interface Setting {
   readonly schema: z.ZodType;
@@ -124,6 +125,10 @@ export const SETTINGS = {
   ),
   USAGE_RECONCILE_FOR: setting(duration.prefault("P45D"), "How far back `reconcile` goes without --from."),
   USAGE_RATE_LIMIT: setting(rateLimit.default(200), "Requests per 10 s to one source."),
+  USAGE_ANSWER_LIMIT: setting(
+    answerLimit.optional(),
+    "MiB of the largest answer or export that is read, as received and decoded. Unset: 512.",
+  ),
   USAGE_SYNC_EVERY: setting(
     duration.prefault("PT15M").refine((ms) => ms >= 1000, "must be a second or more"),
     "How often the service syncs.",
@@ -177,6 +182,8 @@ export const sourceSchema = z.strictObject({
   dataStart: day.default("2026-01-05"),
   /** Requests per 10 s. */
   rateLimit: rateLimit.default(200),
+  /** MiB. */
+  answerLimit: answerLimit.optional(),
   controlPlaneUrl: httpUrl.optional(),
   deploymentUrl: httpUrl.optional(),
   /** Name or id of the project that the deployment traces into. */

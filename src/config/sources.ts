@@ -29,6 +29,7 @@ export function readSources(values: Values, problems: string[]): SourceConfig[] 
       workspaceIds: values.USAGE_WORKSPACE_IDS,
       dataStart: values.USAGE_DATA_START,
       rateLimit: values.USAGE_RATE_LIMIT,
+      answerLimit: values.USAGE_ANSWER_LIMIT,
       controlPlaneUrl: values.USAGE_CONTROL_PLANE_URL,
       deploymentUrl: values.USAGE_DEPLOYMENT_URL,
       probeProject: values.USAGE_PROBE_PROJECT,
@@ -71,9 +72,12 @@ function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
 
 /** When it changes, stored failures are retried at once. It depends on the key but does not reveal it. */
 export function configurationDigest(source: SourceConfig): string {
-  const { baseUrl, organizationId, workspaceIds, dataStart } = source;
+  const { baseUrl, organizationId, workspaceIds, dataStart, answerLimit } = source;
+  const key = source.apiKey.reveal();
+  // The limit at the end and only if it is set, so that a release without it has the same digest.
+  const limit = answerLimit === undefined ? [] : [answerLimit];
   return createHash("sha256")
-    .update(JSON.stringify([baseUrl, organizationId, workspaceIds, dataStart, source.apiKey.reveal()]))
+    .update(JSON.stringify([baseUrl, organizationId, workspaceIds, dataStart, key, ...limit]))
     .digest("hex")
     .slice(0, 32);
 }

@@ -8,7 +8,7 @@ import { PlatformHttp, type PlatformHttpOptions } from "./http/http.ts";
 
 /** The billing client of a configured source. The caller closes it. */
 export function billingClientOf(
-  { baseUrl, apiKey, organizationId }: SourceConfig,
+  { baseUrl, apiKey, organizationId, answerLimit }: SourceConfig,
   options: Pick<PlatformHttpOptions, "onAnswer"> = {},
 ): BillingClient {
   return createBillingClient(
@@ -16,6 +16,7 @@ export function billingClientOf(
       baseUrl,
       ...options,
       apiKey: apiKey.reveal(),
+      answerLimit: answerLimit && answerLimit * 1_048_576,
       ...(organizationId === undefined ? {} : { organizationId }),
     }),
   );

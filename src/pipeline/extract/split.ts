@@ -56,7 +56,9 @@ export function afterRefusal(
   }
   // Without a location the whole answer is foreign, such as an HTML page. A smaller request would get the same.
   const isOneRecord = code === "answer_invalid" && locations.length > 0;
-  if (isOneRecord || (status !== undefined && SPLITTABLE.has(status))) {
+  // A smaller request has a smaller answer; that of a server which never ends one stops at the split limit.
+  const isTooLarge = code === "answer_too_large";
+  if (isOneRecord || isTooLarge || (status !== undefined && SPLITTABLE.has(status))) {
     return split(slice, { code, message }, maySplit);
   }
   return { outcome: "failed", code, message, parts: [], keep: true };

@@ -2,7 +2,9 @@ import { isUtf8 } from "node:buffer";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, type Gunzip } from "node:zlib";
-import { AnswerFault, cutFault, foreignFault } from "../parse/answer-fault.ts";
+import { describeDuration } from "../../clock.ts";
+import { AnswerFault, cutFault, foreignFault, tooLargeFault } from "../parse/answer-fault.ts";
+import type { Deadline } from "./deadline.ts";
 import { faultError, type RequestContext, transportError } from "./errors.ts";
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
@@ -13,7 +15,16 @@ interface BodyInput {
   readonly headers: Headers;
   readonly context: RequestContext;
   readonly signal: AbortSignal | undefined;
+  readonly deadline: Deadline;
+  readonly now: () => number;
+  /** Milliseconds until the body must have come at the least rate; infinite: never. */
+  readonly graceMs: number;
+  /** Bytes. */
+  readonly limit: number;
 }
+
+/** Of a body on average, after its grace: far below any line that is of use, so that only a drip is ended. */
+const LEAST_BYTES_PER_S = 4096;
 
 /**
  * The body of an answer. `chunks` ends without an error only if the body ends as announced: all of its Content-Length, its last
@@ -27,6 +38,10 @@ export class AnswerBody {
   readonly status: number;
   /** Bytes handed out so far, decoded. */
   bytes = 0;
+  /** Bytes received so far. A gzip may decode to nothing, for ever. */
+  #received = 0;
+  /** How long the reader worked on what was handed out. */
+  #heldMs = 0;
   readonly #input: BodyInput;
 
   constructor(input: BodyInput) {
@@ -37,18 +52,25 @@ export class AnswerBody {
   }
 
   /**
-   * Decoded bytes, in order. Throws `PlatformError` (`answer_cut`, `timeout`), or the reason of the signal unchanged.
-   * Leaving the loop early closes the connection.
+   * Decoded bytes, in order. Throws `PlatformError` (`answer_cut`, `timeout`, `answer_too_large`), or the reason of the signal
+   * unchanged. Leaving the loop early closes the connection.
    */
-  async *chunks(): AsyncGenerator<Buffer, void, undefined> {
-    const { status, context, signal } = this.#input;
+  async *chunks(
+    limits: Partial<Pick<BodyInput, "graceMs" | "limit">> = {},
+  ): AsyncGenerator<Buffer, void, undefined> {
+    const { status, context, signal, now } = this.#input;
+    const { graceMs, limit } = { ...this.#input, ...limits };
     const utf8 = new Utf8Guard();
+    this.#requirePace(graceMs);
     try {
-      for await (const chunk of this.#decoded()) {
+      for await (const chunk of this.#decoded(limit)) {
         signal?.throwIfAborted();
         utf8.push(chunk);
         this.bytes += chunk.length;
+        if (this.bytes > limit) throw this.#tooLarge(limit);
+        const handedOutAt = now();
         yield chunk;
+        this.#heldMs += Math.max(0, now() - handedOutAt);
       }
       utf8.end();
     } catch (error) {
@@ -60,22 +82,43 @@ export class AnswerBody {
     }
   }
 
+  #tooLarge(limit: number): AnswerFault {
+    return tooLargeFault(limit, limit === this.#input.limit);
+  }
+
+  #requirePace(graceMs: number): void {
+    const allowedMs = () => graceMs + this.#heldMs + (this.#received / LEAST_BYTES_PER_S) * 1000;
+    this.#input.deadline.set(
+      allowedMs,
+      () => `only ${this.#received} bytes of the answer came within ${describeDuration(allowedMs())}`,
+    );
+  }
+
   /** Closes the connection without reading the body. */
   discard(): void {
+    this.#input.deadline.end();
     // undici reports the end of an abandoned body as an error event; without a listener it ends the process.
     this.#input.stream.on("error", () => {});
     this.#input.stream.destroy();
   }
 
   /** undici proves length and last chunk: it fails the stream where they are missing. */
-  #decoded(): AsyncIterable<Buffer> {
-    const { stream, headers } = this.#input;
+  #decoded(limit: number): AsyncIterable<Buffer> {
+    const { headers } = this.#input;
     const encoding = headerOf(headers, "content-encoding");
-    if (this.gzip) return gunzipped(stream);
+    if (this.gzip) return gunzipped(this.#wire(limit), () => this.#received);
     if (encoding !== "" && encoding !== "identity") {
       throw foreignFault(`the answer is encoded as ${encoding.slice(0, 40)}, which was not requested`);
     }
-    return stream;
+    return this.#wire(limit);
+  }
+
+  async *#wire(limit: number): AsyncGenerator<Buffer, void, undefined> {
+    for await (const chunk of this.#input.stream) {
+      this.#received += chunk.length;
+      if (this.#received > limit) throw this.#tooLarge(limit);
+      yield chunk;
+    }
   }
 }
 
@@ -83,19 +126,12 @@ export class AnswerBody {
  * zlib fails at the end of a cut gzip. It stops silently at zero bytes after the trailer: then it has used fewer bytes than were
  * received.
  */
-async function* gunzipped(wire: Readable): AsyncGenerator<Buffer, void, undefined> {
+async function* gunzipped(
+  wire: AsyncIterable<Buffer>,
+  received: () => number,
+): AsyncGenerator<Buffer, void, undefined> {
   const gunzip: Gunzip = createGunzip({ chunkSize: 65_536 });
-  let received = 0;
-  const fed = pipeline(
-    wire,
-    async function* (source) {
-      for await (const chunk of source) {
-        received += chunk.length;
-        yield chunk;
-      }
-    },
-    gunzip,
-  );
+  const fed = pipeline(wire, gunzip);
   // Awaited below. Until then a failure reaches the loop through `gunzip`.
   fed.catch(() => {});
   try {
@@ -104,8 +140,8 @@ async function* gunzipped(wire: Readable): AsyncGenerator<Buffer, void, undefine
   } finally {
     gunzip.destroy();
   }
-  if (gunzip.bytesWritten !== received) {
-    throw cutFault(`the gzip of the answer ends after ${gunzip.bytesWritten} of ${received} bytes`);
+  if (gunzip.bytesWritten !== received()) {
+    throw cutFault(`the gzip of the answer ends after ${gunzip.bytesWritten} of ${received()} bytes`);
   }
 }
 

@@ -1,7 +1,8 @@
 import { Pool } from "undici";
-import { type Clock, systemClock } from "../../clock.ts";
+import { type Clock, describeDuration, systemClock } from "../../clock.ts";
 import { PlatformError, UsageError } from "../../errors.ts";
 import { AnswerBody } from "./body.ts";
+import { Deadline } from "./deadline.ts";
 import { type RequestContext, statusError, transportError } from "./errors.ts";
 import { createRedactor, hideTexts, type Redact } from "./redact.ts";
 
@@ -11,16 +12,21 @@ export interface PlatformHttpOptions {
   readonly apiKey: string;
   /** Sent as `X-Organization-Id` where set. */
   readonly organizationId?: string;
-  /** Milliseconds. `headersMs`: request sent to head of the answer; `bodyMs`: between two pieces of the body. */
-  readonly timeouts?: { readonly headersMs?: number; readonly bodyMs?: number; readonly connectMs?: number };
+  /**
+   * Milliseconds. `headersMs`: request sent to head of the answer; `bodyMs`: between two pieces of the body; `graceMs`: from
+   * the head until a body must have come at the least rate.
+   */
+  readonly timeouts?: Partial<typeof TIMEOUTS>;
+  /** Bytes of the largest answer that is read, as received and decoded. Default 512 MiB. */
+  readonly answerLimit?: number | undefined;
   /** Open sockets; further requests wait for one. Default 8. */
   readonly connections?: number;
   /** Name of the variable that holds `baseUrl`, for the next steps of errors. Default `USAGE_BASE_URL`. */
   readonly variable?: string;
   /** Called for every request, redirects too, with the status of its answer, or undefined if none came. */
   readonly onAnswer?: (status: number | undefined) => void;
-  /** For a `Retry-After` that is a date. Default: the system's. */
-  readonly clock?: Pick<Clock, "now">;
+  /** For deadlines, and for a `Retry-After` that is a date. Default: the system's. */
+  readonly clock?: Partial<Clock>;
 }
 
 /** What every call takes. */
@@ -34,7 +40,7 @@ export interface GetRequest extends Asking {
   readonly query?: URLSearchParams;
   /** Default: application/json. */
   readonly accept?: string;
-  /** Milliseconds to the head of the answer, and between two pieces of it, in place of the client's own. */
+  /** Milliseconds to the head of the answer, between two pieces of its body and for all of it, in place of the client's own. */
   readonly headersMs?: number | undefined;
   /** Accepts 202 and 204, which have no body. */
   readonly mayBeEmpty?: boolean;
@@ -63,6 +69,12 @@ const KEEPING = new Set([307, 308]);
 const SENT_WELL = new Set([200, 201, 202, 204]);
 /** Read of a refusal's body: more than an excerpt needs, and all of any 422. */
 const MAX_ERROR_BODY = 65_536;
+/** How long it may take: the status is known already. */
+const ERROR_BODY_MS = 10_000;
+
+const TIMEOUTS = { headersMs: 120_000, bodyMs: 60_000, connectMs: 10_000, graceMs: 120_000 };
+const ANSWER_LIMIT = 536_870_912;
+const EVENT_STREAM = "text/event-stream";
 
 const JSON_TYPE = { "content-type": "application/json" };
 
@@ -78,13 +90,15 @@ export class PlatformHttp {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #redact: Redact;
   readonly #variable: string;
-  readonly #clock: Pick<Clock, "now">;
+  readonly #clock: Clock;
+  readonly #timeouts: typeof TIMEOUTS;
+  readonly #answerLimit: number;
   readonly #pool: Pool;
   readonly #onAnswer: (status: number | undefined) => void;
 
   /** Throws `UsageError` for a base URL or key that no request can carry. */
   constructor(options: PlatformHttpOptions) {
-    const { apiKey, organizationId, timeouts } = options;
+    const { apiKey, organizationId } = options;
     this.#variable = options.variable ?? "USAGE_BASE_URL";
     this.#base = parseBaseUrl(options.baseUrl, this.#variable);
     this.#prefix = this.#base.pathname.replace(/\/+$/, "");
@@ -96,7 +110,9 @@ export class PlatformHttp {
       });
     }
     this.#redact = createRedactor(apiKey);
-    this.#clock = options.clock ?? systemClock;
+    this.#clock = { ...systemClock, ...options.clock };
+    this.#timeouts = { ...TIMEOUTS, ...options.timeouts };
+    this.#answerLimit = options.answerLimit ?? ANSWER_LIMIT;
     this.#onAnswer = options.onAnswer ?? (() => {});
     this.#headers = {
       "x-api-key": apiKey,
@@ -107,9 +123,9 @@ export class PlatformHttp {
     this.#pool = new Pool(this.#base.origin, {
       connections: options.connections ?? 8,
       allowH2: false,
-      headersTimeout: timeouts?.headersMs ?? 120_000,
-      bodyTimeout: timeouts?.bodyMs ?? 60_000,
-      connectTimeout: timeouts?.connectMs ?? 10_000,
+      headersTimeout: this.#timeouts.headersMs,
+      bodyTimeout: this.#timeouts.bodyMs,
+      connectTimeout: this.#timeouts.connectMs,
     });
   }
 
@@ -155,16 +171,23 @@ export class PlatformHttp {
   }
 
   async #send(target: URL, request: GetRequest | SendRequest, context: RequestContext) {
-    const { accept = "application/json", signal, headersMs } = request;
+    const { accept = "application/json", signal, headersMs = this.#timeouts.headersMs } = request;
     signal?.throwIfAborted();
+    const deadline = new Deadline(this.#clock, signal);
+    const headMs = this.#timeouts.connectMs + headersMs;
+    deadline.set(
+      () => headMs,
+      () => `no answer began within ${describeDuration(headMs)}`,
+    );
     try {
       const answer = await this.#pool.request({
         method: context.method,
         path: target.pathname + target.search,
         headers: { ...this.#headers, accept, ...("body" in request ? JSON_TYPE : {}) },
         ...("body" in request ? { body: JSON.stringify(request.body) } : {}),
-        ...(headersMs === undefined ? {} : { headersTimeout: headersMs, bodyTimeout: headersMs }),
-        ...(signal === undefined ? {} : { signal }),
+        headersTimeout: headersMs,
+        ...(request.headersMs === undefined ? {} : { bodyTimeout: headersMs }),
+        signal: deadline.signal,
       });
       const { statusCode: status, headers, body: stream } = answer;
       this.#onAnswer(status);
@@ -172,9 +195,19 @@ export class PlatformHttp {
         status,
         location: single(headers.location),
         retryAfter: single(headers["retry-after"]),
-        body: new AnswerBody({ stream, status, headers, context, signal }),
+        body: new AnswerBody({
+          ...{ stream, status, headers, context, signal, deadline },
+          now: this.#clock.now,
+          // Events come when there is something to tell: who reads them sets a bound.
+          graceMs:
+            accept === EVENT_STREAM
+              ? Number.POSITIVE_INFINITY
+              : Math.max(this.#timeouts.graceMs, request.headersMs ?? 0),
+          limit: this.#answerLimit,
+        }),
       };
     } catch (error) {
+      deadline.end();
       if (signal?.aborted) throw signal.reason;
       this.#onAnswer(undefined);
       throw transportError(error, "head", context);
@@ -247,7 +280,7 @@ function parseBaseUrl(text: string, variable: string): URL {
 async function beginningOf(body: AnswerBody): Promise<string> {
   const chunks: Buffer[] = [];
   try {
-    for await (const chunk of body.chunks()) {
+    for await (const chunk of body.chunks({ graceMs: ERROR_BODY_MS, limit: 2 * MAX_ERROR_BODY })) {
       chunks.push(chunk);
       if (body.bytes >= MAX_ERROR_BODY) break;
     }

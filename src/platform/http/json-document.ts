@@ -23,14 +23,11 @@ export async function sendJson<T>(
   return readJson(await http.send(request), schema);
 }
 
-/** Reads a small document whole and checks it against its schema. Errors: `answer_cut`, `answer_invalid`. */
+/** Reads a small document whole and checks it against its schema. Errors: `answer_cut`, `answer_too_large`, `answer_invalid`. */
 export async function readJson<T>({ body, context }: PlatformAnswer, schema: z.ZodType<T>): Promise<T> {
   const fail: Fail = (fault) => faultError(fault, body.status, context);
   const chunks: Buffer[] = [];
-  for await (const chunk of body.chunks()) {
-    chunks.push(chunk);
-    if (body.bytes > MAX_BYTES) throw fail(foreignFault(`the answer is larger than ${MAX_BYTES} bytes`));
-  }
+  for await (const chunk of body.chunks({ limit: MAX_BYTES })) chunks.push(chunk);
   return checkedJson(parseDocument(Buffer.concat(chunks), fail), schema, fail);
 }
 

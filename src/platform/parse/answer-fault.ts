@@ -1,6 +1,9 @@
 interface FaultFacts {
-  /** `answer_cut`: the body ended early, a retry may help. `answer_invalid`: it is not what the API answers. */
-  readonly code: "answer_cut" | "answer_invalid";
+  /**
+   * `answer_cut`: the body ended early, a retry may help. `answer_too_large`: it was not read to its end. `answer_invalid`:
+   * it is not what the API answers.
+   */
+  readonly code: "answer_cut" | "answer_too_large" | "answer_invalid";
   /** Begins in lower case and follows the request's name: "record 3: ...". */
   readonly message: string;
   readonly next: string;
@@ -32,6 +35,17 @@ export function cutFault(message: string): AnswerFault {
     code: "answer_cut",
     message,
     next: "The request is retried. If every attempt is cut, look for a proxy with a size or time limit in between.",
+  });
+}
+
+/** The body goes on beyond a limit of so many bytes, which a setting may raise. */
+export function tooLargeFault(limit: number, isSetting: boolean): AnswerFault {
+  return new AnswerFault({
+    code: "answer_too_large",
+    message: `the answer is larger than ${limit.toLocaleString("en-US")} bytes and was not read to its end`,
+    next: isSetting
+      ? "A server that never ends its answer is at fault. If usage is really that large, raise USAGE_ANSWER_LIMIT."
+      : "Check that USAGE_BASE_URL is the address of the platform's API, not of its web pages or of a proxy.",
   });
 }
 

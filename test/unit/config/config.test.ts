@@ -192,6 +192,17 @@ describe("secrets", () => {
   });
 });
 
+test("the largest answer is part of the digest, so raising the limit asks for failures at once", () => {
+  const of = (environment: Record<string, string>) => readConfig({ ...SOURCE, ...environment }).sources[0];
+  const [unset, higher] = [of({}), of({ USAGE_ANSWER_LIMIT: "1024" })];
+  if (unset === undefined || higher === undefined) throw new Error("no source");
+  expect([unset.answerLimit, higher.answerLimit]).toEqual([undefined, 1024]);
+  expect(configurationDigest(unset)).not.toBe(configurationDigest(higher));
+  for (const text of ["0", "1.5", "x", "1e9"]) {
+    expect(problemsOf({ ...SOURCE, USAGE_ANSWER_LIMIT: text })).toHaveLength(1);
+  }
+});
+
 describe("missing settings", () => {
   test("are named together by what needs them", () => {
     const config = readConfig({});

@@ -83,6 +83,15 @@ describe("a refusal that may be one record's", () => {
     );
     expect(afterRefusal(wide, refusal(200, [], "answer_invalid"), LATER, true).outcome).toBe("failed");
   });
+
+  test("is split after an answer that is too large, down to one bucket", () => {
+    const tooLarge = refusal(200, [], "answer_too_large");
+    expect(afterRefusal(slice("day", 4 * DAY_MS), tooLarge, LATER, true).outcome).toBe("split");
+    expect(afterRefusal(slice("day", DAY_MS), tooLarge, LATER, true)).toMatchObject({
+      outcome: "failed",
+      keep: true,
+    });
+  });
 });
 
 describe("a refused end in the future", () => {
