@@ -66,4 +66,9 @@ export class PlatformError extends EtlError {
     this.retryAfterMs = facts.retryAfterMs;
     this.locations = facts.locations ?? [];
   }
+
+  /** Whether it is an answer of which these records or rows failed the schema. */
+  get isAboutRecords(): boolean {
+    return this.code === "answer_invalid" && this.locations.length > 0;
+  }
 }

@@ -55,10 +55,9 @@ export function afterRefusal(
     return { outcome: "split", code, message, parts, keep: false, learn: "no_future_end" };
   }
   // Without a location the whole answer is foreign, such as an HTML page. A smaller request would get the same.
-  const isOneRecord = code === "answer_invalid" && locations.length > 0;
   // A smaller request has a smaller answer; that of a server which never ends one stops at the split limit.
   const isTooLarge = code === "answer_too_large";
-  if (isOneRecord || isTooLarge || (status !== undefined && SPLITTABLE.has(status))) {
+  if (error.isAboutRecords || isTooLarge || (status !== undefined && SPLITTABLE.has(status))) {
     return split(slice, { code, message }, maySplit);
   }
   return { outcome: "failed", code, message, parts: [], keep: true };

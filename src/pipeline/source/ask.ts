@@ -61,7 +61,7 @@ export interface Reading<T> extends FetchEnd {
  * ledger of fetches and a refused key. `read` sends one attempt's request and reads its answer.
  *
  * Each attempt draws a new fetch number before it is sent, since fetch numbers order answers. What `read` throws is
- * thrown unchanged; a `PlatformError` ends the attempt's row in the ledger as failed.
+ * thrown unchanged; a `PlatformError` ends the attempt's row in the ledger as failed, or refused for a wrong record.
  */
 export async function askUsage<T, M extends AnyMember = Member>(
   source: OpenSource,
@@ -81,7 +81,9 @@ export async function askUsage<T, M extends AnyMember = Member>(
       return result;
     } catch (error) {
       if (error instanceof PlatformError) {
-        await finishFetch(store.db, stamp, { outcome: "failed", code: error.code, status: error.status });
+        // An answer with a wrong record is one: only a request that got none, or a foreign one, has failed (outage.ts).
+        const outcome = error.isAboutRecords ? "refused" : "failed";
+        await finishFetch(store.db, stamp, { outcome, code: error.code, status: error.status });
       }
       throw error;
     }

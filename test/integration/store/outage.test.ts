@@ -29,18 +29,18 @@ async function fetched(minutesAgo: number, outcome: string, code?: string, day =
 /** A slice of that day that gave up: attempts, a minute apart, the last of them so many minutes ago. */
 async function gaveUp(
   minutesAgo: number,
-  { code = "server_error", attempts = 3, workspace = "w1", day = 0 } = {},
+  { code = "server_error", attempts = 3, workspace = "w1", day = 0, outcome = "failed", times = 1 } = {},
 ): Promise<void> {
-  for (let back = attempts - 1; back >= 0; back--) await fetched(minutesAgo + back, "failed", code, day);
+  for (let back = attempts - 1; back >= 0; back--) await fetched(minutesAgo + back, outcome, code, day);
   await bundle.reader.query(
     `INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, fetch_number,
        failed_at, retry_at)
-     SELECT c.scope_id, d, d + interval '1 day', 'failed', $2, 'no answer', 1,
+     SELECT c.scope_id, d, d + interval '1 day', 'failed', $2, 'no answer', $7,
             (SELECT max(fetch_number) FROM usage.fetch), now() - make_interval(mins => $3), now() + interval '1 hour'
      FROM usage.scope c JOIN usage.entity e ON e.entity_id = c.workspace_id,
           (SELECT to_timestamp($5) + make_interval(days => $6) AS d) x
      WHERE c.source_id = $1 AND c.group_by = 'project' AND c.stride = 'day' AND e.external_id = $4`,
-    [sourceId, code, minutesAgo, workspace, FIRST_DAY / 1000, day],
+    [sourceId, code, minutesAgo, workspace, FIRST_DAY / 1000, day, times],
   );
 }
 
@@ -55,17 +55,17 @@ async function due(): Promise<string[]> {
 }
 
 describe("after an outage", () => {
-  test.each(["server_error", "network", "timeout", "answer_cut"])(
-    "failures with %s are due at once",
-    async (code) => {
-      await fetched(60, "loaded");
-      for (const workspace of WORKSPACES) await gaveUp(30, { code, workspace });
-      await fetched(5, "loaded");
-      expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(3);
-      expect(await due()).toHaveLength(3);
-      expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(0);
-    },
-  );
+  test.each([
+    ...["server_error", "network", "timeout", "answer_cut"],
+    ...["answer_too_large", "answer_invalid", "redirect_refused"],
+  ])("failures with %s are due at once", async (code) => {
+    await fetched(60, "loaded");
+    for (const workspace of WORKSPACES) await gaveUp(30, { code, workspace });
+    await fetched(5, "loaded");
+    expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(3);
+    expect(await due()).toHaveLength(3);
+    expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(0);
+  });
 
   test.each(["loaded", "discarded", "unconfirmed", "unverified", "refused", "compared"])(
     "an answer with outcome %s ends it",
@@ -83,6 +83,16 @@ describe("after an outage", () => {
   });
 });
 
+test.each(["answer_invalid", "redirect_refused"])(
+  "the first three times %s are due once another request was answered, even one before it",
+  async (code) => {
+    await gaveUp(30, { code, attempts: 1, times: 3 });
+    await fetched(35, "loaded", undefined, 3);
+    await fetched(5, "loaded", undefined, 3);
+    expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(1);
+  },
+);
+
 test("as long as nothing is answered, only the newest failure is retried", async () => {
   for (const day of [0, 2, 1]) await gaveUp(30, { day });
   await fetched(5, "failed", "server_error");
@@ -95,14 +105,17 @@ test("as long as nothing is answered, only the newest failure is retried", async
 });
 
 describe("a failure keeps its retry time", () => {
-  test.each(["request_refused", "answer_invalid", "rate_limited", "slice_poisoned"])(
-    "if its code is %s",
-    async (code) => {
-      await gaveUp(30, { code });
-      await fetched(5, "loaded");
-      expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(0);
-    },
-  );
+  test.each([
+    ["request_refused", "failed"],
+    // About a record of an answer.
+    ["answer_invalid", "refused"],
+    ["rate_limited", "failed"],
+    ["slice_poisoned", "failed"],
+  ])("if its code is %s and the request was %s", async (code, outcome) => {
+    await gaveUp(30, { code, outcome });
+    await fetched(5, "loaded");
+    expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(0);
+  });
 
   // The attempts were 32, 31 and 30 minutes ago. A request is answered one minute after it was sent.
   test.each([
@@ -116,6 +129,16 @@ describe("a failure keeps its retry time", () => {
     await fetched(5, "loaded", undefined, 3);
     expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(released);
   });
+
+  test.each(["answer_invalid", "redirect_refused"])(
+    "if it had %s four times, and another request was answered shortly before",
+    async (code) => {
+      await gaveUp(30, { code, times: 4, attempts: 1 });
+      await fetched(35, "loaded", undefined, 3);
+      await fetched(5, "loaded", undefined, 3);
+      expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(0);
+    },
+  );
 
   test("if it belongs to another source", async () => {
     await gaveUp(30);

@@ -3,6 +3,7 @@ import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
 import { planSource, routineDemand } from "../../../../src/pipeline/sync/plan.ts";
 import { planSync } from "../../../../src/pipeline/sync/sync.ts";
 import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /** A platform that answers at its contact while its usage is out of order, and then comes back. */
@@ -15,8 +16,8 @@ async function missing({ sql }: Bench): Promise<number> {
 }
 
 /** A round as the service makes it, its slices done in this process. */
-async function round(bench: Bench) {
-  const source = await bench.open();
+async function round(bench: Bench, baseUrl = bench.standin.url) {
+  const source = await bench.open({ baseUrl });
   const { askedAgain } = await planSync(source);
   await bench.sql("DELETE FROM usage.slice");
   const wanted = routineDemand(source, await storeNow(source.store.db));
@@ -39,5 +40,56 @@ test("failures of an outage are retried within two syncs; a slice's own failure 
   bench.standin.faults.clear();
   expect(await round(bench)).toMatchObject({ askedAgain: 1, requests: 1, failed: 0 });
   expect((await round(bench)).askedAgain).toBeGreaterThan(10);
+  expect(await missing(bench)).toBe(0);
+});
+
+const HTML = "<!doctype html><title>Down for maintenance</title>";
+
+test.each([
+  ["an HTML page", HTML],
+  ["another document", '{"detail":"ok"}'],
+  ["a number", "7"],
+])("a window whose answer is %s with status 200 is retried within two syncs", async (_, page) => {
+  const bench = await setup({ days: 6, workspaces: [0] });
+  let pages = 0;
+  // One answer of many, while others are answered.
+  const proxy = await startProxy(bench.standin.url, ({ url }) => {
+    const isIt = url.pathname.endsWith("/granular-usage") && url.searchParams.get("group_by") === "user";
+    return isIt && pages++ < 1 ? page : undefined;
+  });
+  expect(await round(bench, proxy.url)).toMatchObject({ failed: 1 });
+  expect(await missing(bench)).toBeGreaterThan(0);
+  await round(bench, proxy.url);
+  await round(bench, proxy.url);
+  expect(await missing(bench)).toBe(0);
+});
+
+test("a window whose answer is always an HTML page is retried three times, then after its time", async () => {
+  const bench = await setup({ days: 6, workspaces: [0], hourlyForMs: 0 });
+  let pages = 0;
+  const proxy = await startProxy(bench.standin.url, ({ url }) => {
+    const isIt = url.pathname.endsWith("/granular-usage") && url.searchParams.get("group_by") === "user";
+    pages += Number(isIt);
+    return isIt ? HTML : undefined;
+  });
+  for (let n = 0; n < 8; n++) await round(bench, proxy.url);
+  const windows = new Set(
+    proxy.seen.filter((url) => url.searchParams.get("group_by") === "user").map((url) => url.search),
+  );
+  expect(pages).toBe(4 * windows.size);
+  expect(await missing(bench)).toBeGreaterThan(0);
+});
+
+test("while every answer is an HTML page, a sync asks for one window; then all are retried", async () => {
+  const bench = await setup({ days: 6, workspaces: [0, 1] });
+  let isDown = true;
+  const proxy = await startProxy(bench.standin.url, ({ url }) =>
+    isDown && url.pathname.endsWith("/granular-usage") ? HTML : undefined,
+  );
+  await round(bench, proxy.url);
+  expect(await round(bench, proxy.url)).toMatchObject({ askedAgain: 1, requests: 1, failed: 1 });
+  isDown = false;
+  expect(await round(bench, proxy.url)).toMatchObject({ askedAgain: 1, requests: 1, failed: 0 });
+  expect((await round(bench, proxy.url)).askedAgain).toBeGreaterThan(5);
   expect(await missing(bench)).toBe(0);
 });
