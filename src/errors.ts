@@ -39,6 +39,7 @@ interface PlatformErrorFacts extends ErrorFacts {
   readonly url: string;
   readonly status?: number;
   readonly retryAfterMs?: number;
+  readonly isRetryAfterOdd?: boolean;
   /** Locations named by a 422 (`detail[].loc` joined with dots), lower-case: `query.end_time`. */
   readonly locations?: readonly string[];
 }
@@ -55,7 +56,10 @@ export class PlatformError extends EtlError {
   readonly method: string;
   readonly url: string;
   readonly status: number | undefined;
+  /** At most five minutes. */
   readonly retryAfterMs: number | undefined;
+  /** Whether its `Retry-After` was longer, or cannot be read: the message says so. */
+  readonly isRetryAfterOdd: boolean;
   readonly locations: readonly string[];
 
   constructor(facts: PlatformErrorFacts) {
@@ -64,6 +68,7 @@ export class PlatformError extends EtlError {
     this.url = facts.url;
     this.status = facts.status;
     this.retryAfterMs = facts.retryAfterMs;
+    this.isRetryAfterOdd = facts.isRetryAfterOdd ?? false;
     this.locations = facts.locations ?? [];
   }
 

@@ -2,19 +2,29 @@ import { DateTime, Duration } from "luxon";
 import { z } from "zod";
 import { Secret } from "./secret.ts";
 
+const DAY_MS = 86_400_000;
+/** Beyond it a date cannot be told, or a plan does not end. */
+const LONGEST_MS = 36_525 * DAY_MS;
+/** Days and instants of settings and options lie between these. */
+export const FIRST_DAY = "1970-01-01";
+export const LAST_DAY = "2100-01-01";
+
 const duration = z.string().transform((text, context) => {
   const value = Duration.fromISO(text);
-  if (value.isValid && value.toMillis() >= 0) return value.toMillis();
-  context.issues.push({
-    code: "custom",
-    input: text,
-    message: "is not an ISO 8601 duration such as P3D or PT15M",
-  });
+  const ms = value.isValid ? value.toMillis() : Number.NaN;
+  if (ms >= 0 && ms <= LONGEST_MS) return ms;
+  const message =
+    ms > LONGEST_MS ? "must be 100 years or less" : "is not an ISO 8601 duration such as P3D or PT15M";
+  context.issues.push({ code: "custom", input: text, message });
   return z.NEVER;
 });
 const day = z
   .string()
-  .refine((text) => DateTime.fromFormat(text, "yyyy-MM-dd").isValid, "is not a day such as 2026-01-05");
+  .refine((text) => DateTime.fromFormat(text, "yyyy-MM-dd").isValid, {
+    error: "is not a day such as 2026-01-05",
+    abort: true,
+  })
+  .refine((text) => text >= FIRST_DAY && text <= LAST_DAY, `must be between ${FIRST_DAY} and ${LAST_DAY}`);
 const httpUrl = z
   .url({ protocol: /^https?$/, error: "is not an http or https URL" })
   // The command `config` and error messages show it.
@@ -34,7 +44,11 @@ const workspaceId = z
   .guid({ error: (issue) => `has ${JSON.stringify(issue.input)}, which is not a UUID` })
   .transform((id) => id.toLowerCase());
 const wholeNumber = z.coerce.number({ error: "is not a number" }).int("is not a whole number");
-const rateLimit = wholeNumber.min(1, "must be at least 1");
+const rateLimit = wholeNumber.min(1, "must be at least 1").max(1_000_000, "must be 1000000 or less");
+// undici takes a header with anything else for a failed request.
+const organizationId = z
+  .string()
+  .regex(/^[\x21-\x7e]*$/, "has a space, a line end or a character beyond ASCII");
 const answerLimit = wholeNumber.min(1, "must be at least 1").max(1_048_576, "must be 1048576 or less");
 
 export interface Setting {
@@ -80,21 +94,24 @@ export const SETTINGS = {
     "Assistant of the deployment that the probe sends messages to.",
   ),
   USAGE_PROBE_EVERY: setting(
-    duration.optional().refine((ms) => ms === undefined || ms >= 60_000, "must be a minute or more"),
+    duration
+      .optional()
+      .refine(
+        (ms) => ms === undefined || (ms >= 60_000 && ms <= 366 * DAY_MS),
+        "must be a minute to 366 days",
+      ),
     "How often the service runs a probe, which costs traces. Unset: never.",
   ),
   USAGE_PROBE_WITHIN: setting(
-    duration
-      .prefault("PT1H")
-      .refine((ms) => ms >= 1000 && ms <= 20 * 86_400_000, "must be a second to 20 days"),
+    duration.prefault("PT1H").refine((ms) => ms >= 1000 && ms <= 20 * DAY_MS, "must be a second to 20 days"),
     "How long the probe waits until its traces are billed.",
   ),
   USAGE_PROBE_SETTLE_FOR: setting(
-    duration.prefault("PT1M").refine((ms) => ms >= 1000 && ms <= 86_400_000, "must be a second to a day"),
+    duration.prefault("PT1M").refine((ms) => ms >= 1000 && ms <= DAY_MS, "must be a second to a day"),
     "How long all figures of a probe must stay right before it is called matched.",
   ),
   USAGE_PROBE_LATE_AFTER: setting(
-    duration.optional().refine((ms) => ms === undefined || ms <= 20 * 86_400_000, "must be 20 days or less"),
+    duration.optional().refine((ms) => ms === undefined || ms <= 20 * DAY_MS, "must be 20 days or less"),
     "Billing of a probe that takes longer is late. Unset: there is no limit.",
   ),
   USAGE_API_KEY: secret(z.string(), "API key of the platform with organization:read."),
@@ -107,7 +124,7 @@ export const SETTINGS = {
     "Ids of the workspaces to load, comma-separated. Empty: all that the platform lists.",
   ),
   USAGE_ORGANIZATION_ID: setting(
-    z.string().optional(),
+    organizationId.optional(),
     "Organization id, sent as X-Organization-Id. Unset: the header is not sent.",
   ),
   USAGE_DATA_START: setting(
@@ -130,7 +147,7 @@ export const SETTINGS = {
     "MiB of the largest answer or export that is read, as received and decoded. Unset: 512.",
   ),
   USAGE_SYNC_EVERY: setting(
-    duration.prefault("PT15M").refine((ms) => ms >= 1000, "must be a second or more"),
+    duration.prefault("PT15M").refine((ms) => ms >= 1000 && ms <= 31 * DAY_MS, "must be a second to 31 days"),
     "How often the service syncs.",
   ),
   USAGE_KEEP_HISTORY: setting(
@@ -143,7 +160,7 @@ export const SETTINGS = {
   ),
   HTTP_HOST: setting(z.string().default("127.0.0.1"), "Address where the service serves health and metrics."),
   HTTP_PORT: setting(
-    wholeNumber.min(0).max(65_535).default(9464),
+    wholeNumber.min(0, "must be 0 to 65535").max(65_535, "must be 0 to 65535").default(9464),
     "Port where the service serves health and metrics.",
   ),
   USAGE_BULL_BOARD_TOKEN: secret(
@@ -176,7 +193,7 @@ export const sourceSchema = z.strictObject({
   baseUrl: httpUrl,
   apiKey: z.string().min(1).optional(),
   apiKeyFile: z.string().min(1).optional(),
-  organizationId: z.string().optional(),
+  organizationId: organizationId.optional(),
   /** Lower-case; empty: all that the platform lists. */
   workspaceIds: z.array(workspaceId).default([]),
   dataStart: day.default("2026-01-05"),

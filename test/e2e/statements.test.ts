@@ -1,6 +1,6 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
-import { startProxy } from "../support/proxy.ts";
+import { eachRecord, startProxy } from "../support/proxy.ts";
 import { differences, inStore } from "../support/tables.ts";
 import { bench, document, envOf, routine, run } from "./program.ts";
 
@@ -124,4 +124,34 @@ test("a listing without any workspace is an error that says what to check", asyn
   const lost = await run(["sync", "--inline", "--json"], env);
   expect(lost.code).toBe(2);
   expect(lost.stderr).toContain("[workspaces_unknown]");
+});
+
+describe("a server without hours that misplaces a bucket", () => {
+  test.each([
+    ["off the grid", (at: string) => at.replace("T00:", "T05:")],
+    ["outside the window", () => "2025-01-01T00:00:00Z"],
+  ])("%s: the backfill counts what it keeps as a failure", async (_, misplace) => {
+    const made = await bench({ workspaces: [0], standin: { contract: "day-granular" } });
+    const [from, to] = [made.dataStart, made.dataStart + 2 * DAY_MS].map((ms) => new Date(ms).toISOString());
+    const proxy = await startProxy(
+      made.standin.url,
+      eachRecord((record, url) =>
+        url.searchParams.get("group_by") === "project" &&
+        record.time_bucket.startsWith(String(from).slice(0, 10))
+          ? { ...record, time_bucket: misplace(record.time_bucket) }
+          : record,
+      ),
+    );
+    const env = { ...envOf(made), USAGE_BASE_URL: proxy.url };
+    const args = ["backfill", "--inline", "--from", String(from), "--to", String(to)];
+    // The first run learns that there are no hours, the second one knows.
+    for (const _ of ["first", "second"]) {
+      const ended = await run(args, env);
+      expect(ended.code).toBe(3);
+      expect(ended.stdout).toMatch(/^failed: project day .*\[bucket_misplaced\]$/m);
+      const [, failed, notAvailable] = /^project +day .* (\d+) +(\d+) *$/m.exec(ended.stdout) ?? [];
+      expect([failed, notAvailable]).toEqual(["1", "0"]);
+    }
+    expect(await made.sql("SELECT code FROM usage.failure")).toEqual([{ code: "bucket_misplaced" }]);
+  });
 });

@@ -12,6 +12,9 @@ import {
 } from "../session/options.ts";
 import { inSession, type Session } from "../session/session.ts";
 
+/** A table is for people; `--json` has all windows. */
+const MOST_ROWS = 1000;
+
 export function addPlanCommand(program: Command): void {
   withSelection(withRange(program.command("plan")))
     .description("show the windows and requests of a range without sending any")
@@ -33,10 +36,12 @@ async function run(session: Session, options: RangeOptions & SelectionOptions): 
   }));
   const shown = windows.map(({ stride, start, end }) => ({ stride, from: instant(start), to: instant(end) }));
   output.data({ windows: shown, workspaces, requests }, () => {
-    const rows = shown.map(({ stride, from, to }) => [stride, from, to]);
+    const rows = shown.slice(0, MOST_ROWS).map(({ stride, from, to }) => [stride, from, to]);
+    const left = shown.length - rows.length;
     const byDimension = requests.map((one) => `${one.groupBy} ${one.requests}`).join(", ");
     return [
       table(["stride", "from", "to"], rows),
+      ...(left > 0 ? [`and ${left} more, which --json shows`] : []),
       `${windows.length} windows; requests for ${workspaces} workspace${workspaces > 1 ? "s" : ""}: ${byDimension}`,
     ].join("\n");
   });

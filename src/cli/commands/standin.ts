@@ -13,10 +13,10 @@ export function addStandinCommand(program: Command): void {
   program
     .command("standin")
     .description("run a local platform with seeded usage, control plane, runs and A2A")
-    .option("--port <n>", "port", wholeNumber, 8080)
+    .option("--port <n>", "port", wholeNumber(65_535), 8080)
     .option("--host <address>", "address to listen on", "127.0.0.1")
-    .option("--seed <n>", "seed of the organization and its history", wholeNumber, 1)
-    .option("--scale <n>", "multiplier for projects, users and keys", wholeNumber, 1)
+    .option("--seed <n>", "seed of the organization and its history", wholeNumber(Number.MAX_SAFE_INTEGER), 1)
+    .option("--scale <n>", "multiplier for projects, users and keys", wholeNumber(1000), 1)
     .addOption(
       new Option("--contract <contract>", "which kind of server to imitate")
         .choices(["tiered", "day-granular"])
@@ -54,10 +54,14 @@ async function run({ output, signal, onClose }: Session, flags: StandinFlags): P
   await new Promise<void>((stop) => signal.addEventListener("abort", () => stop(), { once: true }));
 }
 
-function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (text.trim() !== "" && Number.isSafeInteger(value) && value >= 0) return value;
-  throw new InvalidArgumentError("It is not a whole number.");
+function wholeNumber(most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() === "" || !Number.isSafeInteger(value) || value < 0)
+      throw new InvalidArgumentError("It is not a whole number.");
+    if (value <= most) return value;
+    throw new InvalidArgumentError(`It is more than ${most}.`);
+  };
 }
 
 function faultShare(text: string, before: Record<string, number> | undefined): Record<string, number> {

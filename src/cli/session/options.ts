@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { DateTime } from "luxon";
+import { FIRST_DAY, LAST_DAY } from "../../config/settings.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
@@ -42,7 +43,9 @@ function parseInstant(text: string): number {
   const value = DateTime.fromISO(text, { zone: "utc" });
   if (!value.isValid || !/^\d{4}-\d{2}-\d{2}(T|$)/.test(text))
     throw new InvalidArgumentError("It is not a day or instant such as 2026-03-01.");
-  return value.toMillis();
+  const ms = value.toMillis();
+  if (ms >= Date.parse(FIRST_DAY) && ms <= Date.parse(LAST_DAY)) return ms;
+  throw new InvalidArgumentError(`It is not between ${FIRST_DAY} and ${LAST_DAY}.`);
 }
 
 /** The range of a command. Errors: an end before the start, or one of the two missing without a default. */

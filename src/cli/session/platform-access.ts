@@ -71,9 +71,15 @@ function accessOf({ config }: Session, { source: slug }: SourceOption): Platform
   });
 }
 
+/** A timer takes no more. */
+const LONGEST_MS = 20 * 86_400_000;
+
 /** Milliseconds of an ISO 8601 duration. */
 export function parseDuration(text: string): number {
   const value = Duration.fromISO(text);
-  if (value.isValid && value.toMillis() > 0) return value.toMillis();
-  throw new InvalidArgumentError("It is not an ISO 8601 duration such as PT30M.");
+  const ms = value.isValid ? value.toMillis() : Number.NaN;
+  if (ms > 0 && ms <= LONGEST_MS) return ms;
+  throw new InvalidArgumentError(
+    ms > LONGEST_MS ? "It is more than 20 days." : "It is not an ISO 8601 duration such as PT30M.",
+  );
 }

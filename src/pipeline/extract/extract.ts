@@ -43,6 +43,8 @@ export interface SliceResult {
   /** Why it failed, was split or is not available. */
   readonly code?: string;
   readonly message?: string;
+  /** Whether the slice's own scopes keep it as a failure until its time is loaded. */
+  readonly keepsFailure?: boolean;
   /** Set where a passing error outlasted every attempt: the platform may be down. */
   readonly gaveUp?: PlatformError;
 }
@@ -82,8 +84,8 @@ export async function extractSlice(
   if (refusal?.retryable && onTransient === "throw") throw refusal;
   const step = nextStep(source, slice, last);
   const followUps = await takeNextStep(source, slice, { stamp, step });
-  const { outcome, code, message } = step;
-  const result = { outcome, requests, rows: NO_ROWS, followUps, code, message };
+  const { outcome, code, message, keep } = step;
+  const result = { outcome, requests, rows: NO_ROWS, followUps, code, message, keepsFailure: keep };
   return refusal?.retryable ? { ...result, gaveUp: refusal } : result;
 }
 
@@ -156,7 +158,7 @@ const CONTRADICTED: NextStep = {
 
 function nextStep(source: OpenSource, slice: UsageRequest, last: Loaded): NextStep {
   const maySplit = source.splitLimit.allows();
-  if (last.flaw !== undefined) return afterFlaw(slice, last.flaw, maySplit);
+  if (last.flaw !== undefined) return afterFlaw(slice, last.flaw, maySplit, source.capabilities);
   if (last.refusal !== undefined) return afterRefusal(slice, last.refusal, last.stamp.fetchedAt, maySplit);
   return CONTRADICTED;
 }

@@ -36,6 +36,13 @@ export interface RunResult {
   readonly failures: readonly SliceFailure[];
 }
 
+/** A slice that keeps a failure until those that take its place are loaded. */
+interface Replanned {
+  readonly slice: UsageRequest;
+  readonly result: SliceResult;
+  isCounted: boolean;
+}
+
 /** Runs slices in this process, with the slices that take the place of those that were split. */
 export async function runInline(
   source: OpenSource,
@@ -53,21 +60,29 @@ export async function runInline(
     const key = `${slice.groupBy} ${slice.window.stride}`;
     counts.set(key, add(counts.get(key) ?? nothingOf(slice)));
   };
-  const work = async (slice: UsageRequest) => {
+  const fail = (slice: UsageRequest, { code = "", message = "" }: SliceResult) =>
+    failures.push({ slice, code, message });
+  const work = async (slice: UsageRequest, failed: Replanned | undefined) => {
     const result = isStrideRefused(source, slice) ? notAvailable(slice) : await extractSlice(source, slice);
     count(slice, (before) => withResult(before, result));
-    const { outcome, code = "", message = "" } = result;
-    if (outcome === "failed") failures.push({ slice, code, message });
+    if (result.outcome === "failed") fail(slice, result);
+    // Planned in a finer stride that the server does not answer in: the failure stays.
+    if (result.outcome === "not_available" && failed !== undefined && !failed.isCounted) {
+      failed.isCounted = true;
+      fail(failed.slice, failed.result);
+      count(failed.slice, (before) => ({ ...before, failed: before.failed + 1 }));
+    }
     noteGivenUp(result.gaveUp);
     total += result.followUps.length;
-    for (const followUp of result.followUps) enqueue(followUp, 1);
+    const replanned = result.keepsFailure ? { slice, result, isCounted: false } : failed;
+    for (const followUp of result.followUps) enqueue(followUp, 1, replanned);
   };
-  const enqueue = (slice: UsageRequest, priority: number) =>
+  const enqueue = (slice: UsageRequest, priority: number, failed?: Replanned) =>
     void queue.add(
       async () => {
         if (stop !== undefined) return;
         try {
-          await work(slice);
+          await work(slice, failed);
         } catch (error) {
           stop ??= error;
         }

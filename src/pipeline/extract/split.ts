@@ -21,17 +21,22 @@ export interface NextStep {
 /** Statuses that one workspace or one record may cause; 414 and 431 are a URL that is too long. */
 const SPLITTABLE = new Set([400, 413, 414, 422, 431]);
 
-/** After an answer that is whole but cannot be used (docs/architecture.md, rule 8). */
-export function afterFlaw(slice: UsageRequest, flaw: AnswerFlaw, maySplit: boolean): NextStep {
+/** After an answer that is whole but cannot be used (docs/architecture.md, rule 8). `lacks`: what the server is known not to do. */
+export function afterFlaw(
+  slice: UsageRequest,
+  flaw: AnswerFlaw,
+  maySplit: boolean,
+  lacks: ReadonlySet<ServerCapability> = new Set(),
+): NextStep {
   const { code, message } = flaw;
   if (flaw.kind === "record") return split(slice, flaw, maySplit);
   const finer = finerStride(slice.window.stride);
-  if (finer !== undefined) {
+  if (finer !== undefined && !lacks.has(`no_${finer}`)) {
     const parts = over(slice, planWindows(slice.window, finer));
     return { outcome: "split", code, message, parts, keep: true };
   }
   // One misplaced bucket is a bad answer. Only an answer in another stride shows that the server has no hours.
-  if (code === "stride_differs")
+  if (finer === undefined && code === "stride_differs")
     return { outcome: "not_available", code, message, parts: [], keep: false, learn: "no_hour" };
   return { outcome: "failed", code, message, parts: [], keep: true };
 }

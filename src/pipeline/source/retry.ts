@@ -1,11 +1,13 @@
 import pRetry from "p-retry";
-import type { Clock } from "../../clock.ts";
+import { type Clock, describeDuration } from "../../clock.ts";
 import { EtlError, PlatformError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 
 const CAP_MS = 300_000;
 /** How long clients of the platform wait after a 429 without `Retry-After` (docs/platform.md, Requests). */
 const SILENT_LIMIT_MS = 10_000;
+/** The least wait after a 429, also if its `Retry-After` is 0 or past. */
+const LEAST_LIMIT_MS = 1000;
 
 export interface RetryDeps {
   readonly log: Logger;
@@ -38,10 +40,10 @@ export async function withRetries<T>(
       const ms = pauseOf(error, attemptNumber);
       if (error instanceof PlatformError && error.status === 429) await deps.holdBack?.(ms);
       if (retriesLeft === 0) return;
-      deps.log.info(
-        { code: error.code, reason: error.message, attempt: attemptNumber, waitMs: ms },
-        "trying again",
-      );
+      const about = { code: error.code, reason: error.message, attempt: attemptNumber, waitMs: ms };
+      // Once a request: a person who waits for minutes must know why.
+      const isOdd = error instanceof PlatformError && error.isRetryAfterOdd && attemptNumber === 1;
+      deps.log[isOdd ? "warn" : "info"](about, `trying again in ${describeDuration(ms)}`);
       await deps.clock.wait(ms, deps.signal);
     },
   });
@@ -50,8 +52,10 @@ export async function withRetries<T>(
 /** Milliseconds to wait after the n-th failed attempt. */
 export function pauseOf(error: EtlError, attempt: number): number {
   if (error instanceof PlatformError) {
-    if (error.retryAfterMs !== undefined) return Math.min(error.retryAfterMs, CAP_MS);
-    if (error.status === 429) return SILENT_LIMIT_MS;
+    const asked = error.retryAfterMs === undefined ? undefined : Math.min(error.retryAfterMs, CAP_MS);
+    // A 429 uses no attempt in the queue, so one that asks for no wait would be sent without end.
+    if (error.status === 429) return Math.max(asked ?? SILENT_LIMIT_MS, LEAST_LIMIT_MS);
+    if (asked !== undefined) return asked;
   }
   return Math.random() * Math.min(CAP_MS, 1000 * 2 ** (attempt - 1));
 }

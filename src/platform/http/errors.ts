@@ -35,17 +35,19 @@ interface ErrorAnswer {
 /** The error of a status that is not a success. Only 408, 425, 429 and 5xx are retryable (Requests in docs/platform.md). */
 export function statusError(answer: ErrorAnswer, context: RequestContext): PlatformError {
   const { status } = answer;
-  const retryAfterMs = fromRetryAfter(answer.retryAfter, answer.now);
+  const { ms: retryAfterMs, problem } = fromRetryAfter(answer.retryAfter, answer.now);
   const excerpt = excerptOf(answer.body, context.redact);
+  const said = excerpt === "" ? " with an empty body" : `: ${excerpt}`;
   return new PlatformError({
     code: codeOfStatus(status),
-    message: `${context.method} ${context.url} answered ${status}${excerpt === "" ? " with an empty body" : ": "}${excerpt}`,
+    message: `${context.method} ${context.url} answered ${status}${said}${problem === undefined ? "" : ` (${context.redact(problem)})`}`,
     next: nextOfStatus(status, context),
     retryable: RETRYABLE_4XX.has(status) || status >= 500,
     method: context.method,
     url: context.url,
     status,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    isRetryAfterOdd: problem !== undefined,
     locations: status === 422 ? locationsOf(context.redact(answer.body)) : [],
   });
 }

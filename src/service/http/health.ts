@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { describeDuration } from "../../clock.ts";
 import type { Database } from "../../store/db/database.ts";
 import { pendingMigrations } from "../../store/db/migrate.ts";
 
@@ -37,7 +38,7 @@ export function liveness(state: ProcessState, now: number): Health {
   const idle = now - (state.lastJobAt ?? state.startedAt);
   const isHung = state.takesJobs && !state.draining && idle > HUNG_AFTER_MS;
   return toHealth({
-    event_loop: lag > SLOW_LOOP_MS ? `blocked for ${Math.round(lag)} ms` : undefined,
+    event_loop: lag > SLOW_LOOP_MS ? `blocked for ${describeDuration(lag)}` : undefined,
     jobs: isHung ? `no job was taken for ${Math.round(idle / 1000)} s` : undefined,
   });
 }
@@ -60,7 +61,7 @@ export async function readiness({ state, reader, redisTime, now }: ReadinessInpu
     within(redisTime()).then(
       (time) => {
         const off = Math.abs(time - now());
-        return off > CLOCK_TOLERANCE_MS ? `the clock is ${off} ms off Redis's` : undefined;
+        return off > CLOCK_TOLERANCE_MS ? `the clock is ${describeDuration(off)} off Redis's` : undefined;
       },
       (error: Error) => error.message,
     ),
@@ -78,7 +79,10 @@ function toHealth(problems: Readonly<Record<string, string | undefined>>): Healt
 async function within<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_WITHIN_MS} ms`)), CHECK_WITHIN_MS);
+    timer = setTimeout(
+      () => reject(new Error(`no answer within ${describeDuration(CHECK_WITHIN_MS)}`)),
+      CHECK_WITHIN_MS,
+    );
   });
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

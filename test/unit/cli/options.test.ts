@@ -7,6 +7,7 @@ import {
   withSelection,
   workspacesOf,
 } from "../../../src/cli/session/options.ts";
+import { parseDuration } from "../../../src/cli/session/platform-access.ts";
 
 /** Parses the flags of a command. */
 function parse(...args: string[]) {
@@ -40,8 +41,12 @@ describe("an instant", () => {
     "",
     "2026-03-01T25:00",
     "20260301",
+    "0001-01-01",
+    "1969-12-31",
+    "2100-01-02",
+    "9999-12-31",
   ])("%j is refused", (text) => {
-    expect(() => parse("--from", text)).toThrow(/is invalid|not a day/);
+    expect(() => parse("--from", text)).toThrow(/is invalid|not a day|not between/);
   });
 });
 
@@ -74,5 +79,18 @@ describe("a selection", () => {
     expect(() => workspacesOf(["x"], ["a", "b"])).toThrow(
       expect.objectContaining({ next: "Choose one of: a, b." }),
     );
+  });
+});
+
+describe("a duration to wait", () => {
+  test.each([
+    ["PT1S", 1000],
+    ["PT30M", 1_800_000],
+    ["P20D", 1_728_000_000],
+  ])("%s is %i ms", (text, ms) => {
+    expect(parseDuration(text)).toBe(ms);
+  });
+  test.each(["PT0S", "-PT1S", "30", "", "P20DT1S", "P99999999Y"])("%j is refused", (text) => {
+    expect(() => parseDuration(text)).toThrow(/not an ISO 8601 duration|more than 20 days/);
   });
 });

@@ -161,6 +161,34 @@ describe("readConfig refuses", () => {
     expect(more).toEqual([]);
   });
 
+  test.each([
+    ["USAGE_HOURLY_FOR", "P99999999Y", "must be 100 years or less"],
+    ["USAGE_KEEP_HISTORY", "P1000000Y", "must be 100 years or less"],
+    ["USAGE_SETTLE_AFTER", `P${"9".repeat(18)}D`, "must be 100 years or less"],
+    ["USAGE_SYNC_EVERY", "P32D", "must be a second to 31 days"],
+    ["USAGE_PROBE_EVERY", "P1000D", "must be a minute to 366 days"],
+    ["USAGE_DATA_START", "0001-01-01", "must be between 1970-01-01 and 2100-01-01"],
+    ["USAGE_DATA_START", "1969-12-31", "must be between 1970-01-01 and 2100-01-01"],
+    ["USAGE_DATA_START", "9999-12-31", "must be between 1970-01-01 and 2100-01-01"],
+    ["USAGE_RATE_LIMIT", "1000001", "must be 1000000 or less"],
+    ["HTTP_PORT", "99999", "must be 0 to 65535"],
+    ["USAGE_ORGANIZATION_ID", "org\nx: y", "has a space, a line end or a character beyond ASCII"],
+    ["USAGE_ORGANIZATION_ID", "org-1\n", "has a space, a line end or a character beyond ASCII"],
+    ["USAGE_ORGANIZATION_ID", "\u043a", "has a space, a line end or a character beyond ASCII"],
+  ])("%s=%j", (name, text, problem) => {
+    expect(problemsOf({ ...SOURCE, [name]: text })[0]).toBe(`${name} ${problem}`);
+  });
+
+  test.each([
+    ["USAGE_HOURLY_FOR", "P100Y"],
+    ["USAGE_SYNC_EVERY", "P31D"],
+    ["USAGE_DATA_START", "1970-01-01"],
+    ["HTTP_PORT", "65535"],
+    ["USAGE_ORGANIZATION_ID", "11111111-2222-3333-4444-555555555555"],
+  ])("but not %s=%j", (name, text) => {
+    expect(() => readConfig({ ...SOURCE, [name]: text })).not.toThrow();
+  });
+
   test.each(["P-1D", "-P3D", "", "15"])("a duration of %j", (text) => {
     if (text === "") expect(readConfig({ USAGE_SETTLE_AFTER: text }).settleAfterMs).toBe(259_200_000);
     else expect(problemsOf({ USAGE_SETTLE_AFTER: text })).toHaveLength(1);
@@ -248,6 +276,7 @@ describe("several sources", () => {
     ["no key", [{ slug: "eu", baseUrl: eu.baseUrl }], "needs apiKey or apiKeyFile"],
     ["two keys", [{ ...eu, apiKeyFile: "/x" }], "needs apiKey or apiKeyFile"],
     ["no base URL", [{ slug: "eu", apiKey: KEY }], "baseUrl"],
+    ["an organization with a line end", [{ ...eu, organizationId: "a\nb" }], "organizationId has a space"],
   ])("%s is refused", (_, content, text) => {
     const problems = problemsOf(read(content)).join("\n");
     expect(problems).toContain(text);

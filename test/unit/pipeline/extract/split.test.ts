@@ -94,6 +94,17 @@ describe("a refusal that may be one record's", () => {
   });
 });
 
+test("a flaw of a day is a failure where the server is known to have no hours, else hours are planned", () => {
+  const misplaced = flaw("grid", "bucket_misplaced");
+  const day = slice("day", DAY_MS);
+  expect(afterFlaw(day, misplaced, true).outcome).toBe("split");
+  for (const one of [misplaced, flaw("grid", "stride_differs")]) {
+    const step = afterFlaw(day, one, true, new Set(["no_hour"]));
+    expect(step).toMatchObject({ outcome: "failed", keep: true, parts: [] });
+    expect(step.learn).toBeUndefined();
+  }
+});
+
 describe("a refused end in the future", () => {
   const now = START + 30.5 * HOUR_MS;
   test.each([

@@ -1,6 +1,8 @@
+import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { PlatformError } from "../../../../src/errors.ts";
-import { pauseOf } from "../../../../src/pipeline/source/retry.ts";
+import { pauseOf, withRetries } from "../../../../src/pipeline/source/retry.ts";
+import { statusError } from "../../../../src/platform/http/errors.ts";
 
 const facts = { code: "x", message: "x", next: "x", retryable: true };
 const said = (more: { status?: number; retryAfterMs?: number }) =>
@@ -14,6 +16,11 @@ describe("the pause after an error of the platform", () => {
     [300_001, 300_000],
   ])("that asks for %i ms is %i ms, five minutes at most", (retryAfterMs, pause) => {
     expect(pauseOf(said({ status: 503, retryAfterMs }), 1)).toBe(pause);
+  });
+
+  test("of a 429 is a second or more, since it uses no attempt", () => {
+    expect(pauseOf(said({ status: 429, retryAfterMs: 0 }), 1)).toBe(1_000);
+    expect(pauseOf(said({ status: 429, retryAfterMs: 2_000 }), 1)).toBe(2_000);
   });
 
   test("of a 429 without Retry-After is 10 s", () => {
@@ -33,4 +40,25 @@ describe("the pause after an error of the platform", () => {
     // Full jitter: two hundred clients do not come back together.
     expect(Math.max(...pauses) - Math.min(...pauses)).toBeGreaterThan(bound / 2);
   });
+});
+
+test.each([
+  ["999999", 300_000, 'Its Retry-After, "999999", is longer than 5 min, the longest wait.'],
+  ["soon", 10_000, 'Its Retry-After, "soon", cannot be read.'],
+])("a Retry-After of %j is logged once as a warning, with the wait", async (retryAfter, wait, said) => {
+  const logs: Record<string, unknown>[] = [];
+  const waits: number[] = [];
+  const context = { method: "GET", url: "http://h/", redact: (text: string) => text, variable: "X" } as const;
+  const send = async () => {
+    throw statusError({ status: 429, retryAfter, body: "slow down", now: 0 }, context);
+  };
+  const clock = { now: () => 0, wait: async (ms: number) => void waits.push(ms) };
+  const log = pino({ level: "warn" }, { write: (line) => void logs.push(JSON.parse(line)) });
+  await expect(withRetries({ log, clock, attempts: 4 }, send)).rejects.toMatchObject({
+    code: "rate_limited",
+  });
+  expect(waits).toEqual([wait, wait, wait]);
+  expect(logs).toMatchObject([
+    { code: "rate_limited", reason: `GET http://h/ answered 429: slow down (${said})`, waitMs: wait },
+  ]);
 });
