@@ -43,7 +43,14 @@ export function readSecretFile(file: string, where: string, problems: string[]):
     if (text !== "") return text;
     problems.push(`${where} ${file} is empty`);
   } catch (error) {
-    problems.push(`${where} ${file} cannot be read: ${(error as Error).message}`);
+    // Not its message, which repeats the path. Who sets the secret itself in place of its file must not find it in a log.
+    const isPath = file.includes("/") && !file.includes("://");
+    const { code } = error as NodeJS.ErrnoException;
+    problems.push(
+      isPath
+        ? `${where} ${file} cannot be read: ${code}`
+        : `${where} is not the path of a file that can be read: ${code}`,
+    );
   }
   return undefined;
 }

@@ -201,7 +201,8 @@ function refuseOutside(source: OpenSource, range: { start: number; end: number }
 
 function toId(text: string): number {
   const id = Number(text);
-  if (Number.isSafeInteger(id) && id > 0) return id;
+  // The number of a backfill is a Postgres integer.
+  if (Number.isSafeInteger(id) && id > 0 && id < 2 ** 31) return id;
   throw new UsageError({
     code: "backfill_unknown",
     message: `${text} is not the number of a backfill.`,

@@ -145,6 +145,15 @@ describe("readConfig refuses", () => {
     ]);
   });
 
+  test.each([KEY, `postgres://u:${KEY}@h/d`, "\u0000"])(
+    "a file named %j, without repeating a secret",
+    (name) => {
+      const [problem] = problemsOf({ USAGE_API_KEY_FILE: name });
+      expect(problem).toMatch(/^USAGE_API_KEY_FILE is not the path of a file that can be read: E/);
+      expect(problem).not.toContain(KEY);
+    },
+  );
+
   test("a base URL with a password, without repeating it", () => {
     const problems = problemsOf({ ...SOURCE, USAGE_BASE_URL: "https://me:hunter2@api.example.com" });
     expect(problems).toEqual(["USAGE_BASE_URL holds a password"]);

@@ -1,0 +1,160 @@
+import fc from "fast-check";
+import { expect, test, vi } from "vitest";
+import { main } from "../../../src/cli/program.ts";
+import { EXIT } from "../../../src/cli/session/exit.ts";
+import { holds, KEY, SEED } from "./fuzz.ts";
+
+/** Runs the program in this process, without a database or a server in reach. */
+async function run(args: readonly string[]): Promise<{ code: number; said: string }> {
+  const { argv, exitCode, env } = process;
+  const written = [process.stdout, process.stderr].map((stream) =>
+    vi.spyOn(stream, "write").mockReturnValue(true),
+  );
+  process.argv = [argv[0] ?? "", "usage-etl", ...args];
+  process.env = { USAGE_BASE_URL: "http://127.0.0.1:9", USAGE_API_KEY: KEY, NO_COLOR: "1" };
+  process.exitCode = undefined;
+  try {
+    await main();
+    const said = written.flatMap((spy) => spy.mock.calls.map(([chunk]) => String(chunk))).join("");
+    return { code: Number(process.exitCode ?? 0), said };
+  } finally {
+    process.argv = argv;
+    process.exitCode = exitCode;
+    process.env = env;
+    for (const spy of written) spy.mockRestore();
+  }
+}
+
+const commands = [
+  ...[
+    "plan",
+    "sync",
+    "backfill",
+    "backfill list",
+    "backfill show",
+    "backfill cancel",
+    "reconcile",
+    "totals",
+    "close",
+    "coverage",
+  ],
+  ...[
+    "status",
+    "config",
+    "doctor",
+    "data-start",
+    "export",
+    "prices list",
+    "prices import",
+    "prune",
+    "probe",
+    "migrate",
+    "nonsense",
+  ],
+  ...[
+    "platform template get",
+    "platform deployment get",
+    "platform deployment wait",
+    "platform run",
+    "platform a2a send",
+    "platform a2a task",
+  ],
+];
+const flags = [
+  ...[
+    "--from",
+    "--to",
+    "--stride",
+    "--group-by",
+    "--workspace",
+    "--reprocess",
+    "--dry-run",
+    "--inline",
+    "--wait",
+    "--detach",
+    "--json",
+  ],
+  ...[
+    "--reach",
+    "--without",
+    "--view",
+    "--columns",
+    "--format",
+    "--within",
+    "--yes",
+    "--source",
+    "--assistant",
+    "--repair",
+    "--x",
+    "--help",
+  ],
+];
+const values = [
+  ...[
+    "2026-03-01",
+    "2026-03-08",
+    "0001-01-01",
+    "9999-12-31",
+    "-1",
+    "NaN",
+    "",
+    " ",
+    "P1D",
+    "PT0S",
+    "P99999999Y",
+    "hour",
+    "day",
+    "user",
+    "2026-03",
+  ],
+  ...[
+    "0000-00",
+    "9999-99",
+    "99999999999999999999",
+    "1",
+    "9007199254740991",
+    "2147483648",
+    "a\nb",
+    "\u0000",
+    "__proto__",
+    "/nowhere",
+    "/dev/null",
+    "é🚀",
+  ],
+];
+const argument = fc.oneof(fc.constantFrom(...flags), fc.constantFrom(...values));
+const line = fc
+  .tuple(fc.constantFrom(...commands), fc.array(argument, { maxLength: 6 }))
+  .map(([command, more]) => [...command.split(" "), ...more]);
+
+test(`every command line ends with a known exit code and a sentence, never a stack (seed ${SEED})`, async () => {
+  await holds("command", line, 100, async (args) => {
+    const { code, said } = await run(args);
+    expect(Object.values(EXIT)).toContain(code);
+    expect([args, said]).not.toEqual([
+      args,
+      expect.stringMatching(/^ {4}at |\b(Type|Range|Syntax|Reference)Error\b/m),
+    ]);
+    expect(said).not.toContain(KEY);
+    // Nothing is reached, so nothing but help, settings and plans succeeds.
+    expect(code).not.toBe(EXIT.unexpected);
+  });
+});
+
+test.each([
+  [["standin", "--port", "99999"], "It is more than 65535."],
+  [["standin", "--port", "-1"], "It is not a whole number."],
+  [["standin", "--scale", "9999999999"], "It is more than 1000."],
+  [["plan", "--from", "0001-01-01", "--to", "2026-03-01"], "It is not between 1970-01-01 and 2100-01-01."],
+  [["probe", "--within", "P99999999Y"], "It is more than 20 days."],
+])("%j is refused", async (args, why) => {
+  const { code, said } = await run(args);
+  expect([code, said]).toEqual([EXIT.usage, expect.stringContaining(why)]);
+});
+
+test("a plan of many windows ends, and its table says how many it leaves out", async () => {
+  const range = ["--from", "2026-01-05", "--to", "2100-01-01", "--stride", "hour"];
+  const { code, said } = await run(["plan", ...range]);
+  expect(code).toBe(0);
+  expect(said).toContain("and 27199 more, which --json shows\n28199 windows;");
+});
