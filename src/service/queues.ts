@@ -1,6 +1,12 @@
 import type { Queue, Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
-import { openQueue, producerConnection, type QueueKind, workerConnection } from "../../jobs/queues.ts";
+import {
+  openQueue,
+  PREFIX,
+  producerConnection,
+  type QueueKind,
+  workerConnection,
+} from "../../jobs/queues.ts";
 import type { WarnSparingly } from "../log.ts";
 
 type SourceQueues = Readonly<Record<QueueKind, Queue>>;
@@ -25,6 +31,8 @@ export async function openQueues({ slugs, redisUrl, isTraced, warn }: QueuesInpu
     return emitter;
   };
   const producer = watched(producerConnection(redisUrl), "producer");
+  // Not the producer's settings: it reconnects to a Redis that is READONLY, and never learns why.
+  const health = watched(producer.duplicate({ reconnectOnError: null }), "health");
   const open = (kind: QueueKind, slug: string) => {
     const queue = openQueue(kind, slug, producer, telemetry);
     return watched(queue, queue.name);
@@ -49,13 +57,21 @@ export async function openQueues({ slugs, redisUrl, isTraced, warn }: QueuesInpu
       });
       return (await Promise.all(counted)).flat();
     },
-    /** Redis's clock, epoch milliseconds. */
+    /** Redis's clock, epoch milliseconds. Rejects if Redis takes no write. */
     time: async () => {
-      const [seconds, microseconds] = await producer.time();
+      await health.set(`${PREFIX}:ready`, 1, "PX", 60_000).catch((error: Error) => {
+        if (error.name !== "ReplyError") throw error;
+        // Its address may lead to another server meanwhile.
+        health.disconnect(true);
+        throw new Error(`takes no write: ${error.message}`);
+      });
+      const [seconds, microseconds] = await health.time();
       return Number(seconds) * 1000 + Number(microseconds) / 1000;
     },
     close: async () => {
-      await Promise.all(all.map((queue) => queue.close())).finally(() => producer.disconnect());
+      await Promise.all(all.map((queue) => queue.close())).finally(() => {
+        for (const connection of [producer, health]) connection.disconnect();
+      });
     },
   };
 }
