@@ -31,8 +31,6 @@ export async function openQueues({ slugs, redisUrl, isTraced, warn }: QueuesInpu
     return emitter;
   };
   const producer = watched(producerConnection(redisUrl), "producer");
-  // Not the producer's settings: it reconnects to a Redis that is READONLY, and never learns why.
-  const health = watched(producer.duplicate({ reconnectOnError: null }), "health");
   const open = (kind: QueueKind, slug: string) => {
     const queue = openQueue(kind, slug, producer, telemetry);
     return watched(queue, queue.name);
@@ -59,19 +57,12 @@ export async function openQueues({ slugs, redisUrl, isTraced, warn }: QueuesInpu
     },
     /** Redis's clock, epoch milliseconds. Rejects if Redis takes no write. */
     time: async () => {
-      await health.set(`${PREFIX}:ready`, 1, "PX", 60_000).catch((error: Error) => {
-        if (error.name !== "ReplyError") throw error;
-        // Its address may lead to another server meanwhile.
-        health.disconnect(true);
-        throw new Error(`takes no write: ${error.message}`);
-      });
-      const [seconds, microseconds] = await health.time();
+      const [seconds, microseconds] = await producer.time();
+      await tryWrite(producer);
       return Number(seconds) * 1000 + Number(microseconds) / 1000;
     },
     close: async () => {
-      await Promise.all(all.map((queue) => queue.close())).finally(() => {
-        for (const connection of [producer, health]) connection.disconnect();
-      });
+      await Promise.all(all.map((queue) => queue.close())).finally(() => producer.disconnect());
     },
   };
 }
@@ -80,4 +71,18 @@ export async function openQueues({ slugs, redisUrl, isTraced, warn }: QueuesInpu
 async function openTelemetry(): Promise<Telemetry> {
   const { BullMQOtel } = await import("bullmq-otel");
   return new BullMQOtel({ tracerName: "usage-etl" });
+}
+
+/** On a connection of its own: the producer's reconnects for ever to a Redis that is READONLY, and never learns why. */
+async function tryWrite(producer: Redis): Promise<void> {
+  const connection = producer.duplicate({ lazyConnect: true, reconnectOnError: null, retryStrategy: null });
+  connection.on("error", () => {});
+  try {
+    await connection.connect();
+    await connection.set(`${PREFIX}:ready`, 1, "PX", 60_000);
+  } catch (error) {
+    throw new Error(`takes no write: ${(error as Error).message}`);
+  } finally {
+    connection.disconnect();
+  }
 }

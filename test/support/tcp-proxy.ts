@@ -2,7 +2,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 
 /** What happens to a piece that one side sent. Default of a connection: `pass`. */
-export type Fate = "pass" | "swallow";
+type Fate = "pass" | "swallow";
 
 export interface TcpProxy {
   readonly port: number;

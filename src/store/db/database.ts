@@ -53,7 +53,7 @@ export function openStore(options: StoreOptions): Store {
     closeMs: limits.answerMs,
     connectionString: url,
     max: options.maxConnections ?? 10,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: limits.connectMs,
     // A host that is cut off never learns that Postgres closed its connection: without keepalives its query and job would
     // hang forever. The connection ends after 10 s of silence and ten probes, one a second.
     keepAlive: true,

@@ -8,13 +8,19 @@ import { UnreachableError } from "../../errors.ts";
  */
 export interface SilenceLimits {
   readonly lookEveryMs: number;
+  readonly connectMs: number;
   /** For Postgres to answer a look, and for a connection to close. */
   readonly answerMs: number;
   /** Without a byte, even while Postgres works on the statement. In a transaction Postgres's own limit is shorter. */
   readonly longestMs: number;
 }
 
-export const SILENCE_LIMITS: SilenceLimits = { lookEveryMs: 5_000, answerMs: 4_000, longestMs: 3_600_000 };
+export const SILENCE_LIMITS: SilenceLimits = {
+  lookEveryMs: 5_000,
+  connectMs: 10_000,
+  answerMs: 4_000,
+  longestMs: 3_600_000,
+};
 
 /** Looks without an answer, or without work on the statement, after which a connection is closed. */
 const LOOKS = 2;

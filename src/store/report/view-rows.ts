@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import pg from "pg";
 import { EtlError } from "../../errors.ts";
 import type { Store } from "../db/database.ts";
-import { ClosingClient } from "../db/silence.ts";
+import { ClosingClient, SILENCE_LIMITS } from "../db/silence.ts";
 import { keyOf, timeColumnOf, type View } from "./views.ts";
 
 /** A row as Postgres writes it: texts in the order of the columns, instants in UTC. */
@@ -40,7 +40,7 @@ export async function* readView(wanted: RowsWanted): AsyncGenerator<TextRow[]> {
   const { store, url, view, columns, range, signal } = wanted;
   const client = new ClosingClient({
     connectionString: url,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: SILENCE_LIMITS.connectMs,
     application_name: "usage-etl export",
     types: asText,
   });

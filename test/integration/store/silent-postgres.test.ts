@@ -8,7 +8,7 @@ import { startTcpProxy } from "../../support/tcp-proxy.ts";
 
 /** A connection that is open and says nothing, as behind a dead load balancer. No test may wait for the system's own limits. */
 
-const QUICK = { lookEveryMs: 50, answerMs: 1_000, longestMs: 60_000 };
+const QUICK = { lookEveryMs: 50, connectMs: 5_000, answerMs: 1_000, longestMs: 60_000 };
 const SILENT = { code: "postgres_silent", retryable: true };
 
 async function setup({ limits = QUICK, maxConnections = 3 } = {}) {
@@ -119,8 +119,9 @@ test.each(["freeze", "stall"] as const)(
   },
 );
 
-test("a statement that Postgres works on is not cut, nor one that waits for a lock", async () => {
+test("no connection is closed while Postgres works on its statement, while it waits for a lock, or while it is idle", async () => {
   const { direct, store, closed, add } = await setup();
+  await fillPool(store, 3);
   const holder = direct.transaction(async ({ db }) => {
     await sql`lock table usage.seen in exclusive mode`.execute(db);
     await sql`select pg_sleep(1)`.execute(db);
