@@ -5,6 +5,8 @@ import { JOBS } from "./registry.ts";
 /** Is called when a worker takes and finishes jobs. */
 export interface JobWatcher {
   readonly onTaken: () => void;
+  /** A job of that queue begins. Returns what is called when it has ended, whatever came of it. */
+  readonly onWork: (queue: "control" | "fetch") => () => void;
   /** A job succeeded, with the counts it logged. */
   readonly onDone: (done: { job: string; seconds: number; counts: JobCounts }) => void;
   readonly onFailed: (failed: { job: string; code: string }) => void;
@@ -13,7 +15,7 @@ export interface JobWatcher {
 /** Returns a worker's handler: it finds the job's kind, checks its payload, runs it and logs its counts once. */
 export function createHandler(
   context: JobContext,
-  { onTaken, onDone }: Pick<JobWatcher, "onTaken" | "onDone">,
+  { onTaken, onWork, onDone }: Omit<JobWatcher, "onFailed">,
 ) {
   return async (job: Job, token?: string, cancelled?: AbortSignal) => {
     onTaken();
@@ -27,6 +29,7 @@ export function createHandler(
     const log = context.log.child({ job: job.id, name: job.name });
     const startedAt = context.clock.now();
     const { signal, release } = eitherOf(context.signal, cancelled);
+    const ended = onWork(definition.queue);
     try {
       const counts = await definition.handle({ ...context, log, signal }, payload.data, job);
       const ms = context.clock.now() - startedAt;
@@ -41,6 +44,7 @@ export function createHandler(
       throw new WaitingError();
     } finally {
       release();
+      ended();
     }
   };
 }

@@ -1,6 +1,12 @@
 import type { Queue, Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
-import { openQueue, producerConnection, type QueueKind, workerConnection } from "../../jobs/queues.ts";
+import {
+  openQueue,
+  PREFIX,
+  producerConnection,
+  type QueueKind,
+  workerConnection,
+} from "../../jobs/queues.ts";
 import type { WarnSparingly } from "../log.ts";
 
 type SourceQueues = Readonly<Record<QueueKind, Queue>>;
@@ -49,9 +55,10 @@ export async function openQueues({ slugs, redisUrl, isTraced, warn }: QueuesInpu
       });
       return (await Promise.all(counted)).flat();
     },
-    /** Redis's clock, epoch milliseconds. */
+    /** Redis's clock, epoch milliseconds. Rejects if Redis takes no write. */
     time: async () => {
       const [seconds, microseconds] = await producer.time();
+      await tryWrite(producer);
       return Number(seconds) * 1000 + Number(microseconds) / 1000;
     },
     close: async () => {
@@ -64,4 +71,18 @@ export async function openQueues({ slugs, redisUrl, isTraced, warn }: QueuesInpu
 async function openTelemetry(): Promise<Telemetry> {
   const { BullMQOtel } = await import("bullmq-otel");
   return new BullMQOtel({ tracerName: "usage-etl" });
+}
+
+/** On a connection of its own: the producer's reconnects for ever to a Redis that is READONLY, and never learns why. */
+async function tryWrite(producer: Redis): Promise<void> {
+  const connection = producer.duplicate({ lazyConnect: true, reconnectOnError: null, retryStrategy: null });
+  connection.on("error", () => {});
+  try {
+    await connection.connect();
+    await connection.set(`${PREFIX}:ready`, 1, "PX", 60_000);
+  } catch (error) {
+    throw new Error(`takes no write: ${(error as Error).message}`);
+  } finally {
+    connection.disconnect();
+  }
 }

@@ -40,6 +40,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
     startedAt: systemClock.now(),
     takesJobs: false,
     lastJobAt: undefined,
+    fetching: new Map(),
     draining: false,
   };
   const close = async () => {

@@ -5,6 +5,7 @@ import { systemClock } from "../clock.ts";
 import type { Config, SourceConfig } from "../config/config.ts";
 import { withinQueue } from "../pipeline/source/source-handle.ts";
 import { deploymentClientsOf } from "../platform/clients.ts";
+import { createFetchProgress, watchQueue } from "./fetch-progress.ts";
 import type { LimitedSource, Shared } from "./limited-source.ts";
 
 /** The webhook gets an alert after so many syncs without a load, but not before an hour. */
@@ -19,6 +20,9 @@ export function startWork(
 ): () => Promise<void> {
   const { slug } = source;
   const probe = openProbe(config, source);
+  const progress = createFetchProgress(systemClock);
+  const stopWatching = watchQueue(queues.of(slug).fetch, progress);
+  state.fetching.set(slug, progress);
   const context: JobContext = {
     source: handle,
     fetchQueue: fetchQueueOf(queues.of(slug).fetch),
@@ -45,11 +49,15 @@ export function startWork(
       onTaken: () => {
         state.lastJobAt = systemClock.now();
       },
+      onWork: (queue) => (queue === "fetch" ? progress.begin() : () => {}),
       onDone: (done) => metrics.jobDone({ ...done, source: slug }),
       onFailed: (failed) => metrics.jobFailed({ ...failed, source: slug }),
     },
   });
-  return () => closeWorkers().finally(() => probe?.close());
+  return () => {
+    stopWatching();
+    return closeWorkers().finally(() => probe?.close());
+  };
 }
 
 /** The deployment that the source's meter probe talks to; undefined if none is configured. */

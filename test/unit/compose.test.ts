@@ -1,5 +1,7 @@
 import { execFile, execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -89,6 +91,34 @@ describe("docker-compose.yml", () => {
       if (restart !== "no") expect(healthcheck?.test, name).toBeDefined();
       for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
     }
+  });
+
+  test.each([
+    { livez: 200, readyz: 200, exit: 0, killed: "" },
+    { livez: 200, readyz: 503, exit: 1, killed: "" },
+    { livez: 503, readyz: 200, exit: 1, killed: "1 SIGTERM\n" },
+  ])("the health check of a process with livez $livez and readyz $readyz ends with $exit", async (given) => {
+    const { livez, readyz, exit, killed } = given;
+    const asked: string[] = [];
+    const server = createServer(({ url = "" }, response) => {
+      asked.push(url);
+      response.writeHead(url === "/livez" ? livez : readyz).end();
+    });
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const [, program = "", ...args] = compose.services.worker?.healthcheck?.test ?? [];
+    expect(program).toBe("node");
+    const script = args.pop()?.replace(":9464", `:${port}`).replace("3000", "1");
+    // The signal must not leave the test.
+    const harmless = `process.kill = (pid, signal) => console.log(pid, signal);\n${script}`;
+    const ended = await new Promise((resolve) => {
+      execFile(process.execPath, [...args, harmless], (error, said) =>
+        resolve({ exit: error?.code ?? 0, said }),
+      );
+    });
+    expect(ended).toEqual({ exit, said: killed });
+    expect(asked.filter((url) => url === "/livez").length).toBe(killed === "" ? 1 : 3);
   });
 
   test("every mounted file and volume exists", () => {

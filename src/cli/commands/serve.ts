@@ -32,22 +32,36 @@ async function run(session: Session, options: { role: Role }): Promise<undefined
   const redisUrl = requireRedis(session);
   requireSources(config);
   const log = createLogger(config.logLevel, "stdout");
-  const store = openStore({ url: databaseUrl });
+  const store = openStore({
+    url: databaseUrl,
+    onSilent: (connections) => log.warn({ code: "postgres_silent", connections }, "connection"),
+  });
   onClose(() => store.close());
+  // Until the process is gone: also while connections close, or while it waits for a server.
+  const endInTime = () => {
+    setTimeout(() => {
+      output.note(`It did not end within ${END_WITHIN_MS / 1000} s, so it ends without closing the rest.`);
+      process.exit(1);
+    }, END_WITHIN_MS).unref();
+  };
+  signal.addEventListener("abort", endInTime, { once: true });
   const untilReady = async () => {
     await untilThere(output, signal, () => checkReachable(store, databaseUrl));
     await requireSchema(store);
     const warnings = await untilThere(output, signal, () => checkRedis(redisUrl));
     for (const warning of warnings) log.warn({ code: "redis_settings", reason: warning }, "redis");
   };
-  const service = await serve({ config, store, redisUrl, role: options.role, log, untilReady });
+  const service = await serve({ config, store, redisUrl, role: options.role, log, untilReady }).catch(
+    (error: unknown) => {
+      endInTime();
+      throw error;
+    },
+  );
   output.note(`serving as ${options.role}, health and metrics on ${service.url}; SIGTERM or Ctrl-C ends it`);
   if (!signal.aborted) {
     await new Promise<void>((stop) => signal.addEventListener("abort", () => stop(), { once: true }));
   }
-  const deadline = setTimeout(() => process.exit(1), END_WITHIN_MS);
   await service.close();
-  clearTimeout(deadline);
 }
 
 /** Retries until a server answers: the service may start before its database. Prints the reason once a minute. */

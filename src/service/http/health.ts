@@ -2,6 +2,8 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { describeDuration } from "../../clock.ts";
 import type { Database } from "../../store/db/database.ts";
 import { pendingMigrations } from "../../store/db/migrate.ts";
+import type { FetchProgress } from "../fetch-progress.ts";
+import { within } from "./within.ts";
 
 /** What this process does right now; `serve` keeps it up to date. */
 export interface ProcessState {
@@ -11,6 +13,8 @@ export interface ProcessState {
   takesJobs: boolean;
   /** Epoch milliseconds; undefined before the first job. */
   lastJobAt: number | undefined;
+  /** By source; empty where this process fetches nothing. */
+  readonly fetching: Map<string, Pick<FetchProgress, "standsStillMs">>;
   /** The process ends: it takes no new job. */
   draining: boolean;
 }
@@ -23,10 +27,14 @@ export interface Health {
 
 /** Enqueueing comes every 5 s: a process that took no job for so long hangs, or its Redis does. */
 const HUNG_AFTER_MS = 120_000;
+/**
+ * Longer than a fetch task may take: minutes for a request, and up to 15 for its load. A process in which nothing was
+ * taken and nothing ended for so long, although something is due, does not get on without a new start.
+ */
+const STANDS_STILL_AFTER_MS = 20 * 60_000;
 const SLOW_LOOP_MS = 5_000;
 /** Hosts whose clocks differ by more would schedule the same job at different times. */
 const CLOCK_TOLERANCE_MS = 2_000;
-const CHECK_WITHIN_MS = 3_000;
 
 const loop = monitorEventLoopDelay({ resolution: 20 });
 loop.enable();
@@ -37,16 +45,24 @@ export function liveness(state: ProcessState, now: number): Health {
   loop.reset();
   const idle = now - (state.lastJobAt ?? state.startedAt);
   const isHung = state.takesJobs && !state.draining && idle > HUNG_AFTER_MS;
+  const stuck = [...state.fetching].filter(
+    ([, { standsStillMs }]) => standsStillMs() > STANDS_STILL_AFTER_MS,
+  );
+  const minutes = STANDS_STILL_AFTER_MS / 60_000;
   return toHealth({
     event_loop: lag > SLOW_LOOP_MS ? `blocked for ${describeDuration(lag)}` : undefined,
     jobs: isHung ? `no job was taken for ${Math.round(idle / 1000)} s` : undefined,
+    fetching:
+      stuck.length > 0 && !state.draining
+        ? `no fetch task of ${stuck.map(([slug]) => slug).join(", ")} was taken or ended for ${minutes} min, although some are due`
+        : undefined,
   });
 }
 
 interface ReadinessInput {
   readonly state: ProcessState;
   readonly reader: Database;
-  /** Resolves to Redis's clock, epoch milliseconds; rejects if Redis does not answer. */
+  /** Resolves to Redis's clock, epoch milliseconds; rejects if Redis does not answer, or takes no write. */
   readonly redisTime: () => Promise<number>;
   readonly now: () => number;
 }
@@ -74,15 +90,4 @@ function toHealth(problems: Readonly<Record<string, string | undefined>>): Healt
     Object.entries(problems).map(([name, problem]) => [name, problem ?? "ok"]),
   );
   return { ok: Object.values(problems).every((problem) => problem === undefined), checks };
-}
-
-async function within<T>(work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`no answer within ${describeDuration(CHECK_WITHIN_MS)}`)),
-      CHECK_WITHIN_MS,
-    );
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

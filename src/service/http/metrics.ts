@@ -1,6 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Database } from "../../store/db/database.ts";
+import { metricFacts } from "../../store/report/overview.ts";
 import { registerStored } from "./stored-metrics.ts";
+import { within } from "./within.ts";
 
 /** What this process counts, and what Postgres knows at a scrape. No label names a user or project: there may be millions. */
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -33,7 +35,7 @@ export function createMetrics(
     ...["source", "status"],
   );
   const rows = counter("rows_total", "Records loaded by this process, by outcome.", "source", "outcome");
-  const readStored = registerStored(registry, db);
+  const showStored = registerStored(registry);
   const queueJobs = new Gauge({
     name: "usage_etl_queue_jobs",
     help: "Jobs in Redis by BullMQ's own count. Postgres's count is usage_etl_due_slices.",
@@ -67,15 +69,17 @@ export function createMetrics(
       jobs.inc({ kind: job, source, outcome: code }),
     /** Prometheus text. */
     text: async () => {
-      await readStored();
+      // Without Redis or Postgres the other metrics are still shown: /readyz and usage_etl_database_up report it.
+      const [stored, counts, needs] = await Promise.all([
+        within(metricFacts(db)).catch(() => undefined),
+        within(countQueues()).catch(() => []),
+        within(readNeeds()).catch(() => []),
+      ]);
+      showStored(stored);
       queueJobs.reset();
-      // Without Redis the other metrics are still shown; /readyz reports it.
-      for (const { queue, state, jobs: count } of await countQueues().catch(() => [])) {
-        queueJobs.set({ queue, state }, count);
-      }
+      for (const { queue, state, jobs: count } of counts) queueJobs.set({ queue, state }, count);
       for (const one of [needed, allowed]) one.reset();
-      // Without Postgres the other metrics are still shown; usage_etl_database_up reports it.
-      for (const { source, ...need } of await readNeeds().catch(() => [])) {
+      for (const { source, ...need } of needs) {
         needed.set({ source }, need.needed);
         allowed.set({ source }, need.allowed);
       }

@@ -2,6 +2,7 @@ import type { AddressInfo } from "node:net";
 import type { Queue } from "bullmq";
 import Fastify, { type FastifyReply } from "fastify";
 import type { Clock } from "../../clock.ts";
+import { UsageError } from "../../errors.ts";
 import type { Database } from "../../store/db/database.ts";
 import { addBoard } from "./board.ts";
 import { type Health, liveness, type ProcessState, readiness } from "./health.ts";
@@ -13,7 +14,7 @@ interface HttpServerOptions {
   readonly port: number;
   readonly state: ProcessState;
   readonly reader: Database;
-  /** Resolves to Redis's clock, epoch milliseconds. */
+  /** Resolves to Redis's clock, epoch milliseconds, once Redis has taken a write. */
   readonly redisTime: () => Promise<number>;
   readonly metrics: Metrics;
   readonly clock: Clock;
@@ -21,7 +22,10 @@ interface HttpServerOptions {
   readonly board: { readonly token: string; readonly queues: readonly Queue[] } | undefined;
 }
 
-/** Serves `/livez`, `/readyz`, `/metrics` and, with a token, bull-board. Returns its address and closer. */
+/**
+ * Serves `/livez`, `/readyz`, `/metrics` and, with a token, bull-board. Returns its address and closer. Error:
+ * `http_unavailable` if it cannot listen.
+ */
 export async function startHttpServer(
   options: HttpServerOptions,
 ): Promise<{ url: string; close(): Promise<void> }> {
@@ -34,7 +38,30 @@ export async function startHttpServer(
     send(reply, await readiness({ state, reader, redisTime, now: clock.now })),
   );
   app.get("/metrics", async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()));
-  await app.listen({ host, port: options.port });
+  try {
+    await app.listen({ host, port: options.port });
+  } catch (cause) {
+    await app.close();
+    throw unavailable(`${host}:${options.port}`, cause as NodeJS.ErrnoException);
+  }
   const { port } = app.server.address() as AddressInfo;
   return { url: `http://${host}:${port}`, close: () => app.close() };
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: "is in use",
+  EACCES: "is not allowed for this user",
+  EADDRNOTAVAIL: "is not an address of this host",
+  ENOTFOUND: "does not resolve to an address",
+  EAI_AGAIN: "does not resolve to an address",
+};
+
+function unavailable(address: string, cause: NodeJS.ErrnoException): UsageError {
+  const reason = REASONS[cause.code ?? ""] ?? `cannot be used (${cause.message})`;
+  return new UsageError({
+    code: "http_unavailable",
+    message: `Health and metrics cannot be served: ${address} ${reason}.`,
+    next: "Set HTTP_HOST and HTTP_PORT to an address of this host that nobody else uses.",
+    cause,
+  });
 }

@@ -1,9 +1,13 @@
 import { Gauge, type Registry } from "prom-client";
-import type { Database } from "../../store/db/database.ts";
-import { metricFacts } from "../../store/report/overview.ts";
+import type { metricFacts } from "../../store/report/overview.ts";
 
-/** Registers the gauges that Postgres knows. Returns what reads them anew: every process shows the same values. */
-export function registerStored(registry: Registry, db: Database): () => Promise<void> {
+type Stored = Awaited<ReturnType<typeof metricFacts>>;
+
+/**
+ * Registers the gauges that Postgres knows: every process shows the same values. Returns what sets them; undefined if
+ * Postgres did not answer.
+ */
+export function registerStored(registry: Registry): (stored: Stored | undefined) => void {
   const registers = [registry];
   const gauge = (name: string, help: string, ...labels: string[]) =>
     new Gauge({ name: `usage_etl_${name}`, help, labelNames: ["source", ...labels], registers });
@@ -50,39 +54,35 @@ export function registerStored(registry: Registry, db: Database): () => Promise<
     help: "1 if Postgres answered this scrape.",
     registers,
   });
-  return async () => {
+  return (stored) => {
     for (const one of Object.values(gauges)) one.reset();
-    try {
-      const stored = await metricFacts(db);
-      for (const { slices, ...labels } of stored.due) gauges.due.set(labels, slices);
-      for (const { source, oldestDueSeconds, openDifferences, refused, ...access } of stored.sources) {
-        gauges.lost.set({ source }, access.lostWorkspaces);
-        gauges.withdrawn.set({ source }, access.withdrawnZeros);
-        gauges.oldest.set({ source }, oldestDueSeconds);
-        gauges.open.set({ source }, openDifferences);
-        gauges.refused.set({ source }, refused ? 1 : 0);
-      }
-      for (const { source, groupBy, stride, fetchedAt, settledUntil } of stored.freshness) {
-        const labels = { source, group_by: groupBy, stride };
-        gauges.loaded.set(labels, fetchedAt);
-        if (settledUntil !== null) gauges.final.set(labels, settledUntil);
-      }
-      for (const { parts, ...labels } of stored.failures) gauges.failures.set(labels, parts);
-      for (const { differences, ...labels } of stored.differences) gauges.unresolved.set(labels, differences);
-      for (const { source, at } of stored.reconciled) gauges.reconciled.set({ source }, at);
-      for (const { source, at } of stored.checked) gauges.checked.set({ source }, at);
-      for (const { source, changes } of stored.settledChanges) gauges.changes.set({ source }, changes);
-      for (const { fetches, ...labels } of stored.fetches) gauges.fetches.set(labels, fetches);
-      for (const { source, groupBy, difference, delay, endedAt } of stored.probes) {
-        gauges.probeDifference.set({ source, group_by: groupBy }, difference);
-        if (delay !== null) gauges.probeDelay.set({ source }, delay);
-        gauges.probeAt.set({ source }, endedAt);
-      }
-      for (const { source, state } of stored.probeVerdicts) gauges.probeVerdict.set({ source, state }, 1);
-      up.set(1);
-    } catch {
-      // The scrape goes on without these: an alert on this gauge says why they are missing.
-      up.set(0);
+    // An alert on this gauge says why the others are missing.
+    up.set(stored === undefined ? 0 : 1);
+    if (stored === undefined) return;
+    for (const { slices, ...labels } of stored.due) gauges.due.set(labels, slices);
+    for (const { source, oldestDueSeconds, openDifferences, refused, ...access } of stored.sources) {
+      gauges.lost.set({ source }, access.lostWorkspaces);
+      gauges.withdrawn.set({ source }, access.withdrawnZeros);
+      gauges.oldest.set({ source }, oldestDueSeconds);
+      gauges.open.set({ source }, openDifferences);
+      gauges.refused.set({ source }, refused ? 1 : 0);
     }
+    for (const { source, groupBy, stride, fetchedAt, settledUntil } of stored.freshness) {
+      const labels = { source, group_by: groupBy, stride };
+      gauges.loaded.set(labels, fetchedAt);
+      if (settledUntil !== null) gauges.final.set(labels, settledUntil);
+    }
+    for (const { parts, ...labels } of stored.failures) gauges.failures.set(labels, parts);
+    for (const { differences, ...labels } of stored.differences) gauges.unresolved.set(labels, differences);
+    for (const { source, at } of stored.reconciled) gauges.reconciled.set({ source }, at);
+    for (const { source, at } of stored.checked) gauges.checked.set({ source }, at);
+    for (const { source, changes } of stored.settledChanges) gauges.changes.set({ source }, changes);
+    for (const { fetches, ...labels } of stored.fetches) gauges.fetches.set(labels, fetches);
+    for (const { source, groupBy, difference, delay, endedAt } of stored.probes) {
+      gauges.probeDifference.set({ source, group_by: groupBy }, difference);
+      if (delay !== null) gauges.probeDelay.set({ source }, delay);
+      gauges.probeAt.set({ source }, endedAt);
+    }
+    for (const { source, state } of stored.probeVerdicts) gauges.probeVerdict.set({ source, state }, 1);
   };
 }

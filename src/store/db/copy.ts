@@ -86,13 +86,19 @@ async function copyBuffers(
 ): Promise<void> {
   const stream = client.query(copyFrom(statement));
   const done = once(stream, "finish");
-  // A failure between two writes is handled where `done` is awaited below.
+  // Handled where `done` is awaited below.
   done.catch(() => {});
+  // Of the connection: a later write only finds that there is none.
+  let lost: Error | undefined;
+  stream.on("error", (error) => {
+    lost ??= error;
+  });
   try {
     for await (const buffer of buffers) {
       if (!stream.write(buffer)) await Promise.race([once(stream, "drain"), done]);
     }
   } catch (error) {
+    if (lost !== undefined) throw lost;
     // Ends the COPY, so that the transaction can roll back. The server's log does not need the reason.
     stream.destroy(new Error("abandoned"));
     await done.catch(() => {});

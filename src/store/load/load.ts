@@ -76,13 +76,18 @@ export async function loadAnswer(store: Store, whole: WholeAnswer): Promise<Load
     fetchNumber: stamp.fetchNumber,
   });
   await store.statement((db) => noteNamedAccess(db, whole));
-  return store.transaction((transaction) => replaceWindow(transaction, whole, series));
+  let earlier: LoadResult | undefined;
+  return store.transaction(async (transaction) => {
+    earlier = await replaceWindow(transaction, whole, series, earlier);
+    return earlier;
+  });
 }
 
 async function replaceWindow(
   transaction: Transaction,
   whole: WholeAnswer,
   seriesOf: Int32Array,
+  earlier: LoadResult | undefined,
 ): Promise<LoadResult> {
   const { db, client } = transaction;
   const { sourceId, groupBy, window, stamp, scopeIds, answer } = whole;
@@ -92,6 +97,10 @@ async function replaceWindow(
     .selectAll()
     .where(overlaps({ scopeIds, period: window }))
     .execute();
+  // Its own number: an earlier run of this transaction has committed, and its answer was lost.
+  if (earlier !== undefined && overlapped.some((row) => row.fetch_number === stamp.fetchNumber)) {
+    return earlier;
+  }
   if (overlapped.some((row) => row.fetch_number >= stamp.fetchNumber)) {
     return { outcome: "discarded", ...NOTHING };
   }

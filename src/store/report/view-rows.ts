@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import pg from "pg";
 import { EtlError } from "../../errors.ts";
 import type { Store } from "../db/database.ts";
+import { ClosingClient, SILENCE_LIMITS } from "../db/silence.ts";
 import { keyOf, timeColumnOf, type View } from "./views.ts";
 
 /** A row as Postgres writes it: texts in the order of the columns, instants in UTC. */
@@ -37,8 +38,9 @@ const asText: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => te
  */
 export async function* readView(wanted: RowsWanted): AsyncGenerator<TextRow[]> {
   const { store, url, view, columns, range, signal } = wanted;
-  const client = new pg.Client({
+  const client = new ClosingClient({
     connectionString: url,
+    connectionTimeoutMillis: SILENCE_LIMITS.connectMs,
     application_name: "usage-etl export",
     types: asText,
   });
@@ -50,6 +52,7 @@ export async function* readView(wanted: RowsWanted): AsyncGenerator<TextRow[]> {
   signal.addEventListener("abort", stop, { once: true });
   try {
     await client.connect();
+    store.watch(client);
     await client.query(
       `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO';
        SET LOCAL jit = off; SET LOCAL cursor_tuple_fraction = 1; SET LOCAL statement_timeout = 0;

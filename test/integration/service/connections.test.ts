@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 import { start } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { lateUsageArrives, logOf, setupService, syncsGoOn } from "../../support/service.ts";
+import { startTcpProxy } from "../../support/tcp-proxy.ts";
 
 /** After any trouble with Redis the service goes on by itself. */
 
@@ -37,44 +38,6 @@ async function startRedis(port: number): Promise<{ kill: () => Promise<unknown> 
     client.disconnect();
   }
   return { kill };
-}
-
-/** Forwards to a port of this host; `freeze` stops its connections for ever without closing them. */
-async function startForwarder(port: number) {
-  const open = new Set<Socket>();
-  const isDead = new WeakSet<Socket>();
-  let isFrozen = false;
-  const server = createServer((near) => {
-    const far = connect(port, "127.0.0.1");
-    open.add(near);
-    if (isFrozen) isDead.add(near);
-    near.on("close", () => {
-      open.delete(near);
-      far.destroy();
-    });
-    near.on("error", () => {});
-    far.on("error", () => near.destroy());
-    far.on("close", () => isDead.has(near) || near.destroy());
-    near.on("data", (data) => isDead.has(near) || far.write(data));
-    far.on("data", (data) => isDead.has(near) || near.write(data));
-  });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  onTestFinished(async () => {
-    server.close();
-    for (const near of open) near.destroy();
-  });
-  return {
-    port: (server.address() as AddressInfo).port,
-    /** Stops all connections, new ones too until `thaw`; returns the present ones. */
-    freeze: () => {
-      isFrozen = true;
-      for (const near of open) isDead.add(near);
-      return [...open];
-    },
-    thaw: () => {
-      isFrozen = false;
-    },
-  };
 }
 
 test("the service goes on after a Redis was demoted (READONLY), and floods neither Redis nor the log", {
@@ -120,17 +83,15 @@ test("a job whose lock is lost is cancelled, and its place is free for others", 
 
 test("the service closes half-open connections to Redis after 30 s", { timeout: LONG }, async () => {
   const bench = await setupService({ days: 2, workspaces: 2 });
-  const url = new URL(bench.redisUrl);
-  const forwarder = await startForwarder(Number(url.port));
-  url.port = String(forwarder.port);
-  const service = await bench.serve({ environment: { REDIS_URL: url.href } });
+  const proxy = await startTcpProxy(bench.redisUrl);
+  const service = await bench.serve({ environment: { REDIS_URL: proxy.through(bench.redisUrl) } });
   await bench.loaded();
-  const dead = forwarder.freeze();
+  const dead = proxy.freeze({ newOnes: true });
   expect(dead.length).toBeGreaterThan(2);
   // Only the service itself closes them.
   const since = performance.now();
   await poll(() => dead.some((socket) => socket.destroyed), { deadlineMs: 60_000, everyMs: 100 });
-  forwarder.thaw();
+  proxy.thaw();
   await poll(() => dead.every((socket) => socket.destroyed), { deadlineMs: 60_000, everyMs: 100 });
   expect(performance.now() - since).toBeLessThan(60_000);
   await syncsGoOn(service, 2);

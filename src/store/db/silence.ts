@@ -1,0 +1,200 @@
+import pg from "pg";
+import { UnreachableError } from "../../errors.ts";
+
+/**
+ * A connection can be open and dead: behind a load balancer or a proxy, TCP goes on without Postgres. So all connections
+ * that wait for Postgres are looked at from time to time. One without a byte since the last look is asked about on a new
+ * connection. It is closed if twice in a row Postgres does not work on its statement, or does not answer at all.
+ */
+export interface SilenceLimits {
+  readonly lookEveryMs: number;
+  readonly connectMs: number;
+  /** For Postgres to answer a look, and for a connection to close. */
+  readonly answerMs: number;
+  /** Without a byte, even while Postgres works on the statement. In a transaction Postgres's own limit is shorter. */
+  readonly longestMs: number;
+}
+
+export const SILENCE_LIMITS: SilenceLimits = {
+  lookEveryMs: 5_000,
+  connectMs: 10_000,
+  answerMs: 4_000,
+  longestMs: 3_600_000,
+};
+
+/** Looks without an answer, or without work on the statement, after which a connection is closed. */
+const LOOKS = 2;
+
+/** What pg does not declare. `readyForQuery` is false while a statement is under way. */
+type Driver = pg.Client & {
+  readonly readyForQuery: boolean;
+  readonly processID: number;
+  readonly connection: { readonly stream: import("node:net").Socket };
+};
+
+/** Closes within its limit, although the other side does not. */
+export class ClosingClient extends pg.Client {
+  readonly #closeMs: number;
+
+  constructor(config?: pg.ClientConfig & { readonly closeMs?: number }) {
+    super(config);
+    this.#closeMs = config?.closeMs ?? SILENCE_LIMITS.answerMs;
+  }
+
+  override end(): Promise<void>;
+  override end(callback: (error: Error) => void): void;
+  override end(callback?: (error: Error) => void): Promise<void> | void {
+    const timer = setTimeout(() => streamOf(this).destroy(), this.#closeMs);
+    this.once("end", () => clearTimeout(timer));
+    return callback === undefined ? super.end() : super.end(callback);
+  }
+}
+
+interface Watched {
+  readonly client: Driver;
+  /** Bytes received and sent so far. */
+  bytes: number;
+  /** Looks since the last byte. */
+  quiet: number;
+  /** Of these, those in a row that found Postgres silent, or not at work on the statement. */
+  lost: number;
+}
+
+/** Looks after connections of one database. `onClosed` is called with how many a look has closed. */
+export function watchSilence(
+  url: string,
+  { lookEveryMs, answerMs, longestMs }: SilenceLimits,
+  onClosed: (connections: number) => void,
+) {
+  const watched = new Set<Watched>();
+  let looking: Promise<void> | undefined;
+
+  function isQuiet(one: Watched): boolean {
+    const { bytesRead, bytesWritten, writableLength } = streamOf(one.client);
+    const bytes = bytesRead + bytesWritten - writableLength;
+    const isQuiet = !one.client.readyForQuery && bytes === one.bytes;
+    one.bytes = bytes;
+    return isQuiet;
+  }
+
+  async function look(): Promise<void> {
+    const silent: Watched[] = [];
+    for (const one of watched) {
+      if (isQuiet(one)) {
+        one.quiet++;
+        silent.push(one);
+      } else Object.assign(one, { quiet: 0, lost: 0 });
+    }
+    if (silent.length === 0) return;
+    const isOverdue = ({ quiet }: Watched) => quiet * lookEveryMs >= longestMs;
+    const backends = silent.map((one) => ({
+      pid: one.client.processID,
+      end: isOverdue(one)
+        ? ("always" as const)
+        : one.lost === LOOKS - 1
+          ? ("idle" as const)
+          : ("never" as const),
+    }));
+    let closed = 0;
+    const close = (one: Watched) => {
+      watched.delete(one);
+      closed++;
+      streamOf(one.client).destroy(silence(one.quiet * lookEveryMs));
+    };
+    // Before their backends end, since this is the reason.
+    silent.filter(isOverdue).forEach(close);
+    const idle = await idleBackends(url, backends, answerMs);
+    for (const one of silent) {
+      // An answer may have come meanwhile.
+      if (!watched.has(one) || !isQuiet(one)) continue;
+      one.lost = idle === undefined || idle.has(one.client.processID) ? one.lost + 1 : 0;
+      if (one.lost >= LOOKS) close(one);
+    }
+    if (closed > 0) onClosed(closed);
+  }
+
+  const timer = setInterval(() => {
+    looking ??= look().finally(() => {
+      looking = undefined;
+    });
+  }, lookEveryMs).unref();
+
+  return {
+    add: (given: pg.Client) => {
+      const one: Watched = { client: given as Driver, bytes: 0, quiet: 0, lost: 0 };
+      watched.add(one);
+      given.once("end", () => watched.delete(one));
+    },
+    /** Closes the connections that are left after the limit. */
+    closeAll: async (end: () => Promise<void>) => {
+      const late = setTimeout(() => {
+        for (const { client } of watched) streamOf(client).destroy(silence(answerMs));
+      }, answerMs);
+      await end().finally(() => {
+        clearTimeout(late);
+        clearInterval(timer);
+      });
+      await looking;
+    },
+  };
+}
+
+function streamOf(client: pg.Client) {
+  return (client as Driver).connection.stream;
+}
+
+function silence(ms: number): UnreachableError {
+  return new UnreachableError({
+    code: "postgres_silent",
+    message: `Postgres did not answer for ${Math.round(ms / 1000)} s, so the connection was closed.`,
+    next: "Work goes on with a new connection. If it happens often, look at what lies between this host and Postgres.",
+    retryable: true,
+  });
+}
+
+interface Backend {
+  readonly pid: number;
+  /** Whether Postgres ends it, since its locks would outlive the connection. */
+  readonly end: "always" | "idle" | "never";
+}
+
+/**
+ * Of these backends, those that do not work on a statement: they wait for this process, or are gone. Undefined: Postgres
+ * does not answer. Behind a pooler, whose process ids are its own, nobody knows: then none is listed or ended.
+ */
+async function idleBackends(
+  url: string,
+  backends: readonly Backend[],
+  answerMs: number,
+): Promise<Set<number> | undefined> {
+  const client = new ClosingClient({
+    connectionString: url,
+    application_name: "usage-etl silence",
+    connectionTimeoutMillis: answerMs,
+    query_timeout: answerMs,
+    closeMs: 0,
+  });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ pid: number; idle: boolean }>(
+      `SELECT b.pid, i.idle, CASE WHEN b.ends = 'always' OR (b.ends = 'idle' AND i.idle) THEN pg_terminate_backend(a.pid) END
+       FROM unnest($1::integer[], $2::text[]) b (pid, ends) LEFT JOIN pg_stat_activity a USING (pid)
+       CROSS JOIN LATERAL (
+         SELECT a.pid IS NULL OR a.state LIKE 'idle%' OR coalesce(a.wait_event_type = 'Client', false)
+       ) i (idle)
+       WHERE pg_backend_pid() = $3`,
+      [
+        backends.map(({ pid }) => pid),
+        backends.map(({ end }) => end),
+        (client as unknown as Driver).processID,
+      ],
+    );
+    return new Set(rows.flatMap(({ pid, idle }) => (idle ? [pid] : [])));
+  } catch (error) {
+    // Too many connections: Postgres is there.
+    return (error as { code?: string }).code === "53300" ? new Set() : undefined;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

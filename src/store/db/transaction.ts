@@ -1,0 +1,116 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { Kysely, PostgresDialect, sql } from "kysely";
+import type pg from "pg";
+import type { DB } from "./tables.ts";
+
+export type Database = Kysely<DB>;
+
+/** One connection inside one transaction: the typed builder, and its client for COPY. */
+export interface Transaction {
+  readonly db: Database;
+  readonly client: pg.PoolClient;
+}
+
+/** After these the whole transaction is repeated. */
+const RETRYABLE_STATES = /^(40001|40P01|08\w{3}|57P0[123]|53300|25006)$/;
+const LOST_CONNECTION = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "postgres_silent"]);
+const ATTEMPTS = 4;
+
+/** How long the outcome of a COMMIT is looked up while Postgres still works on it. */
+const OUTCOME_WITHIN_MS = 10_000;
+const OUTCOME_EVERY_MS = 100;
+
+// PgBouncer refuses start-up parameters, so the limits are set here, for this transaction. A host that vanishes within it
+// holds locks until Postgres closes its socket. That must happen before the idle timeout, or each waiting session of that
+// host gets the locks in turn. Keepalives notice a silent peer. No keepalive goes to a peer that owes an acknowledgement:
+// there only the user timeout applies (15 minutes by default).
+// keeps_months: this release keeps the monthly totals itself; for older releases a trigger does (0030).
+const BEGIN = `BEGIN; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '10min';
+  SET LOCAL idle_in_transaction_session_timeout = '30s';
+  SET LOCAL tcp_keepalives_idle = 5; SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3;
+  SET LOCAL tcp_user_timeout = '20s'; SET LOCAL usage.keeps_months = 'on';
+  SELECT pg_current_xact_id()::text AS xid, extract(epoch FROM pg_postmaster_start_time())::text AS server`;
+
+/** What the outcome of a transaction is looked up by. */
+interface Identity {
+  readonly xid: string;
+  /** When the server started. After a crash or a failover, another transaction may have the same number. */
+  readonly server: string;
+}
+
+/** Runs `work` in one READ COMMITTED transaction on a connection of the pool. `db`: the same pool, for a lookup. */
+export async function runOnce<T>(
+  { pool, db }: { pool: pg.Pool; db: Database },
+  work: (transaction: Transaction) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  let own: Identity;
+  let result: T;
+  try {
+    const begun = (await client.query(BEGIN)) as unknown as readonly pg.QueryResult<Identity>[];
+    own = begun.at(-1)?.rows[0] as Identity;
+    result = await work({ db: over(client), client });
+  } catch (error) {
+    const broken = await client.query("ROLLBACK").then(
+      () => undefined,
+      (failure: Error) => failure,
+    );
+    client.release(broken);
+    throw error;
+  }
+  try {
+    await client.query("COMMIT");
+    client.release();
+  } catch (error) {
+    client.release(error as Error);
+    // Without an answer it may have committed. Then repeating it would be wrong, or say something wrong.
+    if (!isRetryable(error) || !(await repeated(() => hasCommitted(db, own)))) throw error;
+  }
+  return result;
+}
+
+/** False also where nobody knows: the server has started anew. A load that is repeated then finds its own fetch number. */
+async function hasCommitted(db: Database, { xid, server }: Identity): Promise<boolean> {
+  for (let waited = 0; waited < OUTCOME_WITHIN_MS; waited += OUTCOME_EVERY_MS) {
+    const { rows } = await sql<{ status: "in progress" | "committed" | "aborted" | null }>`
+      select pg_xact_status(${xid}::text::xid8) as status
+      where extract(epoch from pg_postmaster_start_time())::text = ${server}
+    `.execute(db);
+    if (rows[0]?.status !== "in progress") return rows[0]?.status === "committed";
+    await wait(OUTCOME_EVERY_MS);
+  }
+  return false;
+}
+
+/** Runs `work` again after a retryable failure. */
+export async function repeated<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt >= ATTEMPTS || !isRetryable(error)) throw error;
+    }
+  }
+}
+
+function isRetryable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: string }).code;
+  if (code !== undefined) return RETRYABLE_STATES.test(code) || LOST_CONNECTION.has(code);
+  // "Not queryable": the backend ended between two statements.
+  return /connection terminated|not queryable|timeout exceeded when trying to connect/i.test(error.message);
+}
+
+/** Kysely over a client that its caller releases. */
+function over(client: pg.PoolClient): Database {
+  const lent = new Proxy(client, {
+    get(target, property) {
+      if (property === "release") return () => {};
+      const value = Reflect.get(target, property, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  return new Kysely<DB>({
+    dialect: new PostgresDialect({ pool: { connect: async () => lent, end: async () => {}, options: {} } }),
+  }).withSchema("usage");
+}

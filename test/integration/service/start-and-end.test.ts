@@ -1,0 +1,81 @@
+import { type AddressInfo, createServer } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { start } from "../../support/cli.ts";
+import { poll } from "../../support/poll.ts";
+import { ask, end, logOf, setupService, syncsGoOn } from "../../support/service.ts";
+import { startTcpProxy } from "../../support/tcp-proxy.ts";
+
+/** A process of the service always ends: when it cannot start, and when a server is silent. */
+
+const LONG = 240_000;
+
+async function takenPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+test("serve ends with one line and exit code 2 if it cannot listen", { timeout: LONG }, async () => {
+  const bench = await setupService({ days: 2, workspaces: 1 });
+  const port = String(await takenPort());
+  const cases = [
+    [{ HTTP_PORT: port }, `127.0.0.1:${port} is in use`],
+    [{ HTTP_PORT: port, REDIS_URL: "redis://no-such-host.invalid" }, `127.0.0.1:${port} is in use`],
+    [{ HTTP_HOST: "no-such-host.invalid" }, "no-such-host.invalid"],
+    [{ HTTP_HOST: "192.0.2.1" }, "192.0.2.1"],
+  ] as const;
+  await Promise.all(
+    cases.map(async ([environment, text]) => {
+      const { code, stderr } = await start(["serve"], { ...bench.environment, ...environment }).ended;
+      const said = stderr.trimEnd().split("\n");
+      expect(said.at(-2)).toContain(text);
+      expect(said.at(-1)).toMatch(/HTTP_(HOST|PORT).*\[http_unavailable\]$/);
+      expect({ code, lines: said.length }).toEqual({ code: 2, lines: 2 });
+    }),
+  );
+});
+
+test("serve ends within 25 s of SIGTERM although Postgres fell silent, and so does one that waits for it", {
+  timeout: LONG,
+}, async () => {
+  const bench = await setupService({ days: 2, workspaces: 2 });
+  const proxy = await startTcpProxy(bench.databaseUrl);
+  const environment = { ...bench.environment, DATABASE_URL: proxy.through(bench.databaseUrl) };
+  const working = await bench.serve({ environment });
+  await bench.loaded();
+  proxy.freeze({ newOnes: true });
+  const waiting = start(["serve"], environment);
+  await poll(async () => (await ask(working, "/readyz")).status === 503, {
+    deadlineMs: 30_000,
+    everyMs: 100,
+  });
+  const asked = performance.now();
+  const answers = await Promise.all([ask(working, "/metrics"), ask(working, "/readyz")]);
+  const texts = await Promise.all(answers.map((answer) => answer.text()));
+  expect(performance.now() - asked).toBeLessThan(5_000);
+  expect(texts[0]).toContain("usage_etl_database_up 0");
+  expect(texts[1]).toContain("no answer within 3000 ms");
+  const ended = await Promise.all([end(working, "SIGTERM"), end(waiting, "SIGTERM")]);
+  for (const { ms } of ended) expect(ms).toBeLessThan(27_000);
+});
+
+test("the service loads again after its connections to Postgres fell silent, and says so once", {
+  timeout: LONG,
+}, async () => {
+  const bench = await setupService({ days: 2, workspaces: 2 });
+  const proxy = await startTcpProxy(bench.databaseUrl);
+  const service = await bench.serve({
+    environment: { ...bench.environment, DATABASE_URL: proxy.through(bench.databaseUrl) },
+  });
+  await bench.loaded();
+  const dead = proxy.freeze();
+  expect(dead.length).toBeGreaterThan(1);
+  const told = () =>
+    logOf(service).filter(({ code, msg }) => code === "postgres_silent" && msg === "connection");
+  await poll(() => told().length > 0, { deadlineMs: 60_000 });
+  await syncsGoOn(service, 2, 60_000);
+  // Connections that were idle then are found one look later.
+  expect(told().length).toBeLessThan(4);
+  expect((await ask(service, "/readyz")).status).toBe(200);
+});
