@@ -1,7 +1,7 @@
 import type { Queue, Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
 import { openQueue, producerConnection, type QueueKind, workerConnection } from "../../jobs/queues.ts";
-import type { WarnSparingly } from "../log.ts";
+import type { Warn } from "../log.ts";
 
 type SourceQueues = Readonly<Record<QueueKind, Queue>>;
 
@@ -13,7 +13,7 @@ interface QueuesInput {
   readonly redisUrl: string;
   /** Whether queues and workers emit OpenTelemetry spans. */
   readonly isTraced: boolean;
-  readonly warn: WarnSparingly;
+  readonly warn: Warn;
 }
 
 /** Opens both queues of each source. They need no Redis yet: they connect when it answers. */

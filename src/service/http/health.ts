@@ -10,6 +10,8 @@ export interface ProcessState {
   takesJobs: boolean;
   /** Epoch milliseconds; undefined before the first job. */
   lastJobAt: number | undefined;
+  /** Why the store keeps no answer, so that nothing is fetched, by source. */
+  readonly storeFaults: Map<string, string>;
   /** The process ends: it takes no new job. */
   draining: boolean;
 }
@@ -65,7 +67,8 @@ export async function readiness({ state, reader, redisTime, now }: ReadinessInpu
       (error: Error) => error.message,
     ),
   ]);
-  return toHealth({ postgres, redis, draining: state.draining ? "the process ends" : undefined });
+  const [store] = state.storeFaults.values();
+  return toHealth({ postgres, store, redis, draining: state.draining ? "the process ends" : undefined });
 }
 
 function toHealth(problems: Readonly<Record<string, string | undefined>>): Health {
