@@ -36,14 +36,20 @@ export const extractSliceJob = defineJob({
 });
 
 /** Decides how BullMQ retries a failed message. In every case the slice stays in Postgres. */
-async function retryLater({ holdBack, source }: JobContext, error: unknown, sliceId: number): Promise<never> {
+async function retryLater(
+  { holdBack, source, log }: JobContext,
+  error: unknown,
+  sliceId: number,
+): Promise<never> {
   if (isKeyRefused(error)) {
     await returnMessages((await source.known()).store, [sliceId]);
-    throw new UnrecoverableError(error.message);
+    throw Object.assign(new UnrecoverableError(error.message), { cause: error });
   }
   if (error instanceof PlatformError && error.status === 429) {
     // The platform limits the key, not the request: everybody waits, and no attempt is used.
-    await holdBack(pauseOf(error, 1));
+    const waitMs = pauseOf(error, 1);
+    log.warn({ code: error.code, reason: error.message, waitMs }, "held back");
+    await holdBack(waitMs);
     throw new RateLimitError();
   }
   throw error;

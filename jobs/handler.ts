@@ -1,4 +1,7 @@
-import { type Job, WaitingError } from "bullmq";
+import { type Job, RateLimitError, UnrecoverableError, WaitingError } from "bullmq";
+import { EtlError } from "../src/errors.ts";
+import { faultOf } from "../src/faults.ts";
+import { LOCK_LOST } from "../src/pipeline/extract/work-slice.ts";
 import type { JobContext, JobCounts } from "./job.ts";
 import { JOBS } from "./registry.ts";
 
@@ -20,11 +23,12 @@ export function createHandler(
   return async (job: Job, token?: string, cancelled?: AbortSignal) => {
     onTaken();
     const definition = JOBS.get(job.name);
-    if (definition === undefined) throw new Error(`job_unknown: This release has no job ${job.name}.`);
+    if (definition === undefined) throw unusable("job_unknown", `This release has no job ${job.name}.`);
     const payload = definition.payload.safeParse(job.data);
     if (!payload.success) {
       const problem = payload.error.issues[0];
-      throw new Error(`job_data_invalid: ${job.name} ${problem?.path.join(".")} ${problem?.message}`);
+      const where = `${job.name} ${problem?.path.join(".")}`;
+      throw unusable("job_data_invalid", `${where} ${problem?.message}.`);
     }
     const log = context.log.child({ job: job.id, name: job.name });
     const startedAt = context.clock.now();
@@ -37,9 +41,11 @@ export function createHandler(
       onDone({ job: job.name, seconds: ms / 1000, counts });
       return counts;
     } catch (error) {
-      if (cancelled?.aborted === true) throw new Error("lock_lost: Another worker has taken this job.");
-      if (!context.signal.aborted) throw error;
-      // The process ends: the job goes back to the queue and uses no attempt.
+      if (cancelled?.aborted === true) throw lockLost();
+      const isStoreAway = context.gate.note(error);
+      const goesBack = context.signal.aborted || (isStoreAway && definition.queue === "fetch");
+      if (!goesBack) throw isOfQueue(error) ? error : (faultOf(error) ?? error);
+      // The process ends, or can keep no answer: the job goes back to the queue and uses no attempt.
       await job.moveToWait(token);
       throw new WaitingError();
     } finally {
@@ -47,6 +53,20 @@ export function createHandler(
       ended();
     }
   };
+}
+
+/** BullMQ's own errors say what becomes of the job. */
+function isOfQueue(error: unknown): boolean {
+  return error instanceof UnrecoverableError || error instanceof RateLimitError;
+}
+
+function unusable(code: string, message: string): EtlError {
+  return new EtlError({ code, message, next: "Nothing: it did no harm." });
+}
+
+function lockLost(): EtlError {
+  const message = "Another worker has taken this job.";
+  return new EtlError({ code: LOCK_LOST, message, next: "Nothing.", retryable: true });
 }
 
 /**

@@ -7,6 +7,7 @@ import type { AlertSettings } from "../src/pipeline/alerts.ts";
 import type { ProbeRequest } from "../src/pipeline/probe/probe.ts";
 import type { SourceHandle } from "../src/pipeline/source/source-handle.ts";
 import type { FetchQueue } from "../src/pipeline/sync/fetch-queue.ts";
+import type { StoreGate } from "./store-gate.ts";
 
 /** What a job's handler works with. */
 export interface JobContext {
@@ -17,6 +18,7 @@ export interface JobContext {
   readonly alerts: AlertSettings;
   /** What the meter probe talks to; undefined if none is configured. */
   readonly probe: ProbeRequest | undefined;
+  readonly gate: StoreGate;
   /** Stops the source's requests on all hosts for that many milliseconds. */
   readonly holdBack: (ms: number) => Promise<void>;
   readonly log: Logger;
@@ -46,7 +48,7 @@ export function defineJob<Payload>(definition: JobDefinition<Payload>): JobDefin
 /** Options of control jobs. The schedule repeats them, so few attempts are enough. */
 export const CONTROL_OPTIONS: JobsOptions = {
   attempts: 3,
-  backoff: { type: "exponential", delay: 2_000 },
+  backoff: { type: "custom" },
   removeOnComplete: { count: 200 },
   removeOnFail: { count: 200 },
 };

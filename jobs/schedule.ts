@@ -1,9 +1,11 @@
-import type { JobsOptions, Queue } from "bullmq";
+import { getNextMillis, type JobsOptions, type Queue } from "bullmq";
+import { systemClock } from "../src/clock.ts";
+import { faultOf } from "../src/faults.ts";
 import type { Logger } from "../src/log.ts";
 import { alertJob } from "./alert.ts";
 import { checkTotalsJob } from "./check-totals.ts";
 import { enqueueJob } from "./enqueue.ts";
-import { CONTROL_OPTIONS } from "./job.ts";
+import type { Hold } from "./hold.ts";
 import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
@@ -32,24 +34,29 @@ interface Schedule {
   /** Either every so many milliseconds, or by a cron pattern in UTC. */
   readonly repeat: { readonly every: number } | { readonly pattern: string; readonly tz: "UTC" };
   readonly data: Readonly<Record<string, unknown>>;
-  readonly options?: JobsOptions;
+  readonly options: JobsOptions;
 }
 
-type Repeated = { readonly name: string };
+type Repeated = { readonly name: string; readonly options: JobsOptions };
 
-function every(ms: number, { name }: Repeated): Schedule {
-  return { id: name, job: name, repeat: { every: ms }, data: {} };
+function every(ms: number, { name, options }: Repeated): Schedule {
+  return { id: name, job: name, repeat: { every: ms }, data: {}, options };
 }
 
-function at(pattern: string, { name }: Repeated, data: Schedule["data"], id: string = name): Schedule {
-  return { id, job: name, repeat: { pattern, tz: "UTC" }, data };
+function at(
+  pattern: string,
+  { name, options }: Repeated,
+  data: Schedule["data"],
+  id: string = name,
+): Schedule {
+  return { id, job: name, repeat: { pattern, tz: "UTC" }, data, options };
 }
 
 /** All schedules of a source. */
 export function schedulesOf(settings: ScheduleSettings): Schedule[] {
   const { syncEveryMs, reconcileDays, keepDays, keepHours, hasWebhook, probeEveryMs } = settings;
   return [
-    ...(probeEveryMs === undefined ? [] : [{ ...every(probeEveryMs, probeJob), options: probeJob.options }]),
+    ...(probeEveryMs === undefined ? [] : [every(probeEveryMs, probeJob)]),
     every(syncEveryMs, syncJob),
     every(5_000, enqueueJob),
     every(20_000, requeueJob),
@@ -66,16 +73,21 @@ export function schedulesOf(settings: ScheduleSettings): Schedule[] {
 
 /**
  * Adds missing schedules, replaces changed ones and removes unknown ones. A correct schedule is left alone: writing it
- * again would drop a run that is due.
+ * again would drop a run that is due. A next run further away than one period was set by a host whose clock is ahead.
  */
 export async function restoreSchedules(
   queue: Queue,
   schedules: readonly Schedule[],
+  now: number = systemClock.now(),
 ): Promise<{ restored: number; removed: number }> {
   let restored = 0;
-  for (const { id, job, repeat, data, options = CONTROL_OPTIONS } of schedules) {
+  for (const schedule of schedules) {
+    const { id, job, repeat, data, options } = schedule;
     const found = await queue.getJobScheduler(id);
-    if (found !== undefined && isSame(found, repeat, data)) continue;
+    const isTooFar = Number(found?.next ?? 0) > latestNext(repeat, now);
+    if (found !== undefined && isSame(found, schedule) && !isTooFar) continue;
+    // BullMQ keeps the next run of a schedule that is written again.
+    if (isTooFar && !(await removeSchedule(queue, id, repeat, now))) continue;
     await queue.upsertJobScheduler(id, repeat, { name: job, data, opts: options });
     restored++;
   }
@@ -85,31 +97,57 @@ export async function restoreSchedules(
   return { restored, removed: surplus.length };
 }
 
-/** Restores the schedules now and every 20 s, since Redis may lose everything at any time. Returns the closer. */
+/** How much later than one period from now a next run may be: hosts' clocks differ by up to two seconds. */
+const SLACK_MS = 5_000;
+
+function latestNext(repeat: Schedule["repeat"], now: number): number {
+  return "every" in repeat ? now + repeat.every + SLACK_MS : Number(getNextMillis(now + SLACK_MS, repeat));
+}
+
+/** False if a host runs the job of the next run already: then the schedule is right once that has ended. */
+async function removeSchedule(
+  queue: Queue,
+  id: string,
+  repeat: Schedule["repeat"],
+  now: number,
+): Promise<boolean> {
+  // The run that a host did too early has the id of the right one, and BullMQ adds no id twice.
+  const early = `repeat:${id}:${"every" in repeat ? "" : getNextMillis(now, repeat)}`;
+  if ((await queue.getJob(early)) !== undefined && (await queue.remove(early)) === 0) return false;
+  return queue.removeJobScheduler(id);
+}
+
+/**
+ * Restores the schedules now and every 20 s, since Redis may lose everything at any time; never while this process's clock
+ * is off. Returns the closer.
+ */
 export async function keepSchedules(
   control: Queue,
   schedules: readonly Schedule[],
-  log: Logger,
+  { log, clockOff }: { log: Logger; clockOff: Hold },
 ): Promise<() => Promise<void>> {
   const restore = async () => {
+    if (clockOff.isHeld()) return;
     try {
       const { restored, removed } = await restoreSchedules(control, schedules);
       if (restored + removed > 0) log.info({ restored, removed }, "schedules");
     } catch (error) {
-      log.warn({ code: "schedules_unrestored", reason: (error as Error).message }, "schedules");
+      const { message } = faultOf(error) ?? (error as Error);
+      log.warn({ code: "schedules_unrestored", reason: message }, "schedules");
     }
   };
+  clockOff.onChange(() => void restore());
   await restore();
   const timer = setInterval(() => void restore(), RESTORE_EVERY_MS);
   return async () => clearInterval(timer);
 }
 
 function isSame(
-  found: { every?: number; pattern?: string; template?: { data?: unknown } },
-  repeat: Schedule["repeat"],
-  data: Schedule["data"],
+  found: { every?: number; pattern?: string; template?: { data?: unknown; opts?: { attempts?: number } } },
+  { repeat, data, options }: Schedule,
 ): boolean {
   const isSameTime =
     "every" in repeat ? Number(found.every) === repeat.every : found.pattern === repeat.pattern;
-  return isSameTime && JSON.stringify(found.template?.data ?? {}) === JSON.stringify(data);
+  const isSameData = JSON.stringify(found.template?.data ?? {}) === JSON.stringify(data);
+  return isSameTime && isSameData && found.template?.opts?.attempts === options.attempts;
 }

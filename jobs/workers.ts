@@ -1,12 +1,15 @@
-import { type Telemetry, Worker } from "bullmq";
+import { type Job, type Telemetry, UnrecoverableError, Worker } from "bullmq";
 import type { Redis } from "ioredis";
-import { EtlError } from "../src/errors.ts";
-import type { WarnSparingly } from "../src/log.ts";
+import { faultOf, stopsWrites } from "../src/faults.ts";
+import type { Warn } from "../src/log.ts";
+import { LOCK_LOST } from "../src/pipeline/extract/work-slice.ts";
 import type { Share } from "../src/pipeline/source/rate-shares.ts";
 import { pauseOf } from "../src/pipeline/source/retry.ts";
 import { createHandler, type JobWatcher } from "./handler.ts";
+import type { Hold } from "./hold.ts";
 import type { JobContext } from "./job.ts";
 import { PREFIX, type QueueKind, queueName } from "./queues.ts";
+import { watchStandstills } from "./standstill.ts";
 
 /** Jobs of one queue that run at once; the limiter decides how many requests they send. */
 const CONCURRENCY = 4;
@@ -16,24 +19,34 @@ interface WorkersInput {
   readonly contexts: Readonly<Record<QueueKind, JobContext>>;
   /** Of the fetch queue. */
   readonly limiter: Share;
+  /** While it holds, no worker takes a job. */
+  readonly clockOff: Hold;
   /** Opens a connection, which the workers close; a worker needs one of its own. */
   readonly connect: (name: string) => Redis;
   readonly telemetry: { readonly telemetry?: Telemetry };
-  readonly warn: WarnSparingly;
+  readonly warn: Warn;
   readonly watcher: JobWatcher;
 }
 
 /** Takes jobs from both queues of a source. The closer waits for running jobs: abort their signal before. */
 export function startWorkers(input: WorkersInput): () => Promise<void> {
-  const closers = (["control", "fetch"] as const).map((kind) => startWorker(kind, input));
+  const standstills = watchStandstills();
+  const closers = (["control", "fetch"] as const).map((kind) =>
+    startWorker(kind, input, standstills.stoodStillLately),
+  );
   return async () => {
+    standstills.close();
     await Promise.all(closers.map((close) => close()));
   };
 }
 
-function startWorker(kind: QueueKind, input: WorkersInput): () => Promise<void> {
-  const { slug, contexts, limiter, connect, telemetry, warn, watcher } = input;
-  const { log } = contexts[kind];
+function startWorker(
+  kind: QueueKind,
+  input: WorkersInput,
+  stoodStillLately: () => boolean,
+): () => Promise<void> {
+  const { slug, contexts, limiter, clockOff, connect, telemetry, warn, watcher } = input;
+  const { log, gate } = contexts[kind];
   const connection = connect(`${kind} worker`);
   const worker = new Worker(queueName(kind, slug), createHandler(contexts[kind], watcher), {
     connection,
@@ -43,25 +56,65 @@ function startWorker(kind: QueueKind, input: WorkersInput): () => Promise<void> 
     lockDuration: 30_000,
     stalledInterval: 5_000,
     maxStalledCount: 20,
+    autorun: false,
     ...(kind === "fetch" ? { limiter } : {}),
-    settings: {
-      backoffStrategy: (attempts, _type, error) =>
-        error instanceof EtlError ? pauseOf(error, attempts) : 1000 * 2 ** Math.min(attempts, 8),
-    },
+    settings: { backoffStrategy: (attempts, _type, error) => pauseOf(error ?? new Error(), attempts) },
   });
-  worker.on("error", (error) => warn({ code: "worker_error", at: worker.name, reason: error.message }));
-  // Redis was away for longer than locks last, so another worker has this job. Cancelling frees its place here; Postgres
-  // refuses its writes in any case.
+  worker.on("error", (error) => {
+    // Only Redis fails here; a refused connection does not say whose it was.
+    const { code = "" } = faultOf(error) ?? {};
+    const named = code.startsWith("redis") ? code : "worker_error";
+    warn({ code: named, at: worker.name, reason: error.message });
+  });
+  // Another worker has this job. Cancelling frees its place here; Postgres refuses its writes in any case. Where this
+  // process did not stand still, Redis was away for longer than locks last: that is no fault of the job.
   worker.on("lockRenewalFailed", (jobs) => {
-    for (const job of jobs) worker.cancelJob(job, "lock_lost");
+    for (const job of jobs) worker.cancelJob(job, stoodStillLately() ? LOCK_LOST : "redis_away");
   });
+  const missed = createMissedJobs(() => !gate.isHeld());
   worker.on("failed", (job, error) => {
-    const code = error instanceof EtlError ? error.code : "failed";
+    const known = faultOf(error instanceof UnrecoverableError ? error.cause : error);
+    const code = known?.code ?? "failed";
     log.warn(
       { job: job?.id, name: job?.name, attempt: job?.attemptsMade, code, reason: error.message },
       "job failed",
     );
     watcher.onFailed({ job: job?.name ?? "", code });
+    if (job !== undefined && stopsWrites(code)) missed.add(job);
   });
+  // Control jobs find out by themselves whether the store writes.
+  const holds = kind === "fetch" ? [clockOff, gate] : [clockOff];
+  const follow = () => {
+    if (holds.some((hold) => hold.isHeld())) void worker.pause(true);
+    else void worker.resume();
+  };
+  for (const hold of holds) hold.onChange(follow);
+  gate.onChange(missed.retry);
+  follow();
   return () => worker.close().finally(() => connection.disconnect());
+}
+
+/**
+ * Jobs whose attempts the store's absence used up, one of each kind. Their schedule repeats them rarely, so they are done
+ * as soon as the store writes again. Jobs of one attempt are repeated within seconds.
+ */
+function createMissedJobs(canRetry: () => boolean) {
+  const jobs = new Map<string, Job>();
+  const retry = () => {
+    if (!canRetry()) return;
+    for (const job of jobs.values()) {
+      // Without Redis its schedule has to do.
+      job.retry("failed", { resetAttemptsMade: true }).catch(() => {});
+    }
+    jobs.clear();
+  };
+  return {
+    retry,
+    add: (job: Job) => {
+      const { attempts = 1 } = job.opts;
+      if (attempts === 1 || job.attemptsMade < attempts) return;
+      jobs.set(`${job.name} ${JSON.stringify(job.data)}`, job);
+      retry();
+    },
+  };
 }

@@ -417,6 +417,7 @@ CREATE TABLE usage.slice (
   message text,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   finished_at timestamp with time zone,
+  open_claims integer NOT NULL DEFAULT 0,
   CONSTRAINT slice_pkey PRIMARY KEY (slice_id),
   CONSTRAINT slice_backfill_id_fkey FOREIGN KEY (backfill_id) REFERENCES usage.backfill(backfill_id),
   CONSTRAINT slice_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),

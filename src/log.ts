@@ -1,5 +1,5 @@
-import { type Logger, pino } from "pino";
-import { systemClock } from "./clock.ts";
+import { type Logger, type LoggerOptions, pino } from "pino";
+import { type Clock, systemClock } from "./clock.ts";
 import { printable } from "./printable.ts";
 
 export type { Logger };
@@ -9,29 +9,60 @@ const REDACTED = ["apiKey", "*.apiKey", "headers", "*.headers", "password", "*.p
 
 /** JSON lines. A command logs to stderr, because its stdout is for data; the service logs to stdout. */
 export function createLogger(level: string, to: "stderr" | "stdout" = "stderr"): Logger {
-  return pino(
+  const log = pino(
     {
-      level,
-      base: null,
-      redact: REDACTED,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      hooks: { streamWrite: printable },
+      ...{ level, base: null, redact: REDACTED, timestamp: pino.stdTimeFunctions.isoTime },
+      hooks: {
+        streamWrite: printable,
+        logMethod: limitLines(systemClock, (leftOut) => log.warn(leftOut, "lines left out")),
+      },
     },
     pino.destination({ fd: to === "stdout" ? 1 : 2, sync: true }),
   );
+  return log;
 }
 
-const REPEAT_AFTER_MS = 30_000;
+/** Logs trouble with a connection. */
+export type Warn = (about: { code: string; at: string; reason: string }) => void;
 
-export type WarnSparingly = (about: { code: string; at: string; reason: string }) => void;
+/** One less than the 20 lines that an operator is promised: the last is that of the lines left out. */
+const LINES = 19;
+const IN_MS = 60_000;
 
-/** Logs a code once in 30 s: a Redis that is down or demoted raises thousands of errors a second. */
-export function sparingly(log: Logger): WarnSparingly {
-  const loggedAt = new Map<string, number>();
-  return (about) => {
-    const now = systemClock.now();
-    if (now - (loggedAt.get(about.code) ?? 0) < REPEAT_AFTER_MS) return;
-    loggedAt.set(about.code, now);
-    log.warn(about, "connection");
+type LogMethod = NonNullable<NonNullable<LoggerOptions["hooks"]>["logMethod"]>;
+
+/**
+ * Lets through at most 20 lines of a code in any minute, over all loggers of the process: a Redis that is down or demoted
+ * raises thousands of errors a second. `tell` must log how many were left out; it is called a minute later, and
+ * when the process ends.
+ */
+export function limitLines(
+  clock: Pick<Clock, "now">,
+  tell: (about: { code: string; leftOut: number }) => void,
+): LogMethod {
+  const faults = new Map<string, { readonly loggedAt: number[]; leftOut: number }>();
+  const tellOf = (code: string) => {
+    const { leftOut = 0 } = faults.get(code) ?? {};
+    if (leftOut > 0) tell({ code, leftOut });
+  };
+  process.once("exit", () => {
+    for (const code of faults.keys()) tellOf(code);
+  });
+  return function limited(args, method) {
+    const { code, leftOut } = Object(args[0]) as { code?: unknown; leftOut?: number };
+    if (typeof code !== "string" || code === "") return method.apply(this, args);
+    const now = clock.now();
+    const fault = faults.get(code) ?? { loggedAt: [], leftOut: 0 };
+    faults.set(code, fault);
+    const { loggedAt } = fault;
+    while (loggedAt[0] !== undefined && loggedAt[0] <= now - IN_MS) loggedAt.shift();
+    if (leftOut !== undefined) fault.leftOut -= leftOut;
+    else if (loggedAt.length >= LINES) {
+      fault.leftOut++;
+      if (fault.leftOut === 1) setTimeout(tellOf, IN_MS, code).unref();
+      return;
+    }
+    loggedAt.push(now);
+    method.apply(this, args);
   };
 }

@@ -39,10 +39,16 @@ export function createFetchProgress({ now }: Pick<Clock, "now">): FetchProgress 
 
 const LOOK_EVERY_MS = 20_000;
 
-/** Tells `progress` every 20 s what waits in the queue. Where Redis does not say, nothing is known to wait. */
-export function watchQueue(queue: Queue, { noteWaiting }: FetchProgress): () => void {
+/**
+ * Tells `progress` every 20 s what waits in the queue. Nothing is known to wait where Redis does not say, and nothing may be
+ * taken while this process is held back.
+ */
+export function watchQueue(queue: Queue, { noteWaiting }: FetchProgress, isHeld: () => boolean): () => void {
   const timer = setInterval(() => {
-    isFetchWaiting(queue).then(noteWaiting, () => noteWaiting(false));
+    isFetchWaiting(queue).then(
+      (isWaiting) => noteWaiting(isWaiting && !isHeld()),
+      () => noteWaiting(false),
+    );
   }, LOOK_EVERY_MS).unref();
   return () => clearInterval(timer);
 }

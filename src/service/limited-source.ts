@@ -1,11 +1,14 @@
+import type { Hold } from "../../jobs/hold.ts";
 import { createRequestLimit } from "../../jobs/request-limit.ts";
+import { createStoreGate } from "../../jobs/store-gate.ts";
 import { systemClock } from "../clock.ts";
 import type { Config, SourceConfig } from "../config/config.ts";
-import type { Logger, WarnSparingly } from "../log.ts";
+import type { Logger, Warn } from "../log.ts";
 import { sharesOf } from "../pipeline/source/rate-shares.ts";
 import { createSourceHandle } from "../pipeline/source/source-handle.ts";
 import { billingClientOf } from "../platform/clients.ts";
 import type { Store } from "../store/db/database.ts";
+import { tryWrite } from "../store/work/try-write.ts";
 import type { ProcessState } from "./http/health.ts";
 import type { Metrics } from "./http/metrics.ts";
 import type { ServiceQueues } from "./queues.ts";
@@ -17,8 +20,10 @@ export interface Shared {
   readonly queues: ServiceQueues;
   readonly metrics: Metrics;
   readonly state: ProcessState;
+  /** While it holds, this process takes no job and touches no schedule. */
+  readonly clockOff: Hold;
   readonly log: Logger;
-  readonly warn: WarnSparingly;
+  readonly warn: Warn;
   /** Aborted when the process ends. */
   readonly signal: AbortSignal;
 }
@@ -30,7 +35,7 @@ export type LimitedSource = ReturnType<typeof openLimited>;
 const CONTROL_ATTEMPTS = 4;
 
 export function openLimited(source: SourceConfig, shared: Shared) {
-  const { config, store, queues, metrics, log, signal } = shared;
+  const { config, store, queues, metrics, state, log, signal } = shared;
   const { slug } = source;
   const shares = sharesOf(source.rateLimit);
   const limit = createRequestLimit(queues.producer, {
@@ -40,9 +45,17 @@ export function openLimited(source: SourceConfig, shared: Shared) {
     signal,
   });
   // Stops requests on all hosts. The platform limits the key: whoever gets a 429 stops fetches and control jobs alike.
-  const holdBack = async (ms: number) => {
+  const holdBack = async (asked: number) => {
+    // Redis refuses an expiry of 0, which is what `Retry-After: 0` asks for.
+    const ms = Math.max(1, Math.ceil(asked));
     await Promise.all([queues.of(slug).fetch.rateLimit(ms), limit.holdBack(ms)]);
   };
+  const gate = createStoreGate({ tryWrite: () => tryWrite(store), clock: systemClock, log, signal });
+  gate.onChange(() => {
+    const fault = gate.fault();
+    if (fault === undefined) state.storeFaults.delete(slug);
+    else state.storeFaults.set(slug, fault.message);
+  });
   const billing = billingClientOf(source, {
     onAnswer: (status) => metrics.requestSent({ source: slug, status }),
   });
@@ -57,10 +70,11 @@ export function openLimited(source: SourceConfig, shared: Shared) {
       attempts: CONTROL_ATTEMPTS,
       admit: limit.admit,
       holdBack,
+      gate,
       signal,
     },
     config.syncEveryMs,
   );
   /** `fetchShare`: what the limiter of the fetch queue lets through. */
-  return { handle, fetchShare: shares.fetch, holdBack, close: () => billing.close() };
+  return { handle, fetchShare: shares.fetch, gate, holdBack, close: () => billing.close() };
 }

@@ -7,7 +7,7 @@ import {
   type QueueKind,
   workerConnection,
 } from "../../jobs/queues.ts";
-import type { WarnSparingly } from "../log.ts";
+import type { Warn } from "../log.ts";
 
 type SourceQueues = Readonly<Record<QueueKind, Queue>>;
 
@@ -19,7 +19,7 @@ interface QueuesInput {
   readonly redisUrl: string;
   /** Whether queues and workers emit OpenTelemetry spans. */
   readonly isTraced: boolean;
-  readonly warn: WarnSparingly;
+  readonly warn: Warn;
 }
 
 /** Opens both queues of each source. They need no Redis yet: they connect when it answers. */

@@ -1,7 +1,8 @@
+import { startClockGuard } from "../../jobs/clock-guard.ts";
 import { systemClock } from "../clock.ts";
 import { type Config, requireSources } from "../config/config.ts";
 import { EtlError } from "../errors.ts";
-import { type Logger, sparingly } from "../log.ts";
+import type { Logger, Warn } from "../log.ts";
 import { knownSyncBudget } from "../pipeline/sync/sync-budget.ts";
 import type { Store } from "../store/db/database.ts";
 import type { ProcessState } from "./http/health.ts";
@@ -41,6 +42,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
     takesJobs: false,
     lastJobAt: undefined,
     fetching: new Map(),
+    storeFaults: new Map(),
     draining: false,
   };
   const close = async () => {
@@ -56,7 +58,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
     await started.disposeAsync().catch(() => {});
   };
   try {
-    const warn = sparingly(log);
+    const warn: Warn = (about) => log.warn(about, "connection");
     const slugs = sources.map(({ slug }) => slug);
     const queues = await openQueues({ slugs, redisUrl, isTraced: config.telemetry, warn });
     started.defer(queues.close);
@@ -75,12 +77,20 @@ export async function serve(options: ServeOptions): Promise<Service> {
     started.defer(http.close);
     await untilReady();
 
-    const shared = { config, store, queues, metrics, state, log, warn, signal: abort.signal };
+    const { signal } = abort;
+    const clockOff = await startClockGuard({ redis: queues.producer, clock: systemClock, log, signal });
+    const shared = { config, store, queues, metrics, state, clockOff, log, warn, signal };
     const schedules = role === "all" || role === "scheduler";
     const works = role === "all" || role === "worker";
     for (const source of sources) started.defer(await startSource(source, shared, { schedules, works }));
-    state.takesJobs = works;
-    state.startedAt = systemClock.now();
+    // A process that takes no jobs on purpose is alive.
+    const noteClock = () => {
+      state.takesJobs = works && !clockOff.isHeld();
+      state.startedAt = systemClock.now();
+      state.lastJobAt = undefined;
+    };
+    clockOff.onChange(noteClock);
+    noteClock();
     return { url: http.url, close };
   } catch (error) {
     await close();

@@ -10,13 +10,14 @@ export async function startSource(
   shared: Shared,
   does: { readonly schedules: boolean; readonly works: boolean },
 ): Promise<() => Promise<void>> {
-  const { config, queues } = shared;
+  const { config, queues, clockOff } = shared;
   const log = shared.log.child({ source: source.slug });
   const started = new AsyncDisposableStack();
   const limited = openLimited(source, { ...shared, log });
   started.defer(limited.close);
   if (does.schedules) {
-    started.defer(await keepSchedules(queues.of(source.slug).control, schedulesFor(config, source), log));
+    const { control } = queues.of(source.slug);
+    started.defer(await keepSchedules(control, schedulesFor(config, source), { log, clockOff }));
   }
   if (does.works) started.defer(startWork(source, limited, { ...shared, log }));
   return () => started.disposeAsync();

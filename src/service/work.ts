@@ -15,13 +15,13 @@ const STALE_AFTER_MS = 3_600_000;
 /** Takes the jobs of a source. Returns the closer, which waits until running jobs have ended. */
 export function startWork(
   source: SourceConfig,
-  { handle, fetchShare, holdBack }: LimitedSource,
-  { config, queues, metrics, state, log, warn, signal }: Shared,
+  { handle, fetchShare, gate, holdBack }: LimitedSource,
+  { config, queues, metrics, state, clockOff, log, warn, signal }: Shared,
 ): () => Promise<void> {
   const { slug } = source;
   const probe = openProbe(config, source);
   const progress = createFetchProgress(systemClock);
-  const stopWatching = watchQueue(queues.of(slug).fetch, progress);
+  const stopWatching = watchQueue(queues.of(slug).fetch, progress, () => gate.isHeld() || clockOff.isHeld());
   state.fetching.set(slug, progress);
   const context: JobContext = {
     source: handle,
@@ -33,6 +33,7 @@ export function startWork(
       staleAfterMs: Math.max(STALE_AFTER_SYNCS * config.syncEveryMs, STALE_AFTER_MS),
     },
     probe: probe?.request,
+    gate,
     holdBack,
     log,
     clock: systemClock,
@@ -42,6 +43,7 @@ export function startWork(
     slug,
     contexts: { control: context, fetch: { ...context, source: withinQueue(handle) } },
     limiter: fetchShare,
+    clockOff,
     connect: queues.connectWorker,
     telemetry: queues.telemetry,
     warn,

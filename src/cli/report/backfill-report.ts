@@ -54,7 +54,9 @@ export async function followBackfill(
 
 export function describeBackfills(backfills: readonly Backfill[]): string {
   if (backfills.length === 0) return "There is no backfill.";
-  const shown = backfills.map((b) => ({ ...b, from: instant(b.from), to: instant(b.to) }));
+  // `--json` keeps the state's name, beside the count of what failed.
+  const stateOf = ({ state, failed }: Backfill) => (state === "done" && failed > 0 ? "partly failed" : state);
+  const shown = backfills.map((b) => ({ ...b, state: stateOf(b), from: instant(b.from), to: instant(b.to) }));
   const columns = ["source", "state", "stride", "from", "to", "total", "done", "failed", "waiting"] as const;
   return table(
     ["id", ...columns.map((name) => (name === "total" ? "fetch tasks" : name))],

@@ -1,4 +1,5 @@
 import { scopeIdsOf } from "../../domain/planning/request.ts";
+import { faultOf } from "../../faults.ts";
 import type { Store } from "../../store/db/database.ts";
 import { failScopes } from "../../store/load/failures.ts";
 import { drawStamp } from "../../store/load/fetch-ledger.ts";
@@ -6,16 +7,21 @@ import {
   claimSlice,
   endSlice,
   enterSlices,
+  handBackSlice,
   isLoadedAlready,
   releaseSlices,
   type StoredSlice,
 } from "../../store/work/slices.ts";
+import { isKeyRefused } from "../source/refusal.ts";
 import type { OpenSource } from "../source/source.ts";
 import { extractSlice, type SliceResult } from "./extract.ts";
 import { isStrideRefused } from "./stride-retry.ts";
 
-/** A slice that was taken so often ends every worker that takes it. */
+/** A slice that so many workers took and neither ended nor handed back ends every worker that takes it. */
 const POISON_AFTER = 20;
+
+/** Reason of the signal of a job that its own worker kept from renewing its lock. */
+export const LOCK_LOST = "lock_lost";
 
 /**
  * What a worker did about a queue message. `gone`: another worker did the slice, or it was cancelled. `loaded_already`:
@@ -33,23 +39,45 @@ export async function workMessage(
   source: OpenSource,
   message: { sliceId: number; generation: number; isLastAttempt: boolean },
 ): Promise<WorkResult> {
-  const { store } = source;
+  const { store, signal, gate } = source;
   const slice = await claimSlice(store.db, message);
   if (slice === undefined) return { outcome: "gone" };
-  if (slice.attempts > POISON_AFTER) return poison(source, slice);
+  try {
+    return await workSlice(source, slice, message.isLastAttempt);
+  } catch (error) {
+    const handBack = () => handBackSlice(store.db, slice.sliceId);
+    if (isHandedBack(error, signal)) await (gate?.onceWritable(handBack) ?? handBack());
+    throw error;
+  }
+}
+
+/**
+ * Whether a worker that stops with this error gives its claim back. A claim that stays counts towards poison: of a worker
+ * that crashed or stood still, and of an error that nobody expects to pass.
+ */
+function isHandedBack(error: unknown, signal: AbortSignal | undefined): boolean {
+  if (signal?.aborted === true) return signal.reason !== LOCK_LOST;
+  return isKeyRefused(error) || faultOf(error)?.retryable === true;
+}
+
+async function workSlice(
+  source: OpenSource,
+  slice: StoredSlice,
+  isLastAttempt: boolean,
+): Promise<WorkResult> {
+  const { store } = source;
+  if (slice.openClaims > POISON_AFTER) return poison(source, slice);
   if (isStrideRefused(source, slice)) {
     await endSlice(store.db, { slice, state: "done", code: "stride_not_available" });
     return { outcome: "dropped" };
   }
-  // A backfill has fetch tasks of its own for time that a sync is loading: whoever comes first sends the request.
-  const mayBeLoaded = slice.attempts > 1 || slice.backfillId !== undefined;
-  if (mayBeLoaded && (await isLoadedAlready(store.db, slice.sliceId))) {
+  // A sync and a backfill may each have a fetch task for the same time: whoever comes first sends the request. A worker
+  // may also have ended after its load.
+  if (await isLoadedAlready(store.db, slice.sliceId)) {
     await endSlice(store.db, { slice, state: "done" });
     return { outcome: "loaded_already" };
   }
-  const result = await extractSlice(source, slice, {
-    onTransient: message.isLastAttempt ? "keep" : "throw",
-  });
+  const result = await extractSlice(source, slice, { onTransient: isLastAttempt ? "keep" : "throw" });
   await endWithFollowUps(store, slice, result);
   return { ...result, slice };
 }
@@ -73,7 +101,7 @@ async function endWithFollowUps(store: Store, slice: StoredSlice, result: SliceR
 
 async function poison(source: OpenSource, slice: StoredSlice): Promise<WorkResult> {
   const code = "slice_poisoned";
-  const message = `No worker finished it in ${POISON_AFTER} attempts.`;
+  const message = `${POISON_AFTER} workers took it and neither finished it nor handed it back.`;
   const stamp = await drawStamp(source.store.db);
   const failure = { scopeIds: scopeIdsOf(slice), period: slice.window, stamp, code, message };
   await failScopes(source.store, { ...failure, state: "failed" });
@@ -82,7 +110,7 @@ async function poison(source: OpenSource, slice: StoredSlice): Promise<WorkResul
   return { outcome: "poisoned" };
 }
 
-/** Gives queue messages back undone: the platform refuses the key, or the process ends. */
+/** Gives queue messages back undone: the platform refuses the key. */
 export async function returnMessages(store: Store, sliceIds: readonly number[]): Promise<void> {
   await releaseSlices(store.db, sliceIds);
 }

@@ -25,6 +25,7 @@ export async function ask<T>(
       async () => {
         await source.admit();
         source.signal?.throwIfAborted();
+        source.gate?.check();
         return send();
       },
       attempts,

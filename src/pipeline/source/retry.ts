@@ -4,6 +4,8 @@ import { EtlError, PlatformError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 
 const CAP_MS = 300_000;
+/** Postgres and Redis are this service's own: it is back soon after they are. */
+const OWN_CAP_MS = 30_000;
 /** How long clients of the platform wait after a 429 without `Retry-After` (docs/platform.md, Requests). */
 const SILENT_LIMIT_MS = 10_000;
 /** The least wait after a 429, also if its `Retry-After` is 0 or past. */
@@ -50,12 +52,13 @@ export async function withRetries<T>(
 }
 
 /** Milliseconds to wait after the n-th failed attempt. */
-export function pauseOf(error: EtlError, attempt: number): number {
+export function pauseOf(error: Error, attempt: number): number {
   if (error instanceof PlatformError) {
     const asked = error.retryAfterMs === undefined ? undefined : Math.min(error.retryAfterMs, CAP_MS);
     // A 429 uses no attempt in the queue, so one that asks for no wait would be sent without end.
     if (error.status === 429) return Math.max(asked ?? SILENT_LIMIT_MS, LEAST_LIMIT_MS);
     if (asked !== undefined) return asked;
   }
-  return Math.random() * Math.min(CAP_MS, 1000 * 2 ** (attempt - 1));
+  const cap = error instanceof PlatformError ? CAP_MS : OWN_CAP_MS;
+  return Math.random() * Math.min(cap, 1000 * 2 ** (attempt - 1));
 }

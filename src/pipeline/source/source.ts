@@ -19,6 +19,13 @@ export interface SourceDeps extends RetryDeps {
   };
   /** Resolves when the source's rate limit has room for one more request. */
   readonly admit: () => Promise<void>;
+  /** Default: requests are sent and writes are made whatever happens. */
+  readonly gate?: {
+    /** Throws while the store could not keep an answer. */
+    check(): void;
+    /** Runs a write now or, while the store takes none, when it does again. */
+    onceWritable(write: () => Promise<void>): Promise<void>;
+  };
 }
 
 /** A source as Postgres knows it. */

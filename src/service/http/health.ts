@@ -15,6 +15,8 @@ export interface ProcessState {
   lastJobAt: number | undefined;
   /** By source; empty where this process fetches nothing. */
   readonly fetching: Map<string, Pick<FetchProgress, "standsStillMs">>;
+  /** Why the store keeps no answer, so that nothing is fetched, by source. */
+  readonly storeFaults: Map<string, string>;
   /** The process ends: it takes no new job. */
   draining: boolean;
 }
@@ -82,7 +84,8 @@ export async function readiness({ state, reader, redisTime, now }: ReadinessInpu
       (error: Error) => error.message,
     ),
   ]);
-  return toHealth({ postgres, redis, draining: state.draining ? "the process ends" : undefined });
+  const [store] = state.storeFaults.values();
+  return toHealth({ postgres, store, redis, draining: state.draining ? "the process ends" : undefined });
 }
 
 function toHealth(problems: Readonly<Record<string, string | undefined>>): Health {

@@ -315,6 +315,7 @@ export interface Slice {
   group_by: string;
   leased_until: Timestamp | null;
   message: string | null;
+  open_claims: Generated<number>;
   period_end: Timestamp;
   period_start: Timestamp;
   scope_ids: number[];

@@ -12,8 +12,8 @@ export interface StoredSlice extends UsageRequest {
   readonly backfillId: number | undefined;
   /** How often it was enqueued. A queue message is (slice id, generation). */
   readonly generation: number;
-  /** How often a worker took it. */
-  readonly attempts: number;
+  /** Claims that neither ended nor were handed back, this one included. */
+  readonly openClaims: number;
 }
 
 /** How long a slice may wait in the queue, or run without a sign of life, before it is requeued. */
@@ -122,7 +122,12 @@ export async function claimSlice(
 ): Promise<StoredSlice | undefined> {
   const row = await db
     .updateTable("slice")
-    .set({ attempts: sql<number>`attempts + 1`, leased_until: sql<Date>`now() + ${LEASE}` })
+    .set({
+      open_claims: sql<number>`open_claims + 1`,
+      // Releases before `open_claims` read this. Pausing a backfill does too: 0 where no worker holds the slice.
+      attempts: sql<number>`attempts + 1`,
+      leased_until: sql<Date>`now() + ${LEASE}`,
+    })
     .where("slice_id", "=", claim.sliceId)
     .where("generation", "=", claim.generation)
     .where("state", "=", "queued")
@@ -141,8 +146,16 @@ export async function claimSlice(
       scopeId: row.scope_ids[i] as number,
     })),
     generation: row.generation,
-    attempts: row.attempts,
+    openClaims: row.open_claims,
   };
+}
+
+/** Takes a claim back: its worker lives, and another one may do the slice, under this generation or a later one. */
+export async function handBackSlice(db: Database, sliceId: number): Promise<void> {
+  await sql`
+    update usage.slice set open_claims = greatest(open_claims - 1, 0), attempts = greatest(attempts - 1, 0)
+    where slice_id = ${sliceId} and state in ('waiting', 'queued')
+  `.execute(db);
 }
 
 /** Whether the whole time of a slice was fetched after the slice was entered, so that it needs no request. */

@@ -37,6 +37,7 @@ async function setup() {
     takesJobs: false,
     lastJobAt: undefined,
     fetching: new Map(),
+    storeFaults: new Map(),
     draining: false,
   };
   const ready = () => readiness({ state, reader: store.db, redisTime: queues.time, now: Date.now });

@@ -5,7 +5,7 @@ import { createRequestLimit } from "../../../jobs/request-limit.ts";
 import { type Clock, systemClock } from "../../../src/clock.ts";
 import { sharesOf } from "../../../src/pipeline/source/rate-shares.ts";
 import { poll } from "../../support/poll.ts";
-import { setupService, startRedis } from "../../support/service.ts";
+import { logOf, setupService, startRedis } from "../../support/service.ts";
 
 /** The request rate limit of a source's control jobs, on a real Redis, over several hosts. */
 
@@ -113,4 +113,22 @@ test("a 429 of a control job stops the fetch queue as well", { timeout: 120_000 
     { deadlineMs: 30_000, everyMs: 50 },
   );
   await bench.loaded();
+});
+
+test("a platform that answers 429 for a while costs no fetch task, and the log says so without a flood", {
+  timeout: 120_000,
+}, async () => {
+  const bench = await setupService({ days: 2, workspaces: 1 });
+  bench.standin.faults.script({
+    fault: { kind: "status", status: 429, retry_after: 0 },
+    times: 24,
+    match: { path: "granular-usage" },
+  });
+  const service = await bench.serve();
+  await bench.loaded();
+  expect(await bench.count("SELECT count(*) FROM usage.fetch WHERE status = 429")).toBe(24);
+  expect(await bench.count("SELECT count(*) FROM usage.failure")).toBe(0);
+  const codes = logOf(service).flatMap(({ code }) => (typeof code === "string" ? [code] : []));
+  expect(new Set(codes)).toEqual(new Set(["redis_settings", "rate_limited"]));
+  expect(codes.filter((code) => code === "rate_limited").length).toBeLessThanOrEqual(20);
 });

@@ -1,17 +1,21 @@
+import { Worker } from "bullmq";
 import { Redis } from "ioredis";
-import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { openQueue } from "../../../jobs/queues.ts";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { openQueue, PREFIX, workerConnection } from "../../../jobs/queues.ts";
 import { restoreSchedules, schedulesOf } from "../../../jobs/schedule.ts";
-import { startRedis } from "../../support/service.ts";
+import { poll } from "../../support/poll.ts";
+import { ask, jobsDone, logOf, setupService, startRedis, syncsGoOn } from "../../support/service.ts";
 
 /** Schedules on a real Redis: each exists once, whichever process starts, and a run that is due is never lost. */
 
 const SETTINGS = { syncEveryMs: 900_000, reconcileDays: 45, keepDays: 400, hasWebhook: true };
 
+let url: string;
 let queue: ReturnType<typeof openQueue>;
 
 beforeEach(async () => {
-  const connection = new Redis(await startRedis(), { maxRetriesPerRequest: null });
+  url = await startRedis();
+  const connection = new Redis(url, { maxRetriesPerRequest: null });
   queue = openQueue("control", "test", connection);
   onTestFinished(async () => {
     await queue.close();
@@ -51,4 +55,73 @@ test("a run that is overdue when a process starts is still there afterwards", as
   expect(before).toHaveLength(schedulesOf(SETTINGS).length);
   await restoreSchedules(queue, schedulesOf(SETTINGS));
   expect((await queue.getJobs(["waiting", "delayed"])).map((job) => job.id).sort()).toEqual(before);
+});
+
+/** Does something with a clock that is ahead. */
+async function ahead<T>(ms: number, work: () => Promise<T>): Promise<T> {
+  const realNow = Date.now;
+  const clock = vi.spyOn(Date, "now").mockImplementation(() => realNow() + ms);
+  try {
+    return await work();
+  } finally {
+    clock.mockRestore();
+  }
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+test("a next run that a host with a clock ahead set too far away is repaired at once, a right one is not", async () => {
+  const schedules = schedulesOf(SETTINGS);
+  // A month ahead, a run of each schedule lies further away than its period.
+  await ahead(35 * DAY_MS, () => restoreSchedules(queue, schedules));
+  const next = async () => (await queue.getJobSchedulers()).map((one) => Number(one.next));
+  expect(Math.min(...(await next()))).toBeGreaterThan(Date.now() + 30 * DAY_MS);
+
+  expect(await restoreSchedules(queue, schedules)).toEqual({ restored: schedules.length, removed: 0 });
+  for (const { key, every, next } of await queue.getJobSchedulers()) {
+    expect([key, Number(next) - Date.now() < Number(every ?? 35 * DAY_MS)]).toEqual([key, true]);
+  }
+  expect(await restoreSchedules(queue, schedules)).toEqual({ restored: 0, removed: 0 });
+  // A clock within the tolerance, on either side, changes nothing.
+  for (const ms of [-2_000, 2_000]) {
+    const kept = { restored: 0, removed: 0 };
+    expect(await ahead(ms, () => restoreSchedules(queue, schedules))).toEqual(kept);
+  }
+});
+
+test("a nightly run that a host did too early is done again at its time", async () => {
+  const schedules = schedulesOf(SETTINGS).filter(({ id }) => id === "reconcile-range");
+  await restoreSchedules(queue, schedules);
+  const due = Number((await queue.getJobScheduler("reconcile-range"))?.next);
+  // A host that is a day ahead takes tonight's run, which sets the next one, and finishes it.
+  const connection = workerConnection(url);
+  const early = new Worker(queue.name, null, { connection, prefix: PREFIX, autorun: false });
+  onTestFinished(() => early.close().finally(() => connection.disconnect()));
+  await ahead(DAY_MS, async () => {
+    const job = await poll(() => early.getNextJob("token"), { deadlineMs: 30_000 });
+    await job.moveToCompleted({}, "token", false);
+  });
+  expect(Number((await queue.getJobScheduler("reconcile-range"))?.next)).toBeGreaterThan(due);
+  expect(await restoreSchedules(queue, schedules)).toEqual({ restored: 1, removed: 0 });
+  expect(Number((await queue.getJobScheduler("reconcile-range"))?.next)).toBe(due);
+  expect((await queue.getJobs(["delayed"])).map((job) => job.id)).toEqual([`repeat:reconcile-range:${due}`]);
+});
+
+test("a process whose clock is an hour ahead takes no job and moves no schedule, and the others go on", {
+  timeout: 120_000,
+}, async () => {
+  const bench = await setupService({ days: 2, workspaces: 1 });
+  const shift = `const now = Date.now; Date.now = () => now() + ${HOUR_MS};`;
+  const environment = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(shift)}` };
+  const wrong = await bench.serve({ environment });
+  await poll(() => logOf(wrong).some(({ code }) => code === "clock_off"), { deadlineMs: 20_000 });
+  expect(await bench.redis.keys("{usage-etl}:control-default:repeat*")).toEqual([]);
+  const right = await bench.serve();
+  await bench.loaded();
+  await syncsGoOn(right, 2);
+  expect(jobsDone(wrong, "plan-round") + jobsDone(wrong, "feed") + jobsDone(wrong, "extract-slice")).toBe(0);
+  expect(logOf(wrong).filter(({ code }) => code === "clock_off")).toHaveLength(1);
+  const health = await Promise.all([ask(wrong, "/livez"), ask(wrong, "/readyz"), ask(right, "/readyz")]);
+  expect(health.map(({ status }) => status)).toEqual([200, 503, 200]);
 });

@@ -14,6 +14,7 @@ function setup() {
     takesJobs: true,
     lastJobAt: undefined,
     fetching: new Map([["default", progress]]),
+    storeFaults: new Map(),
     draining: false,
   };
   return {
@@ -61,6 +62,7 @@ test("fetching with nothing due is alive, and so is a process that does not fetc
     takesJobs: false,
     lastJobAt: undefined,
     fetching: new Map(),
+    storeFaults: new Map(),
     draining: false,
   };
   expect(liveness(state, 1e9).ok).toBe(true);

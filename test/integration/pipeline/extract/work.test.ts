@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { EtlError } from "../../../../src/errors.ts";
 import { extractSlice } from "../../../../src/pipeline/extract/extract.ts";
-import { workMessage } from "../../../../src/pipeline/extract/work-slice.ts";
+import { LOCK_LOST, workMessage } from "../../../../src/pipeline/extract/work-slice.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
+import { noteRefusal } from "../../../../src/store/catalog/sources.ts";
 import {
   claimSlice,
   enterSlices,
@@ -44,6 +46,25 @@ async function setupSlice(range: { from: number; to: number } = { from: 0, to: 2
     },
     work: async () => workMessage(source, { ...(await feed()), isLastAttempt: false }),
     slices: () => bench.sql("SELECT state FROM usage.slice"),
+    /** Ends as failed, with `signal` where it is given, so many times; each time the next worker takes it. */
+    failTimes: async (times: number, signal?: AbortSignal) => {
+      const { sliceId } = await feed();
+      const codes = new Set<unknown>();
+      for (let n = 0; n < times; n++) {
+        const [row] = await bench.sql<{ generation: number }>("SELECT generation FROM usage.slice");
+        const message = { sliceId, generation: row?.generation ?? 0, isLastAttempt: false };
+        // The queue tries again, so a request is sent once.
+        const own = { ...source, attempts: 1, ...(signal === undefined ? {} : { signal }) };
+        await workMessage(own, message).then(
+          (result) => codes.add(result.outcome),
+          (error) => codes.add(error.code ?? error),
+        );
+      }
+      await releaseSlices(store.db, [sliceId]);
+      await noteRefusal(store.db, sourceId, undefined);
+      return [...codes];
+    },
+    claims: async () => (await bench.sql("SELECT attempts, open_claims FROM usage.slice"))[0],
     loads: async () => (await bench.sql("SELECT FROM usage.fetch WHERE outcome = 'loaded'")).length,
   };
 }
@@ -75,4 +96,115 @@ test("a load from before the slice was entered does not count", async () => {
   await bench.sql("UPDATE usage.slice SET created_at = now()");
   await bench.claimAndDie(async () => {});
   expect(await bench.work()).toMatchObject({ outcome: "loaded", requests: 1 });
+});
+
+/** More often than a slice may be taken without being handed back. */
+const OFTEN = 25;
+
+const DRAINING = new EtlError({ code: "draining", message: "The process ends.", next: "Nothing." });
+
+test.each([
+  ["rate_limited", 429],
+  ["server_error", 503],
+  ["unauthorized", 401],
+] as const)("a slice whose every answer is %s is handed back, and is not poisoned", async (code, status) => {
+  const bench = await setupSlice();
+  bench.standin.faults.script({
+    fault: { kind: "status", status, retry_after: 1 },
+    times: OFTEN,
+    match: { path: "granular-usage" },
+  });
+  expect(await bench.failTimes(OFTEN)).toEqual([code]);
+  expect(await bench.claims()).toEqual({ attempts: 0, open_claims: 0 });
+  expect(await bench.work()).toMatchObject({ outcome: "loaded" });
+});
+
+test("a slice that ending processes hand back is not poisoned, however many restarts there are", async () => {
+  const bench = await setupSlice();
+  expect(await bench.failTimes(OFTEN, AbortSignal.abort(DRAINING))).toEqual(["draining"]);
+  expect(await bench.claims()).toEqual({ attempts: 0, open_claims: 0 });
+  expect(await bench.work()).toMatchObject({ outcome: "loaded" });
+});
+
+test.each(["53100", "25006", "57P01", "40P01"])(
+  "a slice that Postgres cannot keep (%s) is handed back, and is not poisoned",
+  async (state) => {
+    const bench = await setupSlice();
+    await bench.sql(`CREATE FUNCTION usage.refuse() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '${state}'; END $$`);
+    await bench.sql(
+      `CREATE TRIGGER refuse BEFORE INSERT ON usage.dated_record EXECUTE FUNCTION usage.refuse()`,
+    );
+    expect(await bench.failTimes(OFTEN)).toEqual([state]);
+    expect(await bench.claims()).toEqual({ attempts: 0, open_claims: 0 });
+    await bench.sql("DROP TRIGGER refuse ON usage.dated_record");
+    expect(await bench.work()).toMatchObject({ outcome: "loaded" });
+  },
+);
+
+test("a slice that cannot be handed back while Postgres is away is handed back later", async () => {
+  const bench = await setupSlice();
+  const later: (() => Promise<void>)[] = [];
+  const message = { ...(await bench.feed()), isLastAttempt: false };
+  const source = {
+    ...bench.source,
+    signal: AbortSignal.abort(DRAINING),
+    gate: { check: () => {}, onceWritable: async (write: () => Promise<void>) => void later.push(write) },
+  };
+  await expect(workMessage(source, message)).rejects.toMatchObject({ code: "draining" });
+  // Its lease ran out meanwhile, and another worker has it.
+  await releaseSlices(bench.store.db, [message.sliceId]);
+  expect(await claimSlice(bench.store.db, await bench.feed())).toMatchObject({ openClaims: 2 });
+  for (const write of later) await write();
+  expect(await bench.claims()).toEqual({ attempts: 1, open_claims: 1 });
+});
+
+test.each([
+  [
+    "whose workers were killed",
+    async (bench: Awaited<ReturnType<typeof setupSlice>>) => {
+      for (let n = 0; n < 20; n++) await bench.claimAndDie(async () => {});
+    },
+  ],
+  [
+    "whose workers stood still until their lock was lost",
+    async (bench) => {
+      await bench.failTimes(20, AbortSignal.abort(LOCK_LOST));
+    },
+  ],
+  [
+    "that fails by an error that nobody expects",
+    async (bench) => {
+      await bench.sql("ALTER TABLE usage.dated_record ADD CONSTRAINT odd CHECK (traces < 0) NOT VALID");
+      expect(await bench.failTimes(20)).toEqual(["23514"]);
+    },
+  ],
+] as [string, (bench: Awaited<ReturnType<typeof setupSlice>>) => Promise<void>][])(
+  "a slice %s is poisoned when twenty workers have taken it",
+  async (_, wear) => {
+    const bench = await setupSlice();
+    await wear(bench);
+    expect(await bench.work()).toEqual({ outcome: "poisoned" });
+    expect(await bench.sql("SELECT code FROM usage.failure")).toMatchObject([{ code: "slice_poisoned" }]);
+  },
+);
+
+test("what workers of the release before took and handed back does not count", async () => {
+  const bench = await setupSlice();
+  // They count each claim, and never take one back.
+  await bench.feed();
+  await bench.sql("UPDATE usage.slice SET attempts = attempts + 25, state = 'waiting', leased_until = NULL");
+  expect(await bench.failTimes(OFTEN, AbortSignal.abort(DRAINING))).toEqual(["draining"]);
+  // And theirs is not changed by ours.
+  expect(await bench.claims()).toEqual({ attempts: 25, open_claims: 0 });
+  expect(await bench.work()).toMatchObject({ outcome: "loaded" });
+});
+
+test("a slice that a process loaded and handed back is not fetched again", async () => {
+  const bench = await setupSlice();
+  const { sliceId } = await bench.feed();
+  await extractSlice(bench.source, bench.planned);
+  await releaseSlices(bench.store.db, [sliceId]);
+  expect(await bench.work()).toEqual({ outcome: "loaded_already" });
+  expect(await bench.loads()).toBe(1);
 });

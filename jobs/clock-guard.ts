@@ -1,0 +1,53 @@
+import type { Redis } from "ioredis";
+import type { Clock } from "../src/clock.ts";
+import type { Logger } from "../src/log.ts";
+import { createHold, type Hold } from "./hold.ts";
+
+/** Hosts whose clocks differ by more would schedule the same job at different times. */
+const TOLERANCE_MS = 2_000;
+const LOOK_EVERY_MS = 1_000;
+
+interface GuardInput {
+  readonly redis: Pick<Redis, "time">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Ends the guard. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Holds while this process's clock is off Redis's, and until it was compared for the first time. BullMQ computes the next
+ * run of a schedule by the clock of whoever takes a job: one host that is an hour ahead would stop all others for an hour.
+ */
+export async function startClockGuard({ redis, clock, log, signal }: GuardInput): Promise<Hold> {
+  const { set, ...hold } = createHold({ held: true });
+  let isOff = false;
+  const look = async () => {
+    const before = clock.now();
+    const [seconds, microseconds] = await redis.time();
+    const time = Number(seconds) * 1000 + Number(microseconds) / 1000;
+    const after = clock.now();
+    // Redis read its clock at some instant in between.
+    const offMs = Math.round(Math.max(before - time, time - after, 0));
+    const wasOff = isOff;
+    isOff = offMs > TOLERANCE_MS;
+    if (isOff && !wasOff) {
+      const reason = `The clock is ${offMs} ms off Redis's. This process takes no jobs until it is right.`;
+      log.error({ code: "clock_off", reason, offMs }, "clock");
+    }
+    if (wasOff && !isOff) log.info({ offMs }, "clock is right again");
+    set(isOff);
+  };
+  // A Redis that does not answer says nothing about the clock. It gives no jobs either.
+  const tryLook = () => look().catch(() => {});
+  const goOn = async () => {
+    for (;;) {
+      await clock.wait(LOOK_EVERY_MS, signal);
+      await tryLook();
+    }
+  };
+  await tryLook();
+  // It only ends with the process.
+  goOn().catch(() => {});
+  return hold;
+}

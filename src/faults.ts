@@ -1,0 +1,55 @@
+import { EtlError, UnreachableError } from "./errors.ts";
+
+/** Postgres's answers and the drivers' own errors, by what they mean for a job. The first that matches applies. */
+const FAULTS: readonly { code: string; by: RegExp; next: string; passes?: boolean }[] = [
+  { code: "postgres_full", by: /^53100$/, next: "Make room on its disk." },
+  { code: "postgres_read_only", by: /^25006$/, next: "See whether it failed over, or refuses writes." },
+  { code: "postgres_overloaded", by: /^5[38]\w{3}$/, next: "See its log: connections, memory or disk." },
+  { code: "postgres_busy", by: /^(40001|40P01|55P03)$/, next: "See what holds its locks if it stays." },
+  { code: "postgres_slow", by: /^57014$/, next: "See what keeps it busy.", passes: false },
+  {
+    code: "postgres_unreachable",
+    by: /^(08\w{3}|57P0\d|ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$|connection terminated|not queryable|timeout exceeded when trying to connect|query read timeout/i,
+    next: "See whether it runs.",
+  },
+  { code: "redis_read_only", by: /^READONLY/, next: "See whether it failed over." },
+  { code: "redis_full", by: /^(OOM|MISCONF)/, next: "Give it memory or disk." },
+  {
+    code: "redis_unreachable",
+    by: /^(LOADING|MASTERDOWN|CLUSTERDOWN)|connection is closed|command timed out|stream isn't writeable|max retries per request/i,
+    next: "See whether it runs.",
+  },
+];
+
+/** Faults of Postgres that let it keep nothing: until they are over, an answer of the platform would be lost. */
+const STOPS_WRITES = new Set([
+  "postgres_full",
+  "postgres_read_only",
+  "postgres_overloaded",
+  "postgres_silent",
+  "postgres_unreachable",
+]);
+
+/** What a caught error is, with a code and the next step. Undefined for one that names no server's fault. */
+export function faultOf(error: unknown): EtlError | undefined {
+  if (error instanceof EtlError || !(error instanceof Error))
+    return error instanceof EtlError ? error : undefined;
+  // A refused connection to a name with several addresses has its code, and no message.
+  const { code: state = "" } = error as { code?: unknown };
+  const fault = FAULTS.find(({ by }) => by.test(String(state)) || by.test(error.message));
+  if (fault === undefined) return undefined;
+  const { code, next, passes = true } = fault;
+  const server = code.startsWith("redis") ? "Redis" : "Postgres";
+  const facts = {
+    code,
+    message: `${server}: ${error.message || state}`,
+    next,
+    retryable: passes,
+    cause: error,
+  };
+  return stopsWrites(code) ? new UnreachableError(facts) : new EtlError(facts);
+}
+
+export function stopsWrites(code: string): boolean {
+  return STOPS_WRITES.has(code);
+}

@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import { poll } from "../../support/poll.ts";
+import { end, type ServiceBench, setupService } from "../../support/service.ts";
+
+/** Which claims of fetch tasks stay open when their worker stops: what poison is counted by. */
+
+const LONG = 240_000;
+
+/** A service each of whose four places waits for an answer that does not come. `hangs`: how many such answers there are. */
+async function serveHanging(hangs: number) {
+  const bench = await setupService({ days: 2, workspaces: 1 });
+  bench.standin.faults.script({ fault: { kind: "hang" }, times: hangs, match: { path: "granular-usage" } });
+  const service = await bench.serve();
+  await openClaims(bench, 4);
+  return { bench, service };
+}
+
+async function openClaims(bench: ServiceBench, count: number): Promise<void> {
+  const claims = async () =>
+    Number(await bench.count("SELECT coalesce(sum(open_claims), 0) FROM usage.slice"));
+  const running = () => bench.count("SELECT count(*) FROM usage.fetch WHERE outcome = 'running'");
+  await poll(async () => (await claims()) === count && (await running()) >= 4, {
+    deadlineMs: 90_000,
+    everyMs: 50,
+  });
+}
+
+/** Takes the locks of all fetch jobs, as if they had run out. */
+async function loseLocks({ redis }: ServiceBench): Promise<void> {
+  await redis.del(...(await redis.keys("{usage-etl}:fetch-default:*:lock")));
+}
+
+test("SIGTERM hands the claims of running fetch tasks back, SIGKILL leaves them open", {
+  timeout: LONG,
+}, async () => {
+  const { bench, service } = await serveHanging(8);
+  expect((await end(service, "SIGTERM")).code).toBe(0);
+  expect(await bench.count("SELECT sum(open_claims) FROM usage.slice")).toBe(0);
+  expect(await bench.count("SELECT sum(attempts) FROM usage.slice")).toBe(0);
+
+  const next = await bench.serve();
+  await openClaims(bench, 4);
+  await end(next, "SIGKILL");
+  expect(await bench.count("SELECT sum(open_claims) FROM usage.slice")).toBe(4);
+  await bench.serve();
+  await bench.loaded();
+});
+
+test("a process that stood still until its locks were lost leaves its claims open", {
+  timeout: LONG,
+}, async () => {
+  const { bench, service } = await serveHanging(8);
+  const stoppedAt = performance.now();
+  service.process.kill("SIGSTOP");
+  await loseLocks(bench);
+  await poll(() => performance.now() - stoppedAt > 12_000, { deadlineMs: 20_000, everyMs: 100 });
+  service.process.kill("SIGCONT");
+  // The four that stood still, and the same tasks taken again.
+  await openClaims(bench, 8);
+  await end(service, "SIGKILL");
+});
+
+test("a process that lost its locks through Redis alone hands its claims back", {
+  timeout: LONG,
+}, async () => {
+  const { bench, service } = await serveHanging(8);
+  await loseLocks(bench);
+  const asked = () => bench.count("SELECT count(*) FROM usage.fetch");
+  await poll(async () => (await asked()) >= 8, { deadlineMs: 90_000, everyMs: 50 });
+  await openClaims(bench, 4);
+  await end(service, "SIGKILL");
+});

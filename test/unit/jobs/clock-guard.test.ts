@@ -1,0 +1,76 @@
+import { pino } from "pino";
+import { expect, onTestFinished, test } from "vitest";
+import { startClockGuard } from "../../../jobs/clock-guard.ts";
+import { poll } from "../../support/poll.ts";
+
+/** A process with a clock of its own, beside a Redis whose clock is at 0, or that does not answer. */
+async function setupGuard({ offMs = 0, isAway = false, answerMs = 0 } = {}) {
+  const redis = { isAway };
+  const own = { offMs };
+  let now = 0;
+  const logs: Record<string, unknown>[] = [];
+  const abort = new AbortController();
+  onTestFinished(() => abort.abort());
+  const hold = await startClockGuard({
+    redis: {
+      time: async () => {
+        if (redis.isAway) throw new Error("Connection is closed.");
+        now += answerMs;
+        return [Math.floor(now / 1000), (now % 1000) * 1000];
+      },
+    },
+    clock: {
+      now: () => now + own.offMs,
+      wait: async (ms, signal) => {
+        await new Promise((next) => setImmediate(next));
+        signal?.throwIfAborted();
+        now += ms;
+      },
+    },
+    log: pino({ level: "info", base: null }, { write: (line) => void logs.push(JSON.parse(line)) }),
+    signal: abort.signal,
+  });
+  return { hold, redis, own, logs };
+}
+
+test.each([
+  [0, false],
+  [1_999, false],
+  [-1_999, false],
+  [2_001, true],
+  [-2_001, true],
+  [3_600_000, true],
+  [-3_600_000, true],
+])("a clock that is %i ms off holds: %s", async (offMs, held) => {
+  expect((await setupGuard({ offMs })).hold.isHeld()).toBe(held);
+});
+
+test("a process takes up work when its clock is right again, and stops when it goes wrong; each is said once", async () => {
+  const { hold, own, logs } = await setupGuard({ offMs: 3_600_000 });
+  own.offMs = 10;
+  await poll(() => !hold.isHeld());
+  own.offMs = -90_000;
+  await poll(() => hold.isHeld());
+  own.offMs = 0;
+  await poll(() => !hold.isHeld());
+  expect(logs.map(({ code, offMs }) => [code, offMs])).toEqual([
+    ["clock_off", 3_600_000],
+    [undefined, 10],
+    ["clock_off", 90_000],
+    [undefined, 0],
+  ]);
+});
+
+test("a process that never saw Redis's clock takes no job, and one that no longer sees it goes on", async () => {
+  const { hold, redis } = await setupGuard({ isAway: true });
+  expect(hold.isHeld()).toBe(true);
+  redis.isAway = false;
+  await poll(() => !hold.isHeld());
+  redis.isAway = true;
+  for (let turn = 0; turn < 5; turn++) await new Promise((next) => setImmediate(next));
+  expect(hold.isHeld()).toBe(false);
+});
+
+test("an answer that takes long says nothing against the clock", async () => {
+  expect((await setupGuard({ answerMs: 4_000 })).hold.isHeld()).toBe(false);
+});
