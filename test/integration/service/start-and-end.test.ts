@@ -36,7 +36,10 @@ test("serve ends with one line and exit code 2 if it cannot listen", { timeout: 
   );
 });
 
-test("serve ends within 25 s of SIGTERM although Postgres fell silent, and so does one that waits for it", {
+/** A part of the process that never closes. */
+const HELD_OPEN = "--import=data:text/javascript,setInterval(()=>{},1000)";
+
+test("serve ends within 25 s of SIGTERM although Postgres is silent, waited for, or something never closes", {
   timeout: LONG,
 }, async () => {
   const bench = await setupService({ days: 2, workspaces: 2 });
@@ -44,6 +47,7 @@ test("serve ends within 25 s of SIGTERM although Postgres fell silent, and so do
   const environment = { ...bench.environment, DATABASE_URL: proxy.through(bench.databaseUrl) };
   const working = await bench.serve({ environment });
   await bench.loaded();
+  const held = await bench.serve({ role: "http", environment: { NODE_OPTIONS: HELD_OPEN } });
   proxy.freeze({ newOnes: true });
   const waiting = start(["serve"], environment);
   await poll(async () => (await ask(working, "/readyz")).status === 503, {
@@ -56,8 +60,10 @@ test("serve ends within 25 s of SIGTERM although Postgres fell silent, and so do
   expect(performance.now() - asked).toBeLessThan(5_000);
   expect(texts[0]).toContain("usage_etl_database_up 0");
   expect(texts[1]).toContain("no answer within 3000 ms");
-  const ended = await Promise.all([end(working, "SIGTERM"), end(waiting, "SIGTERM")]);
+  const ended = await Promise.all([working, waiting, held].map((one) => end(one, "SIGTERM")));
   for (const { ms } of ended) expect(ms).toBeLessThan(27_000);
+  expect(ended[2]?.code).toBe(1);
+  expect(held.said.stderr).toContain("It did not end within 25 s");
 });
 
 test("the service loads again after its connections to Postgres fell silent, and says so once", {
