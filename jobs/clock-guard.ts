@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import type { Clock } from "../src/clock.ts";
+import { type Clock, describeDuration } from "../src/clock.ts";
 import type { Logger } from "../src/log.ts";
 import { createHold, type Hold } from "./hold.ts";
 
@@ -32,7 +32,7 @@ export async function startClockGuard({ redis, clock, log, signal }: GuardInput)
     const wasOff = isOff;
     isOff = offMs > TOLERANCE_MS;
     if (isOff && !wasOff) {
-      const reason = `The clock is ${offMs} ms off Redis's. This process takes no jobs until it is right.`;
+      const reason = `The clock is ${describeDuration(offMs)} off Redis's. This process takes no jobs until it is right.`;
       log.error({ code: "clock_off", reason, offMs }, "clock");
     }
     if (wasOff && !isOff) log.info({ offMs }, "clock is right again");

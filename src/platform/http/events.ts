@@ -24,11 +24,13 @@ export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string,
     },
   });
   const decoder = new TextDecoder();
+  let hasBegun = false;
   let document: string | undefined;
   for await (const chunk of body.chunks()) {
     const text = decoder.decode(chunk, { stream: true });
     // No line of an event begins with a brace.
-    if (document === undefined && body.bytes === chunk.length && /^\s*\{/.test(text)) document = "";
+    if (!hasBegun && /^\s*\{/.test(text)) document = "";
+    hasBegun ||= text.trim() !== "";
     if (document === undefined) parser.feed(text);
     else document += text;
     if ((document?.length ?? 0) > MAX_EVENT) problem = `the answer is larger than ${MAX_EVENT} characters`;
@@ -37,7 +39,7 @@ export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string,
     received = [];
     yield* ready;
   }
-  if (document !== undefined) yield document;
+  if (document !== undefined) yield document.trim();
 }
 
 /** `effect`: as in `SendRequest`, as far as the events told. */
