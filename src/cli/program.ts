@@ -1,27 +1,86 @@
 import { Command } from "commander";
 import { printable } from "../printable.ts";
-import { addBackfillCommands } from "./commands/backfill.ts";
-import { addCloseCommand } from "./commands/close.ts";
-import { addConfigCommand } from "./commands/config.ts";
-import { addCoverageCommand } from "./commands/coverage.ts";
-import { addDataStartCommand } from "./commands/data-start.ts";
-import { addDbtCommand } from "./commands/dbt.ts";
-import { addDemoCommand } from "./commands/demo.ts";
-import { addDoctorCommand } from "./commands/doctor.ts";
-import { addExportCommand } from "./commands/export.ts";
-import { addMigrateCommand } from "./commands/migrate.ts";
-import { addPlanCommand } from "./commands/plan.ts";
-import { addPlatformCommands } from "./commands/platform/platform.ts";
-import { addPricesCommands } from "./commands/prices.ts";
-import { addProbeCommand } from "./commands/probe.ts";
-import { addPruneCommand } from "./commands/prune.ts";
-import { addReconcileCommand } from "./commands/reconcile.ts";
-import { addServeCommand } from "./commands/serve.ts";
-import { addStandinCommand } from "./commands/standin.ts";
-import { addStatusCommand } from "./commands/status.ts";
-import { addSyncCommand } from "./commands/sync.ts";
-import { addTotalsCommand } from "./commands/totals.ts";
 import { describeError, exitCodeOf } from "./session/exit.ts";
+
+/** Adds options, arguments, subcommands and the action to a command. Every file in commands/ has one. */
+interface Definition {
+  define(command: Command): void;
+}
+
+const JSON_OPTION = ["--json", "print data as JSON on stdout"] as const;
+
+/** What each command does, and where it is defined. Only the named one is loaded: all of them take most of a second. */
+const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Definition>]>> = {
+  demo: [
+    "run everything on this machine: stand-in, database, queue, sync, reconciliation",
+    () => import("./commands/demo.ts"),
+  ],
+  standin: [
+    "run a local platform with seeded usage, control plane, runs and A2A",
+    () => import("./commands/standin.ts"),
+  ],
+  migrate: [
+    "update schema and views; safe if started several times at once",
+    () => import("./commands/migrate.ts"),
+  ],
+  plan: ["show the windows and requests of a range without sending any", () => import("./commands/plan.ts")],
+  sync: ["fetch whatever is missing or not final", () => import("./commands/sync.ts")],
+  backfill: [
+    "load a range, by default through the queue until it is done",
+    () => import("./commands/backfill.ts"),
+  ],
+  reconcile: [
+    "compare final buckets in Postgres with the platform's CSV export",
+    () => import("./commands/reconcile.ts"),
+  ],
+  totals: [
+    "check final days against totals of weeks, months and years, and dimensions against workspaces",
+    () => import("./commands/totals.ts"),
+  ],
+  close: [
+    "close a month such as 2026-03: record its totals once every day is final and reconciled",
+    () => import("./commands/close.ts"),
+  ],
+  coverage: [
+    "show which days are loaded and final, by dimension and stride",
+    () => import("./commands/coverage.ts"),
+  ],
+  status: ["show how far each source is loaded, and its problems", () => import("./commands/status.ts")],
+  config: ["show the settings in use; secrets are hidden", () => import("./commands/config.ts")],
+  doctor: [
+    "check the database, the platform and the key; show the server capabilities",
+    () => import("./commands/doctor.ts"),
+  ],
+  "data-start": [
+    "show the first day that is loaded, or move it later; USAGE_DATA_START moves it earlier",
+    () => import("./commands/data-start.ts"),
+  ],
+  serve: [
+    "run the service: scheduled syncs, backfills, health and metrics",
+    () => import("./commands/serve.ts"),
+  ],
+  export: [
+    "write the rows of a reporting view to a file, in constant memory",
+    () => import("./commands/export.ts"),
+  ],
+  dbt: [
+    "print a file for a dbt project, made from the views in this database",
+    () => import("./commands/dbt.ts"),
+  ],
+  prices: ["manage the unit prices that costs are estimated from", () => import("./commands/prices.ts")],
+  prune: [
+    "delete what is older than USAGE_KEEP_HISTORY and USAGE_HOURLY_KEEP, and user names not allowed by USAGE_USER_EMAIL",
+    () => import("./commands/prune.ts"),
+  ],
+  probe: [
+    "send a few known traces and check that exactly those are billed; they cost money",
+    () => import("./commands/probe.ts"),
+  ],
+  platform: [
+    "manage templates and deployments, run assistants, send agent-to-agent messages",
+    () => import("./commands/platform/platform.ts"),
+  ],
+};
 
 /** Runs the command line and sets the exit code. */
 export async function main(): Promise<void> {
@@ -29,35 +88,18 @@ export async function main(): Promise<void> {
     .description(
       "Load billable trace counts of an agent platform into Postgres and reconcile them with its CSV export.",
     )
-    .option("--json", "print data as JSON on stdout")
+    .option(...JSON_OPTION)
     .exitOverride()
     .showHelpAfterError("(see --help)");
-
-  addDemoCommand(program);
-  addStandinCommand(program);
-  addMigrateCommand(program);
-  addPlanCommand(program);
-  addSyncCommand(program);
-  addBackfillCommands(program);
-  addReconcileCommand(program);
-  addTotalsCommand(program);
-  addCloseCommand(program);
-  addCoverageCommand(program);
-  addStatusCommand(program);
-  addConfigCommand(program);
-  addDoctorCommand(program);
-  addDataStartCommand(program);
-  addServeCommand(program);
-  addExportCommand(program);
-  addDbtCommand(program);
-  addPricesCommands(program);
-  addPruneCommand(program);
-  addProbeCommand(program);
-  addPlatformCommands(program);
-  for (const command of allUnder(program)) {
-    command.option("--json", "print data as JSON on stdout");
-  }
+  const named = namedCommand();
   try {
+    for (const [name, [about, load]] of Object.entries(COMMANDS)) {
+      const command = program.command(name).description(about);
+      if (name === named) (await load()).define(command);
+    }
+    for (const command of allUnder(program)) command.option(...JSON_OPTION);
+    // Arguments are not known before a command is loaded, so the list of commands shows none.
+    program.configureHelp({ subcommandTerm: (command) => command.name() });
     await program.parseAsync();
   } catch (error) {
     process.exitCode = exitCodeOf(error);
@@ -65,6 +107,12 @@ export async function main(): Promise<void> {
     if (!(error instanceof Error && error.name === "CommanderError"))
       process.stderr.write(`${printable(describeError(error))}\n`);
   }
+}
+
+/** The command that is run, or whose help is asked for. No option before a command takes a value. */
+function namedCommand(): string | undefined {
+  const [first, second] = process.argv.slice(2).filter((word) => !word.startsWith("-"));
+  return first === "help" ? second : first;
 }
 
 function allUnder(command: Command): Command[] {

@@ -46,9 +46,8 @@ interface BackfillOptions extends RangeOptions, SelectionOptions {
   readonly detach?: boolean;
 }
 
-export function addBackfillCommands(program: Command): void {
-  const backfill = withSelection(withRange(program.command("backfill")))
-    .description("load a range, by default through the queue until it is done")
+export function define(backfill: Command): void {
+  withSelection(withRange(backfill))
     .addOption(
       new Option("--reprocess <what>", "missing: skip what is final; all: fetch everything again")
         .choices(["missing", "all"])

@@ -16,10 +16,9 @@ interface CloseOptions {
   readonly without?: readonly string[];
 }
 
-export function addCloseCommand(program: Command): void {
-  program
-    .command("close <month>")
-    .description("close a month such as 2026-03: record its totals once every day is final and reconciled")
+export function define(command: Command): void {
+  command
+    .argument("<month>")
     .option(
       "--without <workspace...>",
       "leave out this workspace: its totals are not in the close",

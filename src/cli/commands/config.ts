@@ -3,11 +3,8 @@ import { describeSettings } from "../../config/settings.ts";
 import { table } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-export function addConfigCommand(program: Command): void {
-  program
-    .command("config")
-    .description("show the settings in use; secrets are hidden")
-    .action(inSession(run));
+export function define(command: Command): void {
+  command.action(inSession(run));
 }
 
 async function run({ config, output }: Session): Promise<undefined> {

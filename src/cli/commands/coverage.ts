@@ -8,9 +8,8 @@ import { inSession, type Session } from "../session/session.ts";
 /** Days that lack a figure which can be trusted. */
 const GAPS = ["failed", "missing", "unverified"];
 
-export function addCoverageCommand(program: Command): void {
-  withRange(program.command("coverage"))
-    .description("show which days are loaded and final, by dimension and stride")
+export function define(command: Command): void {
+  withRange(command)
     .option("--fail-on-gaps", "exit with 4 if a past day is failed, missing or unverified")
     .action(inSession(run));
 }

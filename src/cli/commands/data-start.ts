@@ -8,11 +8,9 @@ import { type ListedSource, listSources } from "../../store/report/overview.ts";
 import { table } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-export function addDataStartCommand(program: Command): void {
-  program
-    .command("data-start")
+export function define(command: Command): void {
+  command
     .argument("[day]", "the new data start, such as 2026-03-01", parseDay)
-    .description("show the first day that is loaded, or move it later; USAGE_DATA_START moves it earlier")
     .option("--source <slug>", "only this source; needed to move one of several")
     .action(inSession(run));
 }

@@ -5,10 +5,8 @@ import { inSession, type Session } from "../session/session.ts";
 
 const FILES = { sources: dbtSources, keys: dbtKeyTest };
 
-export function addDbtCommand(program: Command): void {
-  program
-    .command("dbt")
-    .description("print a file for a dbt project, made from the views in this database")
+export function define(command: Command): void {
+  command
     .addArgument(
       new Argument("<file>", "sources: models/sources.yml; keys: tests/usage_keys_are_unique.sql").choices(
         Object.keys(FILES),

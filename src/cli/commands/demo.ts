@@ -43,10 +43,8 @@ interface DemoOptions {
   readonly dataDir: string;
 }
 
-export function addDemoCommand(program: Command): void {
-  program
-    .command("demo")
-    .description("run everything on this machine: stand-in, database, queue, sync, reconciliation")
+export function define(command: Command): void {
+  command
     .option("--once", "stop after the first sync instead of on Ctrl-C")
     .option("--inline", "run in this process, without Redis")
     .option("--data-dir <folder>", "folder of its database, kept between runs", DATA_DIR)

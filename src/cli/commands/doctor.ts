@@ -22,11 +22,8 @@ interface Finding {
   readonly finding: string;
 }
 
-export function addDoctorCommand(program: Command): void {
-  program
-    .command("doctor")
-    .description("check the database, the platform and the key; show the server capabilities")
-    .action(inSession(doctor));
+export function define(command: Command): void {
+  command.action(inSession(doctor));
 }
 
 async function doctor(session: Session): Promise<number> {

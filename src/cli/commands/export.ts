@@ -22,12 +22,9 @@ interface ExportOptions extends RangeOptions {
   readonly out?: string;
 }
 
-export function addExportCommand(program: Command): void {
+export function define(command: Command): void {
   withRange(
-    program
-      .command("export")
-      .description("write the rows of a reporting view to a file, in constant memory")
-      .requiredOption("--view <view>", "view of schema reporting, such as fct_usage_workspace_daily"),
+    command.requiredOption("--view <view>", "view of schema reporting, such as fct_usage_workspace_daily"),
   )
     .option("--columns <names>", "only these columns, comma-separated, in this order")
     .addOption(

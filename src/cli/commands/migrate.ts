@@ -2,11 +2,8 @@ import type { Command } from "commander";
 import { migrate } from "../../store/db/migrate.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-export function addMigrateCommand(program: Command): void {
-  program
-    .command("migrate")
-    .description("update schema and views; safe if started several times at once")
-    .action(inSession(run));
+export function define(command: Command): void {
+  command.action(inSession(run));
 }
 
 async function run(session: Session): Promise<undefined> {

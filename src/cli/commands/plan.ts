@@ -15,10 +15,8 @@ import { inSession, type Session } from "../session/session.ts";
 /** A table is for people; `--json` has all windows. */
 const MOST_ROWS = 1000;
 
-export function addPlanCommand(program: Command): void {
-  withSelection(withRange(program.command("plan")))
-    .description("show the windows and requests of a range without sending any")
-    .action(inSession(run));
+export function define(command: Command): void {
+  withSelection(withRange(command)).action(inSession(run));
 }
 
 async function run(session: Session, options: RangeOptions & SelectionOptions): Promise<undefined> {

@@ -6,10 +6,7 @@ import { readPriceFile } from "../prices/price-file.ts";
 import { rowsOf, table } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-export function addPricesCommands(program: Command): void {
-  const prices = program
-    .command("prices")
-    .description("manage the unit prices that costs are estimated from");
+export function define(prices: Command): void {
   prices
     .command("import <file>")
     .description(

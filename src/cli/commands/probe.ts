@@ -17,10 +17,8 @@ interface ProbeOptions {
   readonly within?: number;
 }
 
-export function addProbeCommand(program: Command): void {
-  program
-    .command("probe")
-    .description("send a few known traces and check that exactly those are billed; they cost money")
+export function define(command: Command): void {
+  command
     .option("--yes", "do not ask first")
     .option("--project <name or id>", "project that the deployment traces into; default USAGE_PROBE_PROJECT")
     .option("--assistant <name or id>", "the assistant; default USAGE_PROBE_ASSISTANT")

@@ -14,13 +14,8 @@ const HEAD = ["source", "requests removed", "fetch tasks removed", "restatements
 
 type Pruned = { readonly source: string } & Awaited<ReturnType<typeof pruneLedgers>>;
 
-export function addPruneCommand(program: Command): void {
-  program
-    .command("prune")
-    .description(
-      "delete what is older than USAGE_KEEP_HISTORY and USAGE_HOURLY_KEEP, and user names not allowed by USAGE_USER_EMAIL",
-    )
-    .action(inSession(run));
+export function define(command: Command): void {
+  command.action(inSession(run));
 }
 
 async function run({ config, output, ...session }: Session): Promise<undefined> {

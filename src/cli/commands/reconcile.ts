@@ -20,9 +20,8 @@ interface ReconcileOptions extends RangeOptions {
   readonly repair?: boolean;
 }
 
-export function addReconcileCommand(program: Command): void {
-  withGrouping(withRange(program.command("reconcile")))
-    .description("compare final buckets in Postgres with the platform's CSV export")
+export function define(command: Command): void {
+  withGrouping(withRange(command))
     .addOption(
       new Option(
         "--stride <stride>",

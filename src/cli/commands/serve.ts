@@ -14,10 +14,8 @@ import { inSession, requireSchema, type Session } from "../session/session.ts";
 const END_WITHIN_MS = 25_000;
 const LOOK_AGAIN_MS = 2_000;
 
-export function addServeCommand(program: Command): void {
-  program
-    .command("serve")
-    .description("run the service: scheduled syncs, backfills, health and metrics")
+export function define(command: Command): void {
+  command
     .addOption(
       new Option("--role <role>", "what this process does")
         .choices(["all", "scheduler", "worker", "http"])

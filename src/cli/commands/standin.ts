@@ -9,10 +9,8 @@ type StandinFlags = Omit<StandinOptions, "omitZero" | "faults"> & {
   readonly fault?: Record<string, number>;
 };
 
-export function addStandinCommand(program: Command): void {
-  program
-    .command("standin")
-    .description("run a local platform with seeded usage, control plane, runs and A2A")
+export function define(command: Command): void {
+  command
     .option("--port <n>", "port", wholeNumber(65_535), 8080)
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--seed <n>", "seed of the organization and its history", wholeNumber(Number.MAX_SAFE_INTEGER), 1)

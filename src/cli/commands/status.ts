@@ -16,11 +16,8 @@ import { describeListedOnly, describeWithdrawn } from "../report/zeros-report.ts
 import { EXIT } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-export function addStatusCommand(program: Command): void {
-  program
-    .command("status")
-    .description("show how far each source is loaded, and its problems")
-    .action(inSession(run));
+export function define(command: Command): void {
+  command.action(inSession(run));
 }
 
 async function run(session: Session): Promise<number> {

@@ -11,12 +11,8 @@ import { loadInline } from "../session/load-inline.ts";
 import { openSessionQueue, requireRedis } from "../session/queue.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-export function addSyncCommand(program: Command): void {
-  program
-    .command("sync")
-    .description("fetch whatever is missing or not final")
-    .option("--inline", "run in this process, without Redis")
-    .action(inSession(run));
+export function define(command: Command): void {
+  command.option("--inline", "run in this process, without Redis").action(inSession(run));
 }
 
 async function run(session: Session, options: { inline?: boolean }): Promise<number> {

@@ -9,12 +9,8 @@ import { inSession, type Session } from "../session/session.ts";
 
 const SHOWN = 50;
 
-export function addTotalsCommand(program: Command): void {
-  program
-    .command("totals")
-    .description(
-      "check final days against totals of weeks, months and years, and dimensions against workspaces",
-    )
+export function define(command: Command): void {
+  command
     .addOption(
       new Option("--reach <reach>", "how far back: the current month, three months, or all time")
         .choices(REACHES)

@@ -4,10 +4,7 @@ import { addDeploymentCommands } from "./deployment.ts";
 import { addRunCommand } from "./run.ts";
 import { addTemplateCommands } from "./template.ts";
 
-export function addPlatformCommands(program: Command): void {
-  const platform = program
-    .command("platform")
-    .description("manage templates and deployments, run assistants, send agent-to-agent messages");
+export function define(platform: Command): void {
   addTemplateCommands(platform);
   addDeploymentCommands(platform);
   addRunCommand(platform);
