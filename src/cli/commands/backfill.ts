@@ -103,7 +103,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     const id = await createBackfill(store, {
       ...{ sourceId, range, stride, groupings, workspaceIds, reprocess, slices },
     });
-    const queue = openSessionQueue(session, "control", { redisUrl, slug: source.config.slug });
+    const queue = await openSessionQueue(session, "control", { redisUrl, slug: source.config.slug });
     // Saves some seconds: the schedule would enqueue its tasks anyway.
     await queue.add(enqueueJob.name, {}, { ...enqueueJob.options, jobId: `feed-for-backfill-${id}` });
     started.push(await backfillOf(store.db, id));

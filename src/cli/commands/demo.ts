@@ -132,7 +132,7 @@ function demoConfig(config: Config, databaseUrl: string, standin: { url: string;
 async function throughQueue(source: OpenSource, redisUrl: string, session: Session): Promise<void> {
   const { store, sourceId, config, clock } = source;
   const { slug } = config;
-  const queue = fetchQueueOf(openSessionQueue(session, "fetch", { redisUrl, slug }));
+  const queue = fetchQueueOf(await openSessionQueue(session, "fetch", { redisUrl, slug }));
   await session.output.progress("extract", async (update) => {
     // A killed run may have left tasks marked as queued in a Redis that is gone.
     await requeueLost(store, { sourceId, queue });

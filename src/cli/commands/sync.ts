@@ -40,7 +40,7 @@ async function askService(session: Session): Promise<number> {
   for (const { slug } of requireSources(session.config)) {
     const source = known.find((one) => one.source === slug);
     if (source !== undefined) await retryNow(db, source.sourceId);
-    const queue = openSessionQueue(session, "control", { redisUrl, slug });
+    const queue = await openSessionQueue(session, "control", { redisUrl, slug });
     await queue.add(syncJob.name, {}, { ...syncJob.options, jobId: `asked-${Date.now()}` });
     asked.push(slug);
   }

@@ -1,5 +1,4 @@
 import type { Queue } from "bullmq";
-import { openQueue, producerConnection } from "../../../jobs/queues.ts";
 import { UsageError } from "../../errors.ts";
 import type { Session } from "./session.ts";
 
@@ -12,12 +11,13 @@ export function requireRedis({ config }: Session): string {
   });
 }
 
-/** A queue of a source, closed with the session. */
-export function openSessionQueue(
+/** A queue of a source, closed with the session. Its libraries are loaded here: `--inline` needs none of them. */
+export async function openSessionQueue(
   session: Session,
   name: "control" | "fetch",
   given: { redisUrl: string; slug: string },
-): Queue {
+): Promise<Queue> {
+  const { openQueue, producerConnection } = await import("../../../jobs/queues.ts");
   const connection = producerConnection(given.redisUrl);
   session.onClose(async () => connection.disconnect());
   const queue = openQueue(name, given.slug, connection);

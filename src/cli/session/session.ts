@@ -1,6 +1,4 @@
 import type { Command } from "commander";
-import PQueue from "p-queue";
-import { systemClock } from "../../clock.ts";
 import {
   type Config,
   readConfig,
@@ -9,12 +7,8 @@ import {
   type SourceConfig,
 } from "../../config/config.ts";
 import { EtlError, UsageError } from "../../errors.ts";
-import { createLogger } from "../../log.ts";
-import { openSource } from "../../pipeline/source/open-source.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
-import { billingClientOf } from "../../platform/clients.ts";
-import { checkReachable, openStore, type Store } from "../../store/db/database.ts";
-import { pendingMigrations } from "../../store/db/migrate.ts";
+import type { Store } from "../../store/db/database.ts";
 import { createOutput, type Output } from "../report/output.ts";
 import { describeError, exitCodeOf, firstExit } from "./exit.ts";
 
@@ -76,7 +70,6 @@ class Interrupted extends EtlError {
 
 export function createSession(given: Pick<Session, "config" | "output" | "signal" | "onClose">): Session {
   const { config, signal, onClose } = given;
-  const log = createLogger(config.logLevel);
   let opened: Promise<Store> | undefined;
   const store = () => {
     opened ??= openChecked(requireDatabaseUrl(config), onClose);
@@ -109,23 +102,14 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
   };
 
   async function open(source: SourceConfig, ready: Store): Promise<OpenSource> {
-    const billing = billingClientOf(source);
-    onClose(() => billing.close());
-    return openSource({
-      store: ready,
-      billing,
-      config: source,
-      settings: config,
-      log: log.child({ source: source.slug }),
-      clock: systemClock,
-      attempts: 8,
-      admit: rateBudget(source.rateLimit),
-      signal,
-    });
+    const { openSourceOf } = await import("./source.ts");
+    return openSourceOf(source, { config, store: ready, signal, onClose });
   }
 }
 
 async function openChecked(url: string, onClose: Session["onClose"]): Promise<Store> {
+  // Loaded here: a command that needs no database starts in half the time.
+  const { checkReachable, openStore } = await import("../../store/db/database.ts");
   const store = openStore({ url });
   onClose(() => store.close());
   await checkReachable(store, url);
@@ -134,6 +118,7 @@ async function openChecked(url: string, onClose: Session["onClose"]): Promise<St
 
 /** Refuses a schema that is older than this code. Without it a query would fail on a missing column. */
 export async function requireSchema(store: Store): Promise<void> {
+  const { pendingMigrations } = await import("../../store/db/migrate.ts");
   const pending = await pendingMigrations(store.db);
   if (pending.length === 0) return;
   throw new UsageError({
@@ -141,10 +126,4 @@ export async function requireSchema(store: Store): Promise<void> {
     message: `The database lacks ${pending.length} migration${pending.length > 1 ? "s" : ""}: ${pending.join(", ")}.`,
     next: "Run `usage-etl migrate`, then this command again.",
   });
-}
-
-/** Admits at most this many requests in any 10 s. */
-function rateBudget(requestsPer10s: number): () => Promise<void> {
-  const budget = new PQueue({ interval: 10_000, intervalCap: requestsPer10s, strict: true });
-  return () => budget.add(() => {});
 }
