@@ -1,0 +1,173 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import type { UsageRequest } from "../../../../src/domain/planning/request.ts";
+import { DAY_MS, type Stride } from "../../../../src/domain/time/stride.ts";
+import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
+import { type PlanRequest, planRetries, planSource } from "../../../../src/pipeline/sync/plan.ts";
+import { type Bench, setup } from "../../../support/source.ts";
+
+/** Which requests a plan has, by what the tables hold. Days are counted from the data start. */
+
+const [ONE, TWO] = [0, 1];
+const AHEAD = "1 hour";
+const PAST = "-1 hour";
+
+let bench: Bench;
+let source: OpenSource;
+
+beforeEach(async () => {
+  bench = await setup({ days: 100, workspaces: [ONE, TWO] });
+  source = await bench.open();
+  // The scopes.
+  await planSource(source, { wanted: [{ stride: "week", range: days(0, 100) }], reprocess: "missing" });
+});
+
+const at = (day: number) => bench.dataStart + day * DAY_MS;
+const days = (from: number, to: number) => ({ start: at(from), end: at(to) });
+const scopeOf = async (workspace: number, stride: Stride) => {
+  const [row] = await bench.sql<{ scope_id: number }>(
+    `SELECT scope_id FROM usage.scope JOIN usage.entity ON entity_id = workspace_id
+     WHERE group_by = 'project' AND stride = $1 AND external_id = $2`,
+    [stride, bench.workspaceIds[workspace]],
+  );
+  return row?.scope_id ?? 0;
+};
+const iso = ({ start, end }: { start: number; end: number }) =>
+  [start, end].map((ms) => new Date(ms).toISOString());
+
+/** Of projects: a range that is loaded. */
+const cover = async (workspace: number, range: ReturnType<typeof days>, settled: boolean) =>
+  bench.sql("INSERT INTO usage.coverage VALUES ($1, $2, $3, $4, 1, now())", [
+    await scopeOf(workspace, "day"),
+    ...iso(range),
+    settled,
+  ]);
+/** Of projects: a range that failed, with the time of its next attempt. */
+const fail = async (
+  workspace: number,
+  range: ReturnType<typeof days>,
+  retryIn: string,
+  stride: Stride = "day",
+) =>
+  bench.sql(
+    "INSERT INTO usage.failure VALUES ($1, $2, $3, 'failed', 'x', 'x', 1, 1, now() - interval '2 hours', now() + $4::interval)",
+    [await scopeOf(workspace, stride), ...iso(range), retryIn],
+  );
+
+/** Workspace, stride, first and last day. */
+const shown = (slices: readonly UsageRequest[]) =>
+  slices
+    .map(({ groupBy, window, members }) => {
+      expect(groupBy).toBe("project");
+      const [from, to] = [window.start, window.end].map((ms) => (ms - bench.dataStart) / DAY_MS);
+      const workspaces = members.map((one) => bench.workspaceIds.indexOf(one.workspaceId));
+      return `${workspaces} ${window.stride} ${from} ${to}`;
+    })
+    .sort();
+const plan = async (request: Partial<PlanRequest> = {}) =>
+  shown(
+    await planSource(source, {
+      ...{ wanted: [{ stride: "day", range: days(10, 20) }], reprocess: "missing", groupings: ["project"] },
+      ...request,
+    }),
+  );
+
+describe("what is wanted", () => {
+  test("is asked for but for final time, for each workspace its own, and all of it if all is processed again", async () => {
+    expect(await plan()).toEqual(["0 day 10 20", "1 day 10 20"]);
+    await cover(ONE, days(10, 14), true);
+    await cover(ONE, days(14, 16), false);
+    await cover(TWO, days(0, 40), true);
+    expect(await plan()).toEqual(["0 day 14 20"]);
+    expect(await plan({ reprocess: "all" })).toEqual(["0 day 10 20", "1 day 10 20"]);
+    expect(await plan({ reprocess: "all", workspaceIds: bench.workspaceIds.slice(1) })).toEqual([
+      "1 day 10 20",
+    ]);
+  });
+
+  test("is asked for but for failures that are not due, unless somebody waits", async () => {
+    await cover(TWO, days(0, 40), true);
+    await fail(ONE, days(10, 12), AHEAD);
+    await fail(ONE, days(12, 14), PAST);
+    // Over final time: nobody knows whether the stored count still holds.
+    await fail(TWO, days(15, 16), PAST);
+    await fail(TWO, days(17, 18), AHEAD);
+    expect(await plan()).toEqual(["0 day 12 20", "1 day 15 16"]);
+    expect(await plan({ retry: "due" })).toEqual(["0 day 12 20", "1 day 15 16"]);
+    expect(await plan({ retry: "all" })).toEqual(["0 day 10 20", "1 day 15 16", "1 day 17 18"]);
+  });
+
+  test("is asked for but for time in flight, even if all is processed again", async () => {
+    const inFlight = new Map([[await scopeOf(ONE, "day"), [days(10, 13)]]]);
+    expect(await plan({ inFlight })).toEqual(["0 day 13 20", "1 day 10 20"]);
+    expect(await plan({ inFlight, reprocess: "all" })).toEqual(["0 day 13 20", "1 day 10 20"]);
+  });
+
+  test("in weeks takes days where no week fits, and hours are never planned for it", async () => {
+    const slices = await plan({
+      ...{ wanted: [{ stride: "week", range: days(0, 60) }], workspaceIds: bench.workspaceIds.slice(0, 1) },
+    });
+    const strides = slices.map((line) => line.split(" ")[1]);
+    expect([...new Set(strides)].sort()).toEqual(["day", "week"]);
+    await cover(ONE, days(0, 100), true);
+    const weeksOnly = await plan({
+      ...{ wanted: [{ stride: "week", range: days(0, 60) }], workspaceIds: bench.workspaceIds.slice(0, 1) },
+    });
+    expect(weeksOnly).toEqual(slices.filter((line) => line.includes("week")));
+  });
+});
+
+describe("due failures outside of what is wanted", () => {
+  const retries = async (given: Parameters<typeof planRetries>[1] = { wanted: [] }, from = source) =>
+    shown(await planRetries(from, given));
+
+  test("are asked about again, each in its stride, and others are not", async () => {
+    await fail(ONE, days(30, 31), PAST);
+    await fail(ONE, days(40, 41), AHEAD);
+    await fail(TWO, days(50, 50 + 2 / 24), PAST, "hour");
+    expect(await retries()).toEqual([`0 day 30 31`, `1 hour 50 ${50 + 2 / 24}`]);
+    expect(await retries(undefined, { ...source, capabilities: new Set(["no_hour"]) })).toEqual([
+      "0 day 30 31",
+    ]);
+    const ofTwo = source.workspaces.filter((one) => one.workspaceId === bench.workspaceIds[TWO]);
+    expect(await retries(undefined, { ...source, workspaces: ofTwo })).toEqual([`1 hour 50 ${50 + 2 / 24}`]);
+  });
+
+  test("leave out what is wanted in the same stride, and what is in flight", async () => {
+    await fail(ONE, days(30, 34), PAST);
+    const wanted = [
+      { stride: "day" as const, range: days(32, 40) },
+      { stride: "hour" as const, range: days(30, 31) },
+    ];
+    expect(await retries({ wanted })).toEqual(["0 day 30 32"]);
+    const inFlight = new Map([[await scopeOf(ONE, "day"), [days(30, 31)]]]);
+    expect(await retries({ wanted, inFlight })).toEqual(["0 day 31 32"]);
+  });
+
+  test("that are too short for their tier reach back over loaded time, up to the first week since the data start", async () => {
+    const week = 7 * DAY_MS;
+    const first = Math.ceil(bench.dataStart / week) * week;
+    const weeks = (from: number, to: number) => ({ start: first + from * week, end: first + to * week });
+    await fail(ONE, weeks(8, 9), PAST, "week");
+    const [slice, ...others] = await planRetries(source, { wanted: [] });
+    expect([slice?.window, others]).toEqual([{ stride: "week", ...weeks(4, 9) }, []]);
+
+    await bench.sql("DELETE FROM usage.failure");
+    // Its five weeks begin with the first whole week since the data start.
+    await fail(ONE, weeks(4, 5), PAST, "week");
+    const early = await planRetries(source, { wanted: [] });
+    expect(early.map((one) => one.window)).toEqual([{ stride: "week", ...weeks(0, 5) }]);
+  });
+});
+
+test("the first plan of a source makes the scopes of days and hours, which views show beside each other", async () => {
+  await bench.sql("DELETE FROM usage.scope");
+  await planSource(source, { wanted: [{ stride: "day", range: days(0, 1) }], reprocess: "missing" });
+  const scopes = await bench.sql<{ stride: string; n: number }>(
+    "SELECT stride, count(*)::integer AS n FROM usage.scope GROUP BY 1 ORDER BY 1",
+  );
+  // Four dimensions of two workspaces.
+  expect(scopes).toEqual([
+    { stride: "day", n: 8 },
+    { stride: "hour", n: 8 },
+  ]);
+});
