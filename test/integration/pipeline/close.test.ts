@@ -62,7 +62,8 @@ test("a month stays open until it is loaded and reconciled with the export, then
   expect(unproved).toMatchObject({ open: { length: 4 * Math.round((month.end - month.start) / DAY_MS) } });
 
   await bench.reconcile({ range: month });
-  expect(await close()).toMatchObject({ state: "closed", traces: booked(), accepted: 0 });
+  const done = { state: "closed", traces: booked(), accepted: 0, without: [], settleAfterSeconds: 259_200 };
+  expect(await close()).toMatchObject(done);
   const closed = booked();
   expect(await totals()).toEqual(
     ["api_key", "project", "user", "workspace"].map((group_by) => ({
@@ -147,6 +148,47 @@ test("a failure over a final day keeps its month open", async () => {
     state: "open",
     open: { length: 1, 0: { day: month.start, groupBy: "user", reason: "failed" } },
   });
+});
+
+test("what is accepted is not listed among the days that keep a month open", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  const [first, second] = [month.start, month.start + DAY_MS];
+  const instants = (day: number) => [day, day + DAY_MS].map((ms) => new Date(ms).toISOString());
+  await bench.sql(
+    `INSERT INTO usage.control_difference
+       (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
+     SELECT scope_id, 'stride_total', $1, $2, 'p', 1, 2, 'platform_disagrees', 1
+     FROM usage.scope WHERE stride = 'day' AND group_by = 'project'`,
+    instants(first),
+  );
+  await bench.sql(
+    `INSERT INTO usage.failure
+     SELECT scope_id, $1, $2, 'failed', 'x', 'x', 1, 1, now(), now() FROM usage.scope WHERE stride = 'day' AND group_by = 'user'`,
+    instants(second),
+  );
+  const failed = { day: second, groupBy: "user", reason: "failed" };
+  expect(await close()).toMatchObject({
+    ...{ state: "open", open: { length: 2, 0: { day: first, reason: "total_differs" }, 1: failed } },
+  });
+  expect(await close({ acceptDisagreements: true })).toMatchObject({
+    ...{ state: "open", open: { length: 1, 0: failed } },
+  });
+});
+
+test("a month before the data start is refused, and one that it lies in needs only the days since", async () => {
+  await bench.open();
+  const date = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+  const start = (day: number) => bench.sql("UPDATE usage.source SET data_start = $1", [date(day)]);
+  await start(month.end);
+  await expect(close()).rejects.toMatchObject({
+    code: "month_before_data",
+    message: `${date(month.start).slice(0, 7)} ends before the data start.`,
+    next: expect.stringContaining("usage-etl data-start"),
+  });
+  await start(month.end - DAY_MS);
+  const result = await close();
+  expect(result).toMatchObject({ state: "open", open: { length: 4, 0: { day: month.end - DAY_MS } } });
 });
 
 describe("a workspace with ten days of the month", () => {

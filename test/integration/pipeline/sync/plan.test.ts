@@ -102,6 +102,16 @@ describe("what is wanted", () => {
     expect(await plan({ inFlight, reprocess: "all" })).toEqual(["0 day 13 20", "1 day 10 20"]);
   });
 
+  test("may be in several strides, each by its own time", async () => {
+    await cover(ONE, days(10, 20), true);
+    const workspaceIds = bench.workspaceIds.slice(0, 1);
+    const wanted = [
+      { stride: "hour" as const, range: days(15, 15.5) },
+      { stride: "day" as const, range: days(10, 21) },
+    ];
+    expect(await plan({ wanted, workspaceIds })).toEqual(["0 day 20 21", "0 hour 15 15.5"]);
+  });
+
   test("in weeks takes days where no week fits, and hours are never planned for it", async () => {
     const slices = await plan({
       ...{ wanted: [{ stride: "week", range: days(0, 60) }], workspaceIds: bench.workspaceIds.slice(0, 1) },
