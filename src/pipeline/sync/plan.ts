@@ -121,9 +121,7 @@ export function keptDemand(source: Demanding, now: number): Want[] {
 
 /** What a sync asks for: what it keeps, in the strides that the server answers in. */
 export function routineDemand(source: Demanding, now: number): Want[] {
-  return keptDemand(source, now)
-    .flatMap((want) => askable(source, want))
-    .filter(({ range }) => range.start < range.end);
+  return keptDemand(source, now).flatMap((want) => askable(source, want));
 }
 
 /** A stride that the server does not answer in is left out. Where its daily retry is due, its newest whole bucket stays. */

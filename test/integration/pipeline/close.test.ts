@@ -266,6 +266,8 @@ describe("a workspace with ten days of the month", () => {
   test("does not close it for no workspace at all", async () => {
     await expect(close({ without: bench.workspaceIds })).rejects.toMatchObject({
       code: "workspaces_unknown",
+      message: expect.stringContaining("no workspace to close the month for"),
+      next: expect.stringContaining("leave out fewer workspaces"),
     });
   });
 });
