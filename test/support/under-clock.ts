@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { buildClock } from "./clock-library.ts";
 
 /**
  * `npm run test:clock -- [--day YYYY-MM-DD] [--before SECONDS] [vitest arguments]`: runs tests with the clock moved to shortly
@@ -15,7 +15,6 @@ const DAYS = ["2026-12-31", "2028-02-28", "2027-02-28"];
 const SECONDS_BEFORE = 60;
 /** Projects that depend on dates. */
 const PROJECTS = ["unit", "store", "pipeline", "reporting", "e2e"].flatMap((name) => ["--project", name]);
-const SOURCE = fileURLToPath(new URL("clock.c", import.meta.url));
 
 const args = process.argv.slice(2);
 const days = take("--day");
@@ -25,12 +24,9 @@ const folder = mkdtempSync(join(tmpdir(), "usage-etl-clock-"));
 try {
   // Postgres runs as another user.
   chmodSync(folder, 0o755);
-  const library = join(folder, "clock.so");
-  if (!compile(library)) {
-    installCompiler();
-    if (!compile(library))
-      fail("The clock cannot be compiled. Run on Linux, and install a C compiler (`cc`).");
-  }
+  const library = buildClock(folder);
+  if (library === undefined)
+    fail("The clock cannot be compiled. Run on Linux, and install a C compiler (`cc`).");
   for (const day of days.length > 0 ? days : DAYS) if (!passes(day, library)) process.exitCode = 1;
 } finally {
   rmSync(folder, { recursive: true });
@@ -62,25 +58,6 @@ function take(name: string): string[] {
   for (let at = args.indexOf(name); at >= 0; at = args.indexOf(name))
     values.push(...args.splice(at, 2).slice(1));
   return values;
-}
-
-function compile(library: string): boolean {
-  if (process.platform !== "linux") return false;
-  const { status } = spawnSync("cc", ["-shared", "-fPIC", "-O2", "-o", library, SOURCE], {
-    stdio: ["ignore", 2, 2],
-  });
-  return status === 0;
-}
-
-/** As root on Debian or Ubuntu. */
-function installCompiler(): void {
-  if (process.getuid?.() !== 0) return;
-  process.stderr.write("No C compiler: installing gcc with apt-get.\n");
-  const commands = "apt-get update -q && apt-get install -q -y --no-install-recommends gcc libc6-dev";
-  spawnSync("/bin/sh", ["-c", commands], {
-    stdio: ["ignore", 2, 2],
-    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
-  });
 }
 
 function fail(message: string): never {
