@@ -83,7 +83,8 @@ test(`whatever head a server sends, the request ends with the answer or a code (
     read += 1;
     expect(outcome.value).toEqual({ stride: "day", records: 1 });
   });
-  expect(read).toBeGreaterThan(5);
+  // About ten of 150 are whole; none at all is a mistake of this test.
+  expect(read).toBeGreaterThan(0);
 });
 
 test(`Retry-After is a time of at most five minutes, or says nothing (seed ${SEED})`, async () => {
