@@ -58,7 +58,7 @@ export function inLedger(standin: Standin, asked: Asked): Figures {
 
 /** Stored records of these strides, without zeros. */
 export async function inStore(
-  { sql }: Bench,
+  { sql }: Pick<Bench, "sql">,
   strides: readonly Stride[] = ["hour", "day"],
 ): Promise<Figures> {
   const rows = await sql<Stored>(

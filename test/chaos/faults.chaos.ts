@@ -1,0 +1,47 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { FAULTS } from "./faults/faults.ts";
+import { record, violationsOf } from "./world/history.ts";
+import { checkEverything, untilQuiet } from "./world/oracle.ts";
+import { keepLogs, note } from "./world/report.ts";
+import { makeWorld } from "./world/world.ts";
+
+/** Each fault alone, while syncs and a backfill run on two workers. What must hold afterwards: world/oracle.ts. */
+
+const { CHAOS_SHORT, CHAOS_ONLY = "" } = process.env;
+const chosen = FAULTS.filter(
+  ({ name, isShort }) => (CHAOS_SHORT === undefined || isShort) && name.includes(CHAOS_ONLY),
+);
+/** The first load of everything, with room for a busy machine. */
+const FIRST_LOAD_S = 120;
+
+test.each(chosen)("$name", { timeout: 1_200_000 }, async (fault) => {
+  const options = typeof fault.options === "function" ? await fault.options() : fault.options;
+  const world = await makeWorld(options);
+  try {
+    await untilQuiet(world, FIRST_LOAD_S);
+    if (fault.withoutBackfill === undefined) await world.enterBackfill();
+    const history = record(world);
+    world.change();
+    const end = await fault.begin(world);
+    await pause(fault.forS * 1_000);
+    await end();
+    world.change();
+    const seconds = await untilQuiet(world, fault.withinS);
+    await history.stop();
+    if (fault.withoutHistory === undefined) expect(violationsOf(history.events).slice(0, 20)).toEqual([]);
+    const named = world.workers.flatMap((worker) => worker.log().map(({ code }) => code));
+    if (fault.named !== undefined) expect(fault.named.some((code) => named.includes(code))).toBe(true);
+    await checkEverything(world, fault.allowed);
+    note({
+      fault: fault.name,
+      lasted: fault.forS,
+      recovered: Math.round(seconds * 10) / 10,
+      within: fault.withinS,
+    });
+  } catch (error) {
+    keepLogs(world, fault.name);
+    note({ fault: fault.name, failed: (error as Error).message });
+    throw error;
+  }
+});

@@ -1,0 +1,128 @@
+import type { FaultName } from "../../../src/standin/faults.ts";
+import { all, type Fault } from "../world/fault.ts";
+import type { HostileAnswer } from "../world/platform.ts";
+import type { World } from "../world/world.ts";
+
+/** Every fault that the stand-in knows hits this share of its answers. */
+function rates(share: number, ...names: FaultName[]) {
+  return async ({ standin, dice }: World) => {
+    const each = Object.fromEntries(names.map((name) => [name, share / names.length]));
+    standin.faults.set({ seed: dice.below(1_000_000), rates: each });
+    return async () => standin.faults.set({ rates: {} });
+  };
+}
+
+function answers(answer: HostileAnswer, every: number) {
+  return async ({ platform }: World) => {
+    platform.hostile = { answer, every };
+    return async () => {
+      platform.hostile = undefined;
+    };
+  };
+}
+
+export const PLATFORM_FAULTS: readonly Fault[] = [
+  {
+    name: "platform: 429 to everything, with and without Retry-After",
+    on: "platform",
+    forS: 60,
+    withinS: 45,
+    named: ["rate_limited"],
+    isShort: true,
+    isRandom: true,
+    begin: rates(1, "429", "429-retry-after"),
+  },
+  {
+    name: "platform: 429 with a date in Retry-After",
+    on: "platform",
+    forS: 10,
+    withinS: 45,
+    named: ["rate_limited"],
+    begin: async ({ standin }) => {
+      const date = new Date(Date.now() + 12_000).toUTCString();
+      standin.faults.script({ fault: { kind: "status", status: 429, retry_after: date }, times: 10_000 });
+      return async () => standin.faults.clear();
+    },
+  },
+  {
+    name: "platform: 500, 502 and 503 to everything",
+    on: "platform",
+    allowed: { failures: true },
+    forS: 30,
+    withinS: 90,
+    named: ["server_error"],
+    isRandom: true,
+    begin: rates(1, "500", "502", "503"),
+  },
+  {
+    name: "platform: connections reset",
+    on: "platform",
+    allowed: { failures: true },
+    forS: 30,
+    withinS: 90,
+    named: ["network"],
+    isRandom: true,
+    begin: async (world) => {
+      for (const { platform } of all(world)) platform.accepts = "none";
+      for (const { platform } of all(world)) platform.cut();
+      return async () => {
+        for (const { platform } of all(world)) platform.accepts = "all";
+      };
+    },
+  },
+  {
+    name: "platform: half of the answers are cut, in every framing",
+    on: "platform",
+    allowed: { failures: true },
+    forS: 30,
+    withinS: 90,
+    isRandom: true,
+    begin: rates(0.5, "cut-length", "cut-chunked", "cut-close", "cut-gzip"),
+  },
+  {
+    name: "platform: answers drip a byte every 2 s",
+    on: "platform",
+    allowed: { failures: true },
+    forS: 30,
+    withinS: 120,
+    begin: answers("drip", 1),
+  },
+  {
+    name: "platform: answers never end",
+    on: "platform",
+    allowed: { failures: true },
+    forS: 20,
+    withinS: 120,
+    begin: answers("endless", 2),
+  },
+  {
+    name: "platform: HTML with status 200",
+    on: "platform",
+    allowed: { failures: true },
+    forS: 15,
+    withinS: 45,
+    named: ["answer_invalid"],
+    isRandom: true,
+    begin: answers("html", 2),
+  },
+  {
+    name: "platform: empty bodies with status 200",
+    on: "platform",
+    allowed: { failures: true },
+    forS: 15,
+    withinS: 90,
+    isRandom: true,
+    begin: answers("empty", 2),
+  },
+  {
+    name: "platform: every record doubled",
+    on: "platform",
+    allowed: { failures: true },
+    forS: 15,
+    withinS: 45,
+    // Settled days would keep what the platform said, until a reconciliation.
+    withoutBackfill: true,
+    withoutHistory: true,
+    begin: answers("doubled", 2),
+  },
+];

@@ -1,0 +1,232 @@
+import { spawnSync } from "node:child_process";
+import { chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { onTestFinished } from "vitest";
+import { poll } from "../../support/poll.ts";
+import { all, type Fault, repeatedly } from "../world/fault.ts";
+import { createPostgres, type Server } from "../world/servers.ts";
+import { openWire } from "../world/wire.ts";
+import type { World } from "../world/world.ts";
+
+const TERMINATE =
+  "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'usage-etl'";
+
+async function connect({ postgres }: World): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: postgres.url, application_name: "chaos" });
+  client.on("error", () => {});
+  await client.connect();
+  return client;
+}
+
+/** The next commits of loads, of all workers together, lose their reply. */
+function loseReplies(fate: "cut" | "silent", count: number) {
+  return async (world: World) => {
+    let left = count;
+    for (const worker of all(world)) {
+      worker.onCommit = (moment) => (moment === "after" && left-- > 0 ? fate : "pass");
+    }
+    await poll(() => left <= 0, { deadlineMs: 60_000 });
+    return async () => {};
+  };
+}
+
+/** A standby, and the wire it replicates through. */
+let standby: { readonly server: Server; readonly cutOff: () => void } | undefined;
+/** The folder of a small disk. */
+let disk = "";
+
+export const POSTGRES_FAULTS: readonly Fault[] = [
+  {
+    name: "Postgres: killed",
+    on: "postgres",
+    forS: 15,
+    withinS: 45,
+    isShort: true,
+    isRandom: true,
+    begin: async ({ postgres }) => {
+      await postgres.kill();
+      return () => postgres.start();
+    },
+  },
+  {
+    name: "Postgres: away for 90 s",
+    on: "postgres",
+    forS: 90,
+    withinS: 45,
+    begin: async ({ postgres }) => {
+      await postgres.kill();
+      return () => postgres.start();
+    },
+  },
+  {
+    name: "Postgres: sessions terminated again and again",
+    on: "postgres",
+    forS: 15,
+    withinS: 45,
+    isRandom: true,
+    begin: async (world) => repeatedly(300, () => world.sql(TERMINATE)),
+  },
+  {
+    name: "Postgres: failover to a standby that has not got all",
+    on: "postgres",
+    withoutHistory: true,
+    forS: 5,
+    withinS: 120,
+    options: async () => {
+      const primary = await createPostgres();
+      await primary.start();
+      const wire = await openWire(primary.port);
+      onTestFinished(() => wire.close());
+      const server = await createPostgres({ standbyOf: { port: wire.port } });
+      await server.start();
+      standby = {
+        server,
+        cutOff: () => {
+          wire.accepts = "none";
+          wire.cut();
+        },
+      };
+      return { postgres: primary };
+    },
+    begin: async (world) => {
+      if (standby === undefined) throw new Error("no standby");
+      const { server, cutOff } = standby;
+      // What is loaded from here on is lost.
+      cutOff();
+      const { platform } = world;
+      const before = platform.requests;
+      world.change();
+      await poll(() => platform.requests > before + 40, { deadlineMs: 60_000 });
+      await world.postgres.kill();
+      return async () => {
+        world.postgres = server;
+        await world.sql("SELECT pg_promote()");
+        for (const { postgres } of all(world)) {
+          postgres.target = server.port;
+          postgres.cut();
+        }
+      };
+    },
+  },
+  {
+    name: "Postgres: replies to COMMIT lost with their connection",
+    on: "postgres",
+    forS: 1,
+    withinS: 45,
+    isShort: true,
+    isRandom: true,
+    begin: loseReplies("cut", 12),
+  },
+  {
+    name: "Postgres: replies to COMMIT lost silently",
+    on: "postgres",
+    forS: 1,
+    withinS: 120,
+    isRandom: true,
+    begin: loseReplies("silent", 8),
+  },
+  {
+    name: "Postgres: half-open connections",
+    on: "postgres",
+    forS: 1,
+    withinS: 120,
+    isRandom: true,
+    begin: async (world) => {
+      for (const { postgres } of all(world)) postgres.silence();
+      return async () => {};
+    },
+  },
+  {
+    name: "Postgres: tables locked for 30 s, and deadlocks",
+    on: "postgres",
+    forS: 30,
+    withinS: 60,
+    isRandom: true,
+    begin: async (world) => {
+      const [locker, rival] = await Promise.all([connect(world), connect(world)]);
+      await locker.query("BEGIN; LOCK TABLE usage.scope IN ACCESS EXCLUSIVE MODE");
+      // Locks scopes in the opposite order of loads, which waits for loads that wait for it.
+      const stop = repeatedly(200, () =>
+        rival
+          .query(`BEGIN; SET LOCAL lock_timeout = '3s';
+          SELECT FROM usage.scope WHERE scope_id = (SELECT max(scope_id) FROM usage.scope) FOR UPDATE;
+          SELECT FROM usage.scope WHERE scope_id = (SELECT min(scope_id) FROM usage.scope) FOR UPDATE; COMMIT`)
+          .catch(() => rival.query("ROLLBACK")),
+      );
+      return async () => {
+        await locker.query("COMMIT");
+        await stop();
+        await Promise.all([locker.end(), rival.end()]);
+      };
+    },
+  },
+  {
+    name: "Postgres: no connection is free",
+    on: "postgres",
+    forS: 20,
+    withinS: 60,
+    isRandom: true,
+    begin: async (world) => {
+      const held: pg.Client[] = [];
+      const admin = await connect(world);
+      const stop = repeatedly(50, async () => {
+        await admin.query(TERMINATE);
+        for (;;) held.push(await connect(world));
+      });
+      return async () => {
+        await stop();
+        await Promise.all([admin, ...held].map((client) => client.end()));
+      };
+    },
+  },
+  {
+    name: "Postgres: disk full",
+    on: "postgres",
+    forS: 30,
+    withinS: 60,
+    named: ["postgres_full"],
+    options: async () => {
+      disk = mkdtempSync("/tmp/usage-etl-chaos-disk-");
+      const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64m,mode=0777", "none", disk]);
+      if (mounted.status !== 0) throw new Error(`a small disk cannot be mounted: ${mounted.stderr}`);
+      onTestFinished(() => {
+        spawnSync("umount", ["-l", disk]);
+        rmSync(disk, { recursive: true, force: true });
+      });
+      const postgres = await createPostgres();
+      const owner = statSync(join(postgres.dir, "data"));
+      chownSync(disk, owner.uid, owner.gid);
+      await postgres.start();
+      return { postgres };
+    },
+    begin: async (world) => {
+      const client = await connect(world);
+      await client.query(`CREATE TABLESPACE small LOCATION '${disk}'`);
+      for (const table of [
+        "hourly_record",
+        "dated_record",
+        "fetch",
+        "coverage",
+        "series",
+        "entity",
+        "slice",
+      ]) {
+        await client.query(`ALTER TABLE usage.${table} SET TABLESPACE small`);
+      }
+      await client.end();
+      const filler = join(disk, "filler");
+      const fill = () => {
+        // As much as fits.
+        spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=64k", "conv=notrunc", "oflag=append"]);
+      };
+      writeFileSync(filler, "");
+      const stop = repeatedly(200, async () => fill());
+      const grow = repeatedly(100, () => world.change());
+      return async () => {
+        await Promise.all([stop(), grow()]);
+        rmSync(filler);
+      };
+    },
+  },
+];

@@ -1,0 +1,108 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { usageEtl } from "../../support/cli.ts";
+import { nextRelease } from "../../support/release.ts";
+import { clockOff, moveClocks } from "../world/clock.ts";
+import { all, type Fault, repeatedly, worker } from "../world/fault.ts";
+import { health, untilQuiet } from "../world/oracle.ts";
+import { createPostgres } from "../world/servers.ts";
+import type { World } from "../world/world.ts";
+
+const NEXT = {
+  migration: "9999_next_release",
+  sql: "ALTER TABLE usage.slice ADD COLUMN note text; SELECT pg_sleep(2);",
+  views: "CREATE OR REPLACE VIEW reporting.next_release AS SELECT 1 AS one;",
+};
+
+/** A host whose clock is off joins the others. They must not wait for it, before it leaves and after. */
+function joinsWithClockOff(seconds: number) {
+  return async (world: World) => {
+    const joined = await world.addWorker({ environment: clockOff(seconds) });
+    // Its own health is red, and nobody waits for it.
+    joined.isGone = true;
+    await pause(10_000);
+    if ((await health(joined, "/readyz")) === undefined) throw new Error("it says that it is ready");
+    world.change();
+    await untilQuiet(world, 45);
+    return async () => {
+      joined.running.process.kill("SIGTERM");
+      await joined.running.ended;
+    };
+  };
+}
+
+/** 20 s before a month ends, some days after clocks in Berlin went back. */
+const MONTHS_END = Date.parse("2026-10-31T23:59:40Z");
+
+export const TOGETHER: readonly Fault[] = [
+  {
+    name: "together: a host whose clock is 1 h ahead joins",
+    on: "together",
+    forS: 1,
+    withinS: 45,
+    begin: joinsWithClockOff(3_600),
+  },
+  {
+    name: "together: a host whose clock is 1 h behind joins",
+    on: "together",
+    forS: 1,
+    withinS: 45,
+    begin: joinsWithClockOff(-3_600),
+  },
+  {
+    name: "together: a month ends, on servers that have daylight saving time",
+    on: "together",
+    forS: 30,
+    withinS: 45,
+    options: async () => {
+      moveClocks(MONTHS_END);
+      const postgres = await createPostgres({ settings: ["timezone=Europe/Berlin"] });
+      await postgres.start();
+      return { postgres, startsAt: MONTHS_END, environment: { TZ: "Europe/Berlin" } };
+    },
+    begin: async (world) => repeatedly(500, () => world.change()),
+  },
+  {
+    name: "together: the same windows on two workers, overlapping backfills",
+    on: "together",
+    forS: 10,
+    withinS: 60,
+    isShort: true,
+    isRandom: true,
+    begin: async (world) => {
+      await Promise.all([world.enterBackfill(), world.enterBackfill()]);
+      const stop = repeatedly(300, () => world.change());
+      return stop;
+    },
+  },
+  {
+    name: "together: older answers arrive late",
+    on: "together",
+    forS: 30,
+    withinS: 60,
+    isRandom: true,
+    begin: async (world) => {
+      const late = worker(world);
+      late.platform.delayMs = 9_000;
+      const stop = repeatedly(300, () => world.change());
+      return async () => {
+        await stop();
+        late.platform.delayMs = 40;
+      };
+    },
+  },
+  {
+    name: "together: two releases, and a migration between",
+    on: "together",
+    forS: 5,
+    withinS: 60,
+    begin: async (world) => {
+      const release = nextRelease(NEXT);
+      const { code, stderr } = await usageEtl(["migrate"], world.environment, { release });
+      if (code !== 0) throw new Error(`migrate: ${stderr}`);
+      await world.addWorker({ release });
+      const [oldest] = all(world);
+      if (oldest === undefined) throw new Error("no worker");
+      return async () => {};
+    },
+  },
+];

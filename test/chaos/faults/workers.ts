@@ -1,0 +1,147 @@
+import { fileURLToPath } from "node:url";
+import { poll } from "../../support/poll.ts";
+import { all, type Fault, kill, repeatedly, worker } from "../world/fault.ts";
+import type { Worker } from "../world/worker.ts";
+import type { World } from "../world/world.ts";
+
+/** How long the service may take to exit after SIGTERM, milliseconds. */
+const EXIT_WITHIN_MS = 25_000;
+
+/** Blocks the event loop at SIGUSR2 (block-on-signal.ts). */
+const BLOCKING = {
+  NODE_OPTIONS: `--import=${fileURLToPath(new URL("../world/block-on-signal.ts", import.meta.url))}`,
+};
+
+/** Kills a worker with `kill -9` at that moment of one of its loads; another worker is started at the end. */
+async function killAt(world: World, moment: "before" | "after"): Promise<() => Promise<void>> {
+  const victim = worker(world);
+  await new Promise<void>((struck) => {
+    victim.onCommit = (now) => {
+      if (now !== moment) return "pass";
+      kill(victim);
+      struck();
+      return "cut";
+    };
+  });
+  return async () => void (await world.addWorker());
+}
+
+/** SIGTERM, and its exit in time with code 0. */
+async function endInTime(victim: Worker): Promise<void> {
+  const since = performance.now();
+  kill(victim, "SIGTERM");
+  const { code } = await victim.running.ended;
+  const ms = Math.round(performance.now() - since);
+  if (code !== 0 || ms > EXIT_WITHIN_MS) throw new Error(`exit code ${code} after ${ms} ms`);
+}
+
+export const WORKER_FAULTS: readonly Fault[] = [
+  {
+    name: "worker: kill -9 within a fetch",
+    on: "workers",
+    forS: 5,
+    withinS: 60,
+    isShort: true,
+    isRandom: true,
+    begin: async (world) => {
+      const victim = worker(world);
+      await new Promise<void>((struck) => {
+        const wanted = world.platform.requests + 4;
+        world.platform.onUsageRequest = () => world.platform.requests >= wanted && struck();
+      });
+      kill(victim);
+      return async () => void (await world.addWorker());
+    },
+  },
+  {
+    name: "worker: kill -9 between COPY and COMMIT",
+    on: "workers",
+    forS: 5,
+    withinS: 60,
+    isShort: true,
+    isRandom: true,
+    begin: (world) => killAt(world, "before"),
+  },
+  {
+    name: "worker: kill -9 after COMMIT, before the acknowledgement",
+    on: "workers",
+    forS: 5,
+    withinS: 60,
+    isRandom: true,
+    begin: (world) => killAt(world, "after"),
+  },
+  {
+    name: "worker: five in a row are killed within the same job",
+    on: "workers",
+    forS: 1,
+    withinS: 90,
+    options: { workers: 1 },
+    begin: async (world) => {
+      for (let time = 0; time < 5; time++) {
+        const replace = await killAt(world, "before");
+        await replace();
+      }
+      return async () => {};
+    },
+  },
+  {
+    name: "worker: frozen for 60 s",
+    on: "workers",
+    forS: 60,
+    withinS: 60,
+    isRandom: true,
+    begin: async (world) => {
+      const victim = worker(world);
+      victim.running.process.kill("SIGSTOP");
+      return async () => void victim.running.process.kill("SIGCONT");
+    },
+  },
+  {
+    name: "worker: event loop blocked for 45 s",
+    on: "workers",
+    forS: 50,
+    withinS: 60,
+    options: { worker: { environment: BLOCKING } },
+    begin: async (world) => {
+      worker(world).running.process.kill("SIGUSR2");
+      return async () => {};
+    },
+  },
+  {
+    name: "worker: SIGTERM under load, answers take 12 s",
+    on: "workers",
+    forS: 1,
+    withinS: 90,
+    isShort: true,
+    begin: async (world) => {
+      for (const one of all(world)) one.platform.delayMs = 12_000;
+      const before = world.platform.requests;
+      await poll(() => world.platform.requests > before + 4, { deadlineMs: 60_000 });
+      await endInTime(worker(world));
+      const other = await world.addWorker();
+      return async () => {
+        for (const one of [...all(world), other]) one.platform.delayMs = 40;
+      };
+    },
+  },
+  {
+    name: "worker: rolling restarts for ten minutes",
+    on: "workers",
+    forS: 600,
+    withinS: 60,
+    begin: async (world) => {
+      let failure: Error | undefined;
+      const stop = repeatedly(2_000, async () => {
+        const oldest = worker(world);
+        await world.addWorker();
+        await endInTime(oldest).catch((error: Error) => {
+          failure = error;
+        });
+      });
+      return async () => {
+        await stop();
+        if (failure !== undefined) throw failure;
+      };
+    },
+  },
+];

@@ -1,0 +1,88 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import Table from "cli-table3";
+import { PLANTED, plant } from "./planted.ts";
+import type { Line } from "./world/report.ts";
+
+/**
+ * `npm run chaos`: every fault alone. `-- --short`: those of the short form, about five minutes. `-- --only TEXT`: those whose
+ * name has the text. `-- --times N`: again and again. `-- --random 60m --seed N --seeds N`: an hour of random faults.
+ * `-- --planted`: each known bug must be found. Needs root, since Postgres, small disks and clocks are handled.
+ */
+
+const { values } = parseArgs({
+  options: {
+    short: { type: "boolean" },
+    only: { type: "string" },
+    times: { type: "string" },
+    random: { type: "string" },
+    seed: { type: "string" },
+    seeds: { type: "string" },
+    planted: { type: "boolean" },
+  },
+});
+const out = mkdtempSync(join(tmpdir(), "usage-etl-chaos-"));
+process.exitCode = values.planted === true ? findPlanted() : repeat(Number(values.times ?? 1));
+printTable();
+
+function repeat(times: number): number {
+  let failed = 0;
+  for (let time = 0; time < times; time++) failed += run(environment()) ? 0 : 1;
+  return failed === 0 ? 0 : 1;
+}
+
+function environment(): Record<string, string> {
+  const { short, only, random, seed, seeds } = values;
+  return {
+    ...(short === true ? { CHAOS_SHORT: "1" } : {}),
+    ...(only === undefined ? {} : { CHAOS_ONLY: only }),
+    ...(random === undefined ? {} : { CHAOS_RANDOM_MS: String(milliseconds(random)) }),
+    ...(seed === undefined ? {} : { CHAOS_SEED: seed }),
+    ...(seeds === undefined ? {} : { CHAOS_SEEDS: seeds }),
+  };
+}
+
+function run(env: Readonly<Record<string, string>>): boolean {
+  const file = env.CHAOS_RANDOM_MS === undefined ? "faults" : "random";
+  const config = fileURLToPath(new URL("vitest.config.ts", import.meta.url));
+  const { status } = spawnSync("vitest", ["run", "--config", config, `test/chaos/${file}.chaos.ts`], {
+    stdio: "inherit",
+    env: { ...process.env, ...env, CHAOS_OUT: out },
+  });
+  return status === 0;
+}
+
+/** Runs chaos on copies of the product with a bug each. Each run must fail. */
+function findPlanted(): number {
+  const missed = PLANTED.filter((bug) => {
+    const release = plant(bug);
+    process.stderr.write(`\nPlanted: ${bug.name}\n`);
+    return run({ ...environment(), ...bug.environment, CHAOS_RELEASE: release });
+  });
+  const found = PLANTED.length - missed.length;
+  process.stderr.write(`\n${found} of ${PLANTED.length} planted bugs were found.\n`);
+  for (const { name } of missed) process.stderr.write(`not found: ${name}\n`);
+  return missed.length === 0 ? 0 : 1;
+}
+
+function milliseconds(text: string): number {
+  const [, count, unit] = /^(\d+)(s|m|h)$/.exec(text) ?? [];
+  if (unit === undefined) throw new Error(`--random ${text}: give a time such as 60m.`);
+  return Number(count) * { s: 1_000, m: 60_000, h: 3_600_000 }[unit as "s" | "m" | "h"];
+}
+
+function printTable(): void {
+  const rows = join(out, "rows.jsonl");
+  if (!existsSync(rows)) return;
+  const table = new Table({ head: ["fault", "lasted", "well again after", "limit"] });
+  for (const text of readFileSync(rows, "utf8").trim().split("\n")) {
+    const line = JSON.parse(text) as Line;
+    if ("failed" in line) table.push([line.fault, "", "FAILED", ""]);
+    else table.push([line.fault, `${line.lasted} s`, `${line.recovered} s`, `${line.within} s`]);
+  }
+  process.stdout.write(`${table}\nhistories, and logs of what failed: ${out}\n`);
+}

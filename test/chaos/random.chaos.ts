@@ -1,0 +1,78 @@
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { dice } from "../../src/standin/engine/random.ts";
+import { FAULTS } from "./faults/faults.ts";
+import { runCommand } from "./world/commands.ts";
+import { repeatedly } from "./world/fault.ts";
+import { record, violationsOf } from "./world/history.ts";
+import { checkEverything, untilQuiet } from "./world/oracle.ts";
+import { keepLogs, note } from "./world/report.ts";
+import { between, type Planned, schedule } from "./world/schedule.ts";
+import { makeWorld } from "./world/world.ts";
+
+/**
+ * Faults drawn by a seed, overlapped, while syncs, backfills and commands run and counts change. What Postgres showed is
+ * checked afterwards against what the platform could answer (world/history.ts).
+ */
+
+const { CHAOS_RANDOM_MS, CHAOS_SEED = "20261105", CHAOS_SEEDS = "1", CHAOS_OUT = "" } = process.env;
+const lengthMs = Number(CHAOS_RANDOM_MS ?? 0);
+const seeds = Array.from({ length: Number(CHAOS_SEEDS) }, (_, i) => Number(CHAOS_SEED) + i);
+
+/** A fault that waits for a load, or for a server, may wait in vain beside another fault. */
+const STRIKES_WITHIN_MS = 60_000;
+const QUIET_WITHIN_S = 180;
+
+test.skipIf(lengthMs === 0).each(seeds)(
+  "random faults, seed %i",
+  { timeout: lengthMs * 2 + 900_000 },
+  async (seed) => {
+    const world = await makeWorld({ seed, workers: 2 });
+    const rolls = dice(seed + 1);
+    const file = CHAOS_OUT === "" ? undefined : join(CHAOS_OUT, `history-${seed}.jsonl`);
+    try {
+      await untilQuiet(world, QUIET_WITHIN_S);
+      const history = record(world, file);
+      const changing = repeatedly(between(rolls, 500, 900), () => world.change());
+      const commanding = repeatedly(5_000, async () => history.note(await runCommand(world, rolls)));
+      const began = performance.now();
+      const strike = async ({ fault, at, forMs }: Planned) => {
+        await pause(Math.max(0, at - (performance.now() - began)));
+        const about = (phase: "begins" | "ends" | "missed") =>
+          history.note({ at: Date.now(), kind: "fault", name: fault.name, phase });
+        about("begins");
+        const end = await Promise.race([
+          fault.begin(world).catch(() => undefined),
+          pause(STRIKES_WITHIN_MS).then(() => undefined),
+        ]);
+        if (end === undefined) return about("missed");
+        await pause(forMs);
+        await end();
+        about("ends");
+      };
+      await Promise.all(schedule(seed, lengthMs, FAULTS).map(strike));
+      await Promise.all([changing(), commanding()]);
+      const seconds = await untilQuiet(world, QUIET_WITHIN_S);
+      await history.stop();
+      expect(violationsOf(history.events).slice(0, 20)).toEqual([]);
+      await checkEverything(world, { failures: true });
+      const shown = history.events.filter(({ kind }) => kind === "shown").length;
+      const faults = history.events.filter(
+        (event) => event.kind === "fault" && event.phase === "ends",
+      ).length;
+      note({
+        fault: `random, seed ${seed}`,
+        lasted: lengthMs / 1_000,
+        recovered: Math.round(seconds),
+        within: QUIET_WITHIN_S,
+        faults,
+        shown,
+      });
+    } catch (error) {
+      keepLogs(world, `random-${seed}`);
+      note({ fault: `random, seed ${seed}`, failed: (error as Error).message });
+      throw error;
+    }
+  },
+);

