@@ -3,21 +3,14 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { PROJECTS } from "./test/support/projects.ts";
 
-/** Files of these projects wait most of the time: for schedules, time-outs and processes. */
-const WAITING = ["service", "local-servers"];
-/** Of the others, files of these take longest, so they start first: no worker idles at the end beside a long file. */
-const LONG = ["e2e", "store", "pipeline"];
+/** Files of these projects take longest. They start first, so that no worker idles at the end beside a long file. */
+const FIRST = ["service", "e2e", "local-servers", "store"];
 
-/** Spreads files that wait over the run, so that others use the processors meanwhile. */
-class WaitingAmongOthers extends BaseSequencer {
+class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const place = ({ project }: TestSpecification) =>
-      LONG.includes(project.name) ? LONG.indexOf(project.name) : LONG.length;
-    const waiting = WAITING.flatMap((name) => sorted.filter(({ project }) => project.name === name));
-    const others = sorted.filter((file) => !waiting.includes(file)).sort((a, b) => place(a) - place(b));
-    const spread = others.flatMap((file, i) => (i % 3 === 0 ? [...waiting.splice(0, 1), file] : [file]));
-    return [...spread, ...waiting];
+    const place = (file: TestSpecification) =>
+      FIRST.includes(file.project.name) ? FIRST.indexOf(file.project.name) : FIRST.length;
+    return (await super.sort(files)).sort((a, b) => place(a) - place(b));
   }
 }
 
@@ -36,8 +29,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     // No test changes what another file sees (globals, module state), so files share processes and loaded modules.
     isolate: false,
-    // Two more than two cores: one or two of them wait.
-    maxWorkers: 4,
-    sequence: { sequencer: WaitingAmongOthers },
+    // One more than two cores: tests of the service wait for schedules and time-outs, and others work meanwhile.
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
   },
 });
