@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { FAULTS } from "./faults/faults.ts";
+import { repeatedly } from "./world/fault.ts";
 import { record, violationsOf } from "./world/history.ts";
 import { checkEverything, untilQuiet } from "./world/oracle.ts";
 import { keepLogs, note } from "./world/report.ts";
@@ -14,6 +15,7 @@ const chosen = FAULTS.filter(
 );
 /** The first load of everything, with room for a busy machine. */
 const FIRST_LOAD_S = 120;
+const CHANGE_EVERY_MS = 300;
 
 test.each(chosen)("$name", { timeout: 1_200_000 }, async (fault) => {
   const options = typeof fault.options === "function" ? await fault.options() : fault.options;
@@ -22,10 +24,11 @@ test.each(chosen)("$name", { timeout: 1_200_000 }, async (fault) => {
     await untilQuiet(world, FIRST_LOAD_S);
     if (fault.withoutBackfill === undefined) await world.enterBackfill();
     const history = record(world);
-    world.change();
+    const stopChanging = repeatedly(CHANGE_EVERY_MS, () => world.change());
     const end = await fault.begin(world);
     await pause(fault.forS * 1_000);
     await end();
+    await stopChanging();
     world.change();
     const seconds = await untilQuiet(world, fault.withinS);
     await history.stop();

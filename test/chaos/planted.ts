@@ -48,12 +48,6 @@ export const PLANTED: readonly PlantedBug[] = [
     environment: { CHAOS_ONLY: "kill -9 between COPY and COMMIT" },
   },
   {
-    name: "an answer that was cut is as good as a whole one",
-    file: "src/platform/parse/json-records.ts",
-    edits: [['if (this.#state !== "done")', 'if (this.#state === "start")']],
-    environment: { CHAOS_ONLY: "half of the answers are cut" },
-  },
-  {
     name: "a fetch task that was handed back counts as one that ended its worker",
     file: "src/pipeline/extract/work-slice.ts",
     edits: [["if (isHandedBack(error, signal))", "if (isHandedBack(error, signal) && !signal)"]],

@@ -23,14 +23,23 @@ function answers(answer: HostileAnswer, every: number) {
 
 export const PLATFORM_FAULTS: readonly Fault[] = [
   {
-    name: "platform: 429 to everything, with and without Retry-After",
+    name: "platform: 429 to everything, with Retry-After: 1",
     on: "platform",
     forS: 60,
     withinS: 45,
     named: ["rate_limited"],
     isShort: true,
     isRandom: true,
-    begin: rates(1, "429", "429-retry-after"),
+    begin: rates(1, "429-retry-after"),
+  },
+  {
+    name: "platform: 429 without Retry-After",
+    on: "platform",
+    forS: 20,
+    withinS: 45,
+    named: ["rate_limited"],
+    isRandom: true,
+    begin: rates(1, "429"),
   },
   {
     name: "platform: 429 with a date in Retry-After",
@@ -84,7 +93,7 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
     on: "platform",
     allowed: { failures: true },
     forS: 30,
-    withinS: 120,
+    withinS: 180,
     begin: answers("drip", 1),
   },
   {
@@ -93,7 +102,8 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
     allowed: { failures: true },
     forS: 20,
     withinS: 120,
-    begin: answers("endless", 2),
+    options: { environment: { USAGE_ANSWER_LIMIT: "1" } },
+    begin: answers("endless", 1),
   },
   {
     name: "platform: HTML with status 200",

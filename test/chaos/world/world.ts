@@ -39,7 +39,7 @@ export interface World {
   change(): void;
   /** Called after each change. */
   onChange: () => void;
-  /** Fetches hours of two settled days again, in the background: dozens of fetch tasks. */
+  /** Fetches hours of the last days again, settled or not, in the background: dozens of fetch tasks. */
   enterBackfill(): Promise<number>;
   /** Runs a command past all wires. */
   command(...args: string[]): Promise<Ended>;
@@ -142,9 +142,20 @@ export async function makeWorld(options: WorldOptions = {}): Promise<World> {
       world.onChange();
     },
     enterBackfill: async () => {
-      const from = new Date(now - 7 * DAY_MS).toISOString().slice(0, 10);
-      const to = new Date(now - 5 * DAY_MS).toISOString().slice(0, 10);
-      const args = ["backfill", "--from", from, "--to", to, "--stride", "hour", "--reprocess", "all"];
+      const [from, to] = [now - 5 * DAY_MS, now + DAY_MS].map((at) =>
+        new Date(at).toISOString().slice(0, 10),
+      );
+      const args = [
+        "backfill",
+        "--from",
+        from ?? "",
+        "--to",
+        to ?? "",
+        "--stride",
+        "hour",
+        "--reprocess",
+        "all",
+      ];
       const { code, stdout, stderr } = await world.command(...args, "--detach", "--json");
       if (code !== 0) throw new Error(`backfill: ${stderr}`);
       const [{ backfillId }] = JSON.parse(stdout) as [{ backfillId: number }];
