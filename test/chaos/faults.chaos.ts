@@ -32,6 +32,7 @@ test.each(chosen)("$name", { timeout: 1_200_000 }, async (fault) => {
     world.change();
     const seconds = await untilQuiet(world, fault.withinS);
     await history.stop();
+    expect(history.events.some(({ kind }) => kind === "shown")).toBe(true);
     if (fault.withoutHistory === undefined) expect(violationsOf(history.events).slice(0, 20)).toEqual([]);
     const named = world.workers.flatMap((worker) => worker.log().map(({ code }) => code));
     if (fault.named !== undefined) expect(fault.named.some((code) => named.includes(code))).toBe(true);

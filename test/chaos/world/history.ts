@@ -126,7 +126,10 @@ export function record(world: World, file?: string): Recorder {
       shown.set(key, now);
       // A newer answer with the same figure is no news.
       const isNews = before === undefined || before.traces !== now.traces;
-      if (!isNews && (now.fetchNumber ?? 0) >= (before?.fetchNumber ?? 0)) continue;
+      const isOlder = before !== undefined && (now.fetchNumber ?? 0) < (before.fetchNumber ?? 0);
+      // The answer before it was perhaps no news, and then nobody has noted its number.
+      if (isOlder) note({ at: snapshot.at, kind: "shown", key, ...before });
+      else if (!isNews) continue;
       note({ at: snapshot.at, kind: "shown", key, ...now });
     }
   };
