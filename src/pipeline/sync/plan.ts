@@ -73,7 +73,7 @@ function doneParts({ coverage, failures }: ScopeState, retry: "due" | "all"): In
 
 /**
  * The slices for due failures outside of the wanted time, such as those of an old backfill in hours. A failure that is too
- * short for its stride's tier is asked about together with loaded time before it.
+ * short for its stride's tier is asked about together with loaded time before it, close to the data start after it.
  */
 export async function planRetries(
   source: OpenSource,
@@ -98,7 +98,8 @@ export async function planRetries(
 
 function inTier({ start, end }: Interval, stride: Stride, dataStart: number): Interval {
   const shortest = TIER_BUCKETS[stride].min * STRIDE_MS[stride];
-  return { start: Math.min(start, Math.max(dataStart, end - shortest)), end };
+  if (end - start >= shortest) return { start, end };
+  return end - shortest >= dataStart ? { start: end - shortest, end } : { start, end: start + shortest };
 }
 
 /** The properties of a source that decide what a sync keeps. */

@@ -167,6 +167,15 @@ describe("due failures outside of what is wanted", () => {
     const early = await planRetries(source, { wanted: [] });
     expect(early.map((one) => one.window)).toEqual([{ stride: "week", ...weeks(0, 5) }]);
   });
+
+  test("that lie too close to the data start reach forward", async () => {
+    const week = 7 * DAY_MS;
+    const first = Math.ceil(bench.dataStart / week) * week;
+    const weeks = (from: number, to: number) => ({ start: first + from * week, end: first + to * week });
+    await fail(ONE, weeks(1, 3), PAST, "week");
+    const planned = await planRetries(source, { wanted: [] });
+    expect(planned.map((one) => one.window)).toEqual([{ stride: "week", ...weeks(1, 6) }]);
+  });
 });
 
 test("the first plan of a source makes the scopes of days and hours, which views show beside each other", async () => {
