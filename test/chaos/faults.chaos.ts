@@ -32,6 +32,9 @@ test.each(chosen)("$name", { timeout: 1_200_000 }, async (fault) => {
     world.change();
     const seconds = await untilQuiet(world, fault.withinS);
     await history.stop();
+    if (fault.mustHappen !== undefined) {
+      expect(await world.sql(`SELECT ${fault.mustHappen} AS happened`)).toEqual([{ happened: true }]);
+    }
     expect(history.events.some(({ kind }) => kind === "shown")).toBe(true);
     if (fault.withoutHistory === undefined) expect(violationsOf(history.events).slice(0, 20)).toEqual([]);
     const named = world.workers.flatMap((worker) => worker.log().map(({ code }) => code));

@@ -25,6 +25,8 @@ const { values } = parseArgs({
     planted: { type: "boolean" },
   },
 });
+/** Of planted bugs: a slow machine must not be taken for a bug that was found. Seconds (world/oracle.ts). */
+const PATIENCE = { CHAOS_PATIENCE: "300" };
 const out = mkdtempSync(join(tmpdir(), "usage-etl-chaos-"));
 process.exitCode = values.planted === true ? findPlanted() : repeat(Number(values.times ?? 1));
 printTable();
@@ -56,15 +58,17 @@ function run(env: Readonly<Record<string, string>>): boolean {
   return status === 0;
 }
 
-/** Runs chaos on copies of the product with a bug each. Each run must fail. */
+/** Runs chaos on copies of the product with a bug each, or with the one whose name has `--only`. Each run must fail. */
 function findPlanted(): number {
-  const missed = PLANTED.filter((bug) => {
-    const release = plant(bug);
+  const bugs = PLANTED.filter(({ name }) => name.includes(values.only ?? ""));
+  const missed = bugs.filter((bug) => {
+    const passes = (hasBug: boolean) =>
+      run({ ...environment(), ...PATIENCE, ...bug.environment, CHAOS_RELEASE: plant(bug, hasBug) });
     process.stderr.write(`\nPlanted: ${bug.name}\n`);
-    return run({ ...environment(), ...bug.environment, CHAOS_RELEASE: release });
+    return passes(true) || (bug.scale !== undefined && !passes(false));
   });
-  const found = PLANTED.length - missed.length;
-  process.stderr.write(`\n${found} of ${PLANTED.length} planted bugs were found.\n`);
+  const found = bugs.length - missed.length;
+  process.stderr.write(`\n${found} of ${bugs.length} planted bugs were found.\n`);
   for (const { name } of missed) process.stderr.write(`not found: ${name}\n`);
   return missed.length === 0 ? 0 : 1;
 }

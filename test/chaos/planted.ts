@@ -7,11 +7,15 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
+/** The text to find occurs once in the file. */
+type Edit = readonly [find: string, replace: string];
+
 interface PlantedBug {
   readonly name: string;
   readonly file: string;
-  /** Each text occurs once in the file. */
-  readonly edits: readonly (readonly [find: string, replace: string])[];
+  readonly edits: readonly Edit[];
+  /** A limit made smaller, so that a short run reaches it. Without the bug, the run must pass with it. */
+  readonly scale?: Edit;
   /** What to run: a fault that shows it, or random faults. */
   readonly environment: Readonly<Record<string, string>>;
 }
@@ -48,15 +52,27 @@ export const PLANTED: readonly PlantedBug[] = [
     environment: { CHAOS_ONLY: "kill -9 between COPY and COMMIT" },
   },
   {
+    name: "an answer without a workspace proves that it had no usage",
+    file: "src/store/catalog/workspace-access.ts",
+    edits: [
+      [
+        "new Set([...named, ...rows.map((row) => row.scope_id)])",
+        "new Set([...named, ...rows.map((row) => row.scope_id), ...scopeIds])",
+      ],
+    ],
+    environment: { CHAOS_ONLY: "the key loses a workspace" },
+  },
+  {
     name: "a fetch task that was handed back counts as one that ended its worker",
     file: "src/pipeline/extract/work-slice.ts",
     edits: [["if (isHandedBack(error, signal))", "if (isHandedBack(error, signal) && !signal)"]],
+    scale: ["const POISON_AFTER = 20;", "const POISON_AFTER = 3;"],
     environment: { CHAOS_ONLY: "429 to everything" },
   },
 ];
 
-/** A copy of the product with one bug. Returns its folder. */
-export function plant({ name, file, edits }: PlantedBug): string {
+/** A copy of the product with one bug, or with only its smaller limit. Returns its folder. */
+export function plant({ name, file, edits, scale }: PlantedBug, hasBug = true): string {
   const release = mkdtempSync(join(tmpdir(), "usage-etl-planted-"));
   process.on("exit", () => rmSync(release, { recursive: true, force: true }));
   for (const part of ["src", "jobs", "sql", "package.json"]) {
@@ -65,7 +81,7 @@ export function plant({ name, file, edits }: PlantedBug): string {
   symlinkSync(join(ROOT, "node_modules"), join(release, "node_modules"));
   const path = join(release, file);
   let text = readFileSync(path, "utf8");
-  for (const [find, replace] of edits) {
+  for (const [find, replace] of [...(hasBug ? edits : []), ...(scale === undefined ? [] : [scale])]) {
     if (text.split(find).length !== 2)
       throw new Error(`${name}: ${file} has changed; correct test/chaos/planted.ts.`);
     text = text.replace(find, () => replace);

@@ -135,4 +135,20 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
     withoutHistory: true,
     begin: answers("doubled", 2),
   },
+  {
+    name: "platform: the key loses a workspace",
+    on: "platform",
+    allowed: { failures: true },
+    forS: 30,
+    withinS: 60,
+    isShort: true,
+    isRandom: true,
+    mustHappen: "count(*) > 0 FROM usage.fetch WHERE outcome = 'unverified'",
+    begin: async ({ standin }) => {
+      const [lost] = standin.organisation.workspaces;
+      if (lost === undefined) throw new Error("no workspace");
+      standin.access.setReadable(lost, false);
+      return async () => standin.access.setReadable(lost, true);
+    },
+  },
 ];

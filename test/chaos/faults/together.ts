@@ -35,8 +35,26 @@ function askedTwice(world: World): () => Promise<void> {
   return repeatedly(3_000, () => world.enterBackfill());
 }
 
+/** Loads by hand ask for what syncs load, whatever is under way. */
+function besideTheService(world: World, lines: Parameters<World["loadByHand"]>[0]): () => Promise<void> {
+  return repeatedly(100, () => world.loadByHand(lines));
+}
+
 /** 20 s before a month ends, some days after clocks in Berlin went back. */
 const MONTHS_END = Date.parse("2026-10-31T23:59:40Z");
+/** 20 s before clocks in Berlin go back from 3:00 to 2:00, and before they go forward from 2:00 to 3:00. */
+const CLOCKS_GO_BACK = Date.parse("2026-10-25T00:59:40Z");
+const CLOCKS_GO_FORWARD = Date.parse("2026-03-29T00:59:40Z");
+
+/** A world in Berlin at that time. */
+function inBerlin(startsAt: number) {
+  return async () => {
+    moveClocks(startsAt);
+    const postgres = await createPostgres({ settings: ["timezone=Europe/Berlin"] });
+    await postgres.start();
+    return { postgres, startsAt, environment: { TZ: "Europe/Berlin" } };
+  };
+}
 
 export const TOGETHER: readonly Fault[] = [
   {
@@ -58,24 +76,36 @@ export const TOGETHER: readonly Fault[] = [
     on: "together",
     forS: 30,
     withinS: 45,
-    options: async () => {
-      moveClocks(MONTHS_END);
-      const postgres = await createPostgres({ settings: ["timezone=Europe/Berlin"] });
-      await postgres.start();
-      return { postgres, startsAt: MONTHS_END, environment: { TZ: "Europe/Berlin" } };
-    },
+    options: inBerlin(MONTHS_END),
+    begin: async (world) => repeatedly(500, () => world.change()),
+  },
+  {
+    name: "together: clocks go back by an hour",
+    on: "together",
+    forS: 30,
+    withinS: 45,
+    options: inBerlin(CLOCKS_GO_BACK),
+    begin: async (world) => repeatedly(500, () => world.change()),
+  },
+  {
+    name: "together: clocks go forward by an hour",
+    on: "together",
+    forS: 30,
+    withinS: 45,
+    options: inBerlin(CLOCKS_GO_FORWARD),
     begin: async (world) => repeatedly(500, () => world.change()),
   },
   {
     name: "together: the same windows on two workers, overlapping backfills",
     on: "together",
-    forS: 10,
+    forS: 20,
     withinS: 60,
     isShort: true,
     isRandom: true,
     begin: async (world) => {
       await Promise.all([world.enterBackfill(), world.enterBackfill()]);
-      return askedTwice(world);
+      const ends = [askedTwice(world), besideTheService(world, { postgresMs: 150 })];
+      return async () => void (await Promise.all(ends.map((end) => end())));
     },
   },
   {
@@ -83,13 +113,14 @@ export const TOGETHER: readonly Fault[] = [
     on: "together",
     forS: 30,
     withinS: 60,
+    mustHappen: "count(*) > 0 FROM usage.fetch WHERE outcome = 'discarded'",
     isRandom: true,
     begin: async (world) => {
       const late = worker(world);
       late.platform.delayMs = 9_000;
-      const stop = askedTwice(world);
+      const ends = [askedTwice(world), besideTheService(world, { platformMs: 9_000 })];
       return async () => {
-        await stop();
+        await Promise.all(ends.map((end) => end()));
         late.platform.delayMs = 40;
       };
     },

@@ -17,6 +17,8 @@ export interface Fault {
   /** Codes of log lines of which each worker's log, or one of them, must have one. */
   readonly named?: readonly string[];
   readonly allowed?: Allowed;
+  /** What must have happened meanwhile, as a condition in SQL. Else the row has proved nothing. */
+  readonly mustHappen?: string;
   readonly options?: (() => Promise<WorldOptions>) | WorldOptions;
   /** Default: a backfill of all that is settled runs meanwhile. */
   readonly withoutBackfill?: true;

@@ -124,8 +124,10 @@ export function record(world: World, file?: string): Recorder {
       const now = snapshot.figures.get(key) ?? snapshot.zero(key);
       const before = shown.get(key);
       shown.set(key, now);
-      // A newer answer with the same figure is no news.
-      const isNews = before === undefined || before.traces !== now.traces;
+      // A newer answer with the same figure is no news, if the figure can be the platform's.
+      const isAnswered = (now.traces ?? 0) === (answered.get(key) ?? 0);
+      const isNewer = before !== undefined && now.fetchNumber !== before.fetchNumber;
+      const isNews = before === undefined || before.traces !== now.traces || (isNewer && !isAnswered);
       const isOlder = before !== undefined && (now.fetchNumber ?? 0) < (before.fetchNumber ?? 0);
       // The answer before it was perhaps no news, and then nobody has noted its number.
       if (isOlder) note({ at: snapshot.at, kind: "shown", key, ...before });

@@ -48,6 +48,8 @@ export async function openPlatform(target: string): Promise<HostilePlatform> {
     upstream.on("error", fail);
     request.pipe(upstream);
   });
+  // Longer than any delay: else it closes connections whose answers are still on their way.
+  server.keepAliveTimeout = 60_000;
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const platform: HostilePlatform = {
     port: (server.address() as AddressInfo).port,

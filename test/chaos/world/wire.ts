@@ -53,19 +53,25 @@ export async function openWire(target: number, filterOf: () => Filter = () => PA
       cut: () => end(link),
     };
     const filter = filterOf();
-    forward(link, { from: client, to: upstream, change: (bytes) => filter.toServer(bytes, control) });
-    forward(link, {
+    const toServer = forward(link, {
+      from: client,
+      to: upstream,
+      change: (bytes) => filter.toServer(bytes, control),
+    });
+    const toClient = forward(link, {
       from: upstream,
       to: client,
       change: (bytes) => filter.toClient(bytes, control),
       delay: () => wire.delayMs,
     });
-    const closed = (other: Socket) => () => {
+    // What a side sent before it closed still arrives.
+    const closed = (other: Socket, arrived: () => Promise<void>) => async () => {
+      await arrived();
       if (!link.isSilent) other.destroy();
       if (client.destroyed && upstream.destroyed) links.delete(link);
     };
-    client.on("close", closed(upstream));
-    upstream.on("close", closed(client));
+    client.on("close", closed(upstream, toServer));
+    upstream.on("close", closed(client, toClient));
   });
   const end = (link: Link) => {
     link.client.resetAndDestroy();
@@ -101,7 +107,8 @@ interface Direction {
   readonly delay?: () => number;
 }
 
-function forward(link: Link, { from, to, change, delay = () => 0 }: Direction): void {
+/** Returns what resolves once all that was sent so far has arrived. */
+function forward(link: Link, { from, to, change, delay = () => 0 }: Direction): () => Promise<void> {
   // Pieces keep their order, also where the delay becomes shorter.
   let last = Promise.resolve();
   from.on("data", (piece) => {
@@ -120,4 +127,5 @@ function forward(link: Link, { from, to, change, delay = () => 0 }: Direction): 
   from.on("end", () => {
     if (!link.isSilent) void last.then(() => to.end());
   });
+  return () => last;
 }

@@ -45,7 +45,6 @@ export async function startWorker(world: World, { release, environment }: Worker
     openWire(world.platform.port),
   ]);
   platform.delayMs = PLATFORM_DELAY_MS;
-  const planted = process.env.CHAOS_RELEASE;
   const running = start(
     ["serve"],
     {
@@ -55,7 +54,7 @@ export async function startWorker(world: World, { release, environment }: Worker
       USAGE_BASE_URL: through(world.environment.USAGE_BASE_URL, platform),
       ...environment,
     },
-    { ...(release === undefined ? (planted === undefined ? {} : { release: planted }) : { release }) },
+    release === undefined ? ownRelease() : { release },
   );
   onTestFinished(async () => {
     await Promise.all([postgres.close(), redis.close(), platform.close()]);
@@ -70,7 +69,13 @@ export async function startWorker(world: World, { release, environment }: Worker
   return worker;
 }
 
-function through(url: string | undefined, wire: Wire): string {
+/** Where the product lies: a copy with a planted bug (planted.ts), if that is what runs. */
+export function ownRelease(): { readonly release?: string } {
+  const { CHAOS_RELEASE: release } = process.env;
+  return release === undefined ? {} : { release };
+}
+
+export function through(url: string | undefined, wire: Wire): string {
   const changed = new URL(url ?? "");
   changed.port = `${wire.port}`;
   return changed.href.replace(/\/$/, "");

@@ -9,7 +9,8 @@ import { type Ended, usageEtl } from "../../support/cli.ts";
 import { farFromTheNextHour } from "../../support/source.ts";
 import { type HostilePlatform, openPlatform } from "./platform.ts";
 import { createPostgres, createRedis, type Server } from "./servers.ts";
-import { startWorker, type Worker, type WorkerOptions } from "./worker.ts";
+import { openWire } from "./wire.ts";
+import { ownRelease, startWorker, through, type Worker, type WorkerOptions } from "./worker.ts";
 
 /** What a row of chaos acts on. Everything ends with the test. */
 export interface World {
@@ -43,6 +44,8 @@ export interface World {
   enterBackfill(): Promise<number>;
   /** Runs a command past all wires. */
   command(...args: string[]): Promise<Ended>;
+  /** Fetches the last days in a process of its own, without the queue, over lines that are so slow (milliseconds a piece). */
+  loadByHand(lines: { readonly postgresMs?: number; readonly platformMs?: number }): Promise<void>;
 }
 
 export interface WorldOptions {
@@ -142,27 +145,41 @@ export async function makeWorld(options: WorldOptions = {}): Promise<World> {
       world.onChange();
     },
     enterBackfill: async () => {
-      const [from, to] = [now - 5 * DAY_MS, now + DAY_MS].map((at) =>
-        new Date(at).toISOString().slice(0, 10),
-      );
-      const args = [
-        "backfill",
-        "--from",
-        from ?? "",
-        "--to",
-        to ?? "",
-        "--stride",
-        "hour",
-        "--reprocess",
-        "all",
-      ];
-      const { code, stdout, stderr } = await world.command(...args, "--detach", "--json");
+      const days = ["--from", day(now - 5 * DAY_MS), "--to", day(now + DAY_MS), "--stride", "hour"];
+      const args = ["backfill", ...days, "--reprocess", "all", "--detach", "--json"];
+      const { code, stdout, stderr } = await world.command(...args);
       if (code !== 0) throw new Error(`backfill: ${stderr}`);
       const [{ backfillId }] = JSON.parse(stdout) as [{ backfillId: number }];
       return backfillId;
     },
-    command: (...args) => usageEtl(args, { ...environment, DATABASE_URL: world.postgres.url }),
+    command: (...args) => usageEtl(args, { ...environment, DATABASE_URL: world.postgres.url }, ownRelease()),
+    loadByHand: async ({ postgresMs = 0, platformMs = 0 }) => {
+      const [postgres, platform] = await Promise.all([
+        openWire(world.postgres.port),
+        openWire(world.platform.port),
+      ]);
+      Object.assign(postgres, { delayMs: postgresMs });
+      Object.assign(platform, { delayMs: platformMs });
+      const days = ["--from", day(now - 2 * DAY_MS), "--to", day(now + DAY_MS), "--stride", "hour"];
+      try {
+        await usageEtl(
+          ["backfill", ...days, "--reprocess", "all", "--inline", "--json"],
+          {
+            ...environment,
+            DATABASE_URL: through(world.postgres.url, postgres),
+            USAGE_BASE_URL: through(environment.USAGE_BASE_URL, platform),
+          },
+          ownRelease(),
+        );
+      } finally {
+        await Promise.all([postgres.close(), platform.close()]);
+      }
+    },
   };
   for (let i = 0; i < (options.workers ?? 2); i++) await world.addWorker();
   return world;
+}
+
+function day(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
 }
