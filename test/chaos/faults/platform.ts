@@ -143,7 +143,7 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
     withinS: 60,
     isShort: true,
     isRandom: true,
-    mustHappen: "count(*) > 0 FROM usage.fetch WHERE outcome = 'unverified'",
+    mustHappen: "EXISTS (SELECT FROM usage.fetch WHERE outcome = 'unverified')",
     begin: async ({ standin }) => {
       const [lost] = standin.organisation.workspaces;
       if (lost === undefined) throw new Error("no workspace");

@@ -113,7 +113,7 @@ export const TOGETHER: readonly Fault[] = [
     on: "together",
     forS: 30,
     withinS: 60,
-    mustHappen: "count(*) > 0 FROM usage.fetch WHERE outcome = 'discarded'",
+    mustHappen: "EXISTS (SELECT FROM usage.fetch WHERE outcome = 'discarded')",
     isRandom: true,
     begin: async (world) => {
       const late = worker(world);
