@@ -55,6 +55,11 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
     "show the first day that is loaded, or move it later; USAGE_DATA_START moves it earlier",
     () => import("./commands/data-start.ts"),
   ],
+  workspace: [
+    "list the known workspaces, make one known, or forget one",
+    () => import("./commands/workspace.ts"),
+  ],
+  source: ["list the stored sources, or forget one", () => import("./commands/source.ts")],
   serve: [
     "run the service: scheduled syncs, backfills, health and metrics",
     () => import("./commands/serve.ts"),

@@ -40,8 +40,9 @@ const serverUrl = (form: string, protocols: readonly string[]) =>
 const postgresUrl = serverUrl("postgresql://user:password@host:5432/database", ["postgresql:", "postgres:"]);
 const redisUrl = serverUrl("redis://host:6379", ["redis:", "rediss:"]);
 // Any hexadecimal digits in UUID form: Postgres and Python accept such ids, whatever variant RFC 9562 requires.
+// The message does not repeat the value: who pastes the key in the wrong place must not find it in a log.
 const workspaceId = z
-  .guid({ error: (issue) => `has ${JSON.stringify(issue.input)}, which is not a UUID` })
+  .guid({ error: "is not a UUID such as 4340c6dc-954e-4ef4-a1e8-f73cc1826017" })
   .transform((id) => id.toLowerCase());
 const wholeNumber = z.coerce.number({ error: "is not a number" }).int("is not a whole number");
 const rateLimit = wholeNumber.min(1, "must be at least 1").max(1_000_000, "must be 1000000 or less");
@@ -180,7 +181,11 @@ export const SETTINGS = {
     "JSON file with several sources, instead of USAGE_BASE_URL and USAGE_API_KEY.",
   ),
   USAGE_LOG_LEVEL: setting(
-    z.enum(["silent", "error", "warn", "info", "debug"]).default("warn"),
+    z
+      .enum(["silent", "error", "warn", "info", "debug"], {
+        error: "must be silent, error, warn, info or debug",
+      })
+      .default("warn"),
     "Log level.",
   ),
 } as const satisfies Record<string, Setting>;

@@ -33,7 +33,11 @@ function readVariable(environment: Environment, name: Name, problems: string[]):
   }
   const content = file === undefined ? text : readSecretFile(file, `${name}_FILE`, problems);
   const parsed = schema.safeParse(content);
-  problems.push(...(parsed.error?.issues.map(({ message }) => `${name} ${message}`) ?? []));
+  problems.push(
+    ...(parsed.error?.issues.map(({ message, path: [index] }) =>
+      typeof index === "number" ? `${name}: entry ${index + 1} ${message}` : `${name} ${message}`,
+    ) ?? []),
+  );
   return parsed.data;
 }
 

@@ -69,6 +69,8 @@ export function openLimited(source: SourceConfig, shared: Shared) {
       clock: systemClock,
       attempts: CONTROL_ATTEMPTS,
       admit: limit.admit,
+      // One wrong id must not end the loads of the others.
+      leavesOutUnshown: true,
       holdBack,
       gate,
       signal,

@@ -65,6 +65,8 @@ interface OpenOptions {
   readonly baseUrl?: string;
   readonly store?: Store;
   readonly signal?: AbortSignal;
+  /** As in the service. */
+  readonly leavesOutUnshown?: boolean;
   /** Called between first contact and the work. */
   readonly opened?: (source: OpenSource) => void;
 }
@@ -150,6 +152,7 @@ export async function setup(options: BenchOptions = {}): Promise<Bench> {
       attempts: 8,
       admit: async () => {},
       ...(how.signal === undefined ? {} : { signal: how.signal }),
+      leavesOutUnshown: how.leavesOutUnshown ?? false,
     });
     how.opened?.(source);
     return source;

@@ -1,11 +1,8 @@
-import { requestsFor } from "../../domain/planning/request.ts";
-import { floorToGrid, HOUR_MS, strideOfRange } from "../../domain/time/stride.ts";
 import { PlatformError } from "../../errors.ts";
 import { ACCESS_PROVEN_FOR_MS, noteAccess } from "../../store/catalog/workspace-access.ts";
-import { drawStamp } from "../../store/load/fetch-ledger.ts";
-import { ask, queryOf } from "./ask.ts";
 import { askForListing, reportLost, takeIn } from "./contact.ts";
 import { isKeyRefused } from "./refusal.ts";
+import { namedByUsage } from "./shown.ts";
 import type { AccessProof, OpenSource } from "./source.ts";
 
 type Asking = Omit<OpenSource, "access">;
@@ -62,23 +59,10 @@ export function accessProofOf(source: Asking): AccessProof {
 
 /** Where no listing proves it: a workspace that an answer over all of time names can be read. */
 async function askByUsage(source: Asking, workspaces: OpenSource["workspaces"]): Promise<void> {
-  const { store, sourceId, billing, dataStart: start, signal } = source;
-  const stamp = await drawStamp(store.db);
-  // Not in the future: a server that refuses that may not be known as one yet.
-  const end = floorToGrid(stamp.fetchedAt, HOUR_MS);
-  if (end <= start) return;
-  const named = new Set<string>();
-  const window = { start, end, stride: strideOfRange(end - start) };
-  for (const request of requestsFor({ groupBy: "workspace", window, members: workspaces })) {
-    await ask(source, () =>
-      billing.usage(queryOf(request), {
-        signal,
-        onRecords: (records) => {
-          for (const record of records) named.add(record.dimensionId);
-        },
-      }),
-    );
-  }
+  const { store, sourceId, dataStart: start } = source;
   const asked = workspaces.map((one) => one.workspaceId);
-  reportLost(source, await noteAccess(store, { sourceId, asked, named: [...named], at: stamp.fetchedAt }));
+  const answer = await namedByUsage(source, { workspaceIds: asked, start });
+  if (answer === undefined) return;
+  const { named, at } = answer;
+  reportLost(source, await noteAccess(store, { sourceId, asked, named: [...named], at }));
 }

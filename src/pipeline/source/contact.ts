@@ -6,6 +6,7 @@ import { bindOrganization } from "../../store/catalog/sources.ts";
 import { applyListing, registerWorkspaces, workspacesOf } from "../../store/catalog/workspaces.ts";
 import { drawStamp } from "../../store/load/fetch-ledger.ts";
 import { ask } from "./ask.ts";
+import { notShown, notShownError } from "./shown.ts";
 import type { EnteredSource, SourceDeps } from "./source.ts";
 
 /** A person waits for the first contact, so an absent server is reported after few attempts. */
@@ -23,8 +24,8 @@ export async function makeContact(source: Contacted): Promise<void> {
   const { store, sourceId, config, billing, signal } = source;
   const organization = await ask(source, () => billing.organization({ signal }), CONTACT_ATTEMPTS);
   const listing = await askForListing(source, CONTACT_ATTEMPTS);
+  const listed = listing?.workspaces.map((one) => one.workspaceId) ?? [];
   if (organization !== undefined) {
-    const listed = listing?.workspaces.map((one) => one.workspaceId) ?? [];
     await bindOrganization(store, {
       sourceId,
       organizationId: organization.id,
@@ -32,7 +33,8 @@ export async function makeContact(source: Contacted): Promise<void> {
       workspaceIds: config.workspaceIds.length > 0 ? config.workspaceIds : listed,
     });
   }
-  await registerWorkspaces(store.db, { sourceId, workspaceIds: config.workspaceIds });
+  const workspaceIds = await shownOf(source, listed);
+  await registerWorkspaces(store.db, { sourceId, workspaceIds });
   if (listing !== undefined) {
     await takeIn(source, listing);
     await forgetCapability(store.db, { sourceId, capability: "no_listing" });
@@ -51,6 +53,22 @@ export async function makeContact(source: Contacted): Promise<void> {
     message: `${config.baseUrl} does not list its workspaces, and none is configured for source ${config.slug}.`,
     next: "Set USAGE_WORKSPACE_IDS to comma-separated UUIDs. The platform's settings page shows them.",
   });
+}
+
+/**
+ * The configured workspaces that are known or that the platform shows. A command refuses the others; the service leaves them
+ * out and says so with each contact. Without any left it refuses too: none would mean all that are listed.
+ */
+async function shownOf(source: Contacted, listed: readonly string[]): Promise<readonly string[]> {
+  const { config, log, leavesOutUnshown = false } = source;
+  const unshown = await notShown(source, { workspaceIds: config.workspaceIds, listed });
+  if (unshown.length === 0) return config.workspaceIds;
+  const error = notShownError(config.slug, unshown);
+  const shown = config.workspaceIds.filter((id) => !unshown.includes(id));
+  if (!leavesOutUnshown || shown.length === 0) throw error;
+  const { code, message, next } = error;
+  log.error({ code, workspaceIds: unshown }, `${message} The others are loaded. ${next}`);
+  return shown;
 }
 
 /** Undefined where the server has no listing. */

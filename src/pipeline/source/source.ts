@@ -19,6 +19,8 @@ export interface SourceDeps extends RetryDeps {
   };
   /** Resolves when the source's rate limit has room for one more request. */
   readonly admit: () => Promise<void>;
+  /** Whether contact leaves out configured workspaces that the platform does not show. Default: it refuses the source. */
+  readonly leavesOutUnshown?: boolean;
   /** Default: requests are sent and writes are made whatever happens. */
   readonly gate?: {
     /** Throws while the store could not keep an answer. */

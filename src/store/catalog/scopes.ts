@@ -120,10 +120,14 @@ export async function scopeStates(
   return [...states.values()];
 }
 
-/** Locks scopes in key order for the rest of the transaction, so that loads and failures of a scope run in turn. */
-export async function lockScopes(db: Database, scopeIds: readonly number[]): Promise<void> {
-  await sql`
+/**
+ * Locks scopes in key order for the rest of the transaction, so that loads and failures of a scope run in turn. Returns those
+ * that exist: the others were forgotten with their workspace.
+ */
+export async function lockScopes(db: Database, scopeIds: readonly number[]): Promise<number[]> {
+  const { rows } = await sql<{ scope_id: number }>`
     select scope_id from usage.scope where scope_id = any (${[...scopeIds]}::integer[])
     order by scope_id for no key update
   `.execute(db);
+  return rows.map((row) => row.scope_id);
 }

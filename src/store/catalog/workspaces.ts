@@ -24,7 +24,7 @@ export async function registerWorkspaces(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
 ): Promise<void> {
-  await enter(db, sourceId, workspaceIds);
+  await enterWorkspaces(db, { sourceId, workspaceIds });
   await sql`
     update usage.source set workspace_ids = ${[...workspaceIds]}::text[]
     where source_id = ${sourceId} and workspace_ids <> ${[...workspaceIds]}::text[]
@@ -63,7 +63,7 @@ export async function applyListing(
   const { sourceId, workspaces, stamp } = listing;
   const ids = workspaces.map((w) => w.workspaceId);
   await store.transaction(async ({ db }) => {
-    await enter(db, sourceId, ids);
+    await enterWorkspaces(db, { sourceId, workspaceIds: ids });
     // A listing describes the present, so its names belong to the current hour.
     const entities = await entityIds(db, { sourceId, dimension: "workspace", dimensionIds: ids });
     const hour = Math.floor(stamp.fetchedAt / HOUR_MS);
@@ -115,7 +115,11 @@ async function noteListing(
   `.execute(db);
 }
 
-async function enter(db: Database, sourceId: number, workspaceIds: readonly string[]): Promise<void> {
+/** Makes workspaces known, without proof of access. */
+export async function enterWorkspaces(
+  db: Database,
+  { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
+): Promise<void> {
   const sorted = [...new Set(workspaceIds)].sort();
   await sql`
     insert into usage.entity (source_id, dimension, external_id)

@@ -14,8 +14,7 @@ interface NotedFailure extends ScopeTime {
 /** Keeps a failed slice, under the same lock that loads take. */
 export async function failScopes(store: Store, failure: NotedFailure): Promise<void> {
   await store.transaction(async ({ db }) => {
-    await lockScopes(db, failure.scopeIds);
-    await noteFailures(db, failure);
+    await noteFailures(db, { ...failure, scopeIds: await lockScopes(db, failure.scopeIds) });
   });
 }
 

@@ -91,7 +91,9 @@ async function replaceWindow(
 ): Promise<LoadResult> {
   const { db, client } = transaction;
   const { sourceId, groupBy, window, stamp, scopeIds, answer } = whole;
-  await lockScopes(db, scopeIds);
+  const locked = await lockScopes(db, scopeIds);
+  // A workspace was forgotten meanwhile: its series are gone too, so the records would belong to nothing.
+  if (locked.length < new Set(scopeIds).size) return { outcome: "discarded", ...NOTHING };
   const overlapped = await db
     .selectFrom("coverage")
     .selectAll()

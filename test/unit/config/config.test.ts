@@ -113,7 +113,10 @@ describe("readConfig refuses", () => {
     said("USAGE_SETTLE_AFTR is not a setting; did you mean USAGE_SETTLE_AFTER?");
     said("USAGE_BASE_URL is not an http or https URL");
     said("USAGE_SETTLE_AFTER is not an ISO 8601 duration");
-    said('USAGE_WORKSPACE_IDS has "abc"');
+    // Not the value, which may be a key that was pasted in the wrong place.
+    said("USAGE_WORKSPACE_IDS: entry 2 is not a UUID");
+    said("USAGE_LOG_LEVEL must be silent, error, warn, info or debug");
+    expect(problems.join()).not.toContain("abc");
     said("USAGE_DATA_START is not a day");
     said("USAGE_RATE_LIMIT must be at least 1");
     said("USAGE_USER_EMAIL must be keep, hash or drop");

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { enterWorkspaces } from "../../../../src/store/catalog/workspaces.ts";
 import { newestFetch } from "../../../../src/store/report/load-totals.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { differences, dump, inLedger, inStore, together } from "../../../support/tables.ts";
@@ -182,8 +183,10 @@ test.each([true, false])(
 
 test("a workspace that the key never read is not shown as zero", async () => {
   const bench = await setup({ workspaces: [0, 5] });
+  const [first = "", unreadable = ""] = bench.workspaceIds;
+  const { sourceId } = await bench.open({ config: { workspaceIds: [first] } });
+  await enterWorkspaces(bench.store.db, { sourceId, workspaceIds: [unreadable] });
   const { run } = await bench.sync();
-  const [, unreadable] = bench.workspaceIds;
   expect(run.counts.every(({ rows }) => rows.unverified > 0)).toBe(true);
   const rows = await bench.sql<{ coverage_status: string; traces: number | null }>(
     "SELECT coverage_status, traces FROM reporting.fct_usage_workspace_daily WHERE workspace_id = $1",

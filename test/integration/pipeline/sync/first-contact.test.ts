@@ -103,6 +103,53 @@ describe("binding", () => {
   });
 });
 
+describe("a configured workspace", () => {
+  const TYPO = "00000000-0000-4000-8000-00000000dead";
+  const known = (bench: Bench) =>
+    bench.sql<{ id: string }>(
+      "SELECT external_id AS id FROM usage.workspace JOIN usage.entity USING (entity_id) ORDER BY 1",
+    );
+  const withTypo = (bench: Bench) => ({ config: { workspaceIds: [...bench.workspaceIds, TYPO] } });
+
+  test.each([true, false])(
+    "that nothing shows is refused and leaves nothing (listing: %s)",
+    async (listing) => {
+      const bench = await setup({ workspaces: [0], standin: { listing } });
+      await expect(bench.open(withTypo(bench))).rejects.toMatchObject({
+        code: "workspace_not_shown",
+        message: expect.stringMatching(new RegExp(`default .*${TYPO}`)),
+        next: expect.stringContaining(`workspace add ${TYPO} --source default --force`),
+      });
+      expect(await known(bench)).toEqual([]);
+      // Usage alone shows it: a listing may lack what the key reads.
+      await bench.open();
+      expect(await known(bench)).toEqual(bench.workspaceIds.map((id) => ({ id })));
+    },
+  );
+
+  test("that nothing shows is left out by the service, which says so and loads the others", async () => {
+    const bench = await setup({ workspaces: [0] });
+    await bench.sync({ ...withTypo(bench), leavesOutUnshown: true });
+    expect(bench.logs).toContainEqual(
+      expect.objectContaining({ level: 50, code: "workspace_not_shown", workspaceIds: [TYPO] }),
+    );
+    expect(await known(bench)).toEqual(bench.workspaceIds.map((id) => ({ id })));
+    expect(differences(await inStore(bench, ["day"]), days(bench))).toEqual([]);
+    // Without any other, all that are listed would be loaded in their place.
+    const only = { config: { workspaceIds: [TYPO] }, leavesOutUnshown: true };
+    await expect(bench.open(only)).rejects.toMatchObject({ code: "workspace_not_shown" });
+  });
+
+  test("that was known before is loaded on, whatever the platform shows", async () => {
+    const bench = await setup({ workspaces: [0, 1] });
+    await bench.sync();
+    const second = bench.standin.organisation.workspaces[1];
+    if (second === undefined) throw new Error("no workspace");
+    bench.standin.access.setReadable(second, false);
+    expect((await bench.open()).workspaces).toHaveLength(2);
+  });
+});
+
 describe("workspaces", () => {
   test("a source without listing and configuration is refused with what to set", async () => {
     const bench = await setup({ standin: { listing: false } });

@@ -1,0 +1,168 @@
+import { sql } from "kysely";
+import { UsageError } from "../../errors.ts";
+import type { Database, Store } from "../db/database.ts";
+import { forgetScopes } from "./forget-scopes.ts";
+import { type Holdings, holdingsOf } from "./holdings.ts";
+import { lockScopes } from "./scopes.ts";
+
+/** What a workspace or a source held, and whether it is gone now. */
+export interface Forgotten {
+  readonly forgotten: boolean;
+  readonly held: Holdings;
+}
+
+interface ForgetHow {
+  /** Also if it holds records, restatements or prices. */
+  readonly withRecords: boolean;
+  /** Only says what would go. */
+  readonly dryRun: boolean;
+}
+
+/**
+ * Removes a workspace with all that depends on it, in one transaction. It locks the scopes, so it waits for running loads, and
+ * loads that come later find their scopes gone and are discarded. New scopes wait for the lock of the workspace, and fail.
+ *
+ * Errors: `workspace_closed`, `records_kept`; then nothing has changed.
+ */
+export async function forgetWorkspace(
+  store: Store,
+  { sourceId, workspaceId, ...how }: { sourceId: number; workspaceId: string } & ForgetHow,
+): Promise<Forgotten> {
+  return store.transaction(async ({ db }) => {
+    const { entity_id: entityId } = await db
+      .selectFrom("entity")
+      .select("entity_id")
+      .where("source_id", "=", sourceId)
+      .where("dimension", "=", "workspace")
+      .where("external_id", "=", workspaceId)
+      .executeTakeFirstOrThrow();
+    const ofWorkspace = () =>
+      db.selectFrom("scope").select("scope_id").where("workspace_id", "=", entityId).execute();
+    await lockScopes(db, idsOf(await ofWorkspace()));
+    // After the scopes: other transactions lock in this order too.
+    await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
+    await sql`select from usage.workspace where entity_id = ${entityId} for update`.execute(db);
+    const scopeIds = await lockScopes(db, idsOf(await ofWorkspace()));
+    const held = await holdingsOf(db, { scopeIds, workspaces: [entityId], sourceId: null });
+    refuseClosed(`Workspace ${workspaceId}`, held);
+    if (how.dryRun) return { forgotten: false, held };
+    refuseRecords(`Workspace ${workspaceId}`, held, how);
+    await forgetScopes(db, { sourceId, scopeIds });
+    await sql`
+      update usage.backfill set workspace_ids = array_remove(workspace_ids, ${workspaceId}), workspaces = workspaces - 1
+      where source_id = ${sourceId} and ${workspaceId} = any (workspace_ids)
+    `.execute(db);
+    await db.deleteFrom("price").where("workspace_id", "=", entityId).execute();
+    await db.deleteFrom("closed_workspace").where("workspace_id", "=", entityId).execute();
+    await db.deleteFrom("workspace").where("entity_id", "=", entityId).execute();
+    await db.deleteFrom("entity_name").where("entity_id", "=", entityId).execute();
+    await db.deleteFrom("entity").where("entity_id", "=", entityId).execute();
+    return { forgotten: true, held };
+  });
+}
+
+/** Tables whose rows name their source, each before those it refers to. */
+const OF_SOURCE = [
+  ...["fetch", "late_change", "control_check", "alert", "source_fact", "price", "slice", "backfill", "probe"],
+  ...["entity", "source"],
+];
+
+/**
+ * Removes a source with all that depends on it, in one transaction. The lock of its row keeps everything else from entering
+ * rows of it, which then fail.
+ *
+ * Errors: `source_in_use`, `source_closed`, `records_kept`; then nothing has changed.
+ */
+export async function forgetSource(
+  store: Store,
+  { sourceId, slug, ...how }: { sourceId: number; slug: string } & ForgetHow,
+): Promise<Forgotten> {
+  return store.transaction(async ({ db }) => {
+    const ofSource = () =>
+      db.selectFrom("scope").select("scope_id").where("source_id", "=", sourceId).execute();
+    await lockScopes(db, idsOf(await ofSource()));
+    await sql`select from usage.source where source_id = ${sourceId} for update`.execute(db);
+    const scopeIds = await lockScopes(db, idsOf(await ofSource()));
+    const workspaces = await db
+      .selectFrom("workspace")
+      .innerJoin("entity", "entity.entity_id", "workspace.entity_id")
+      .select("workspace.entity_id")
+      .where("source_id", "=", sourceId)
+      .execute();
+    const held = await holdingsOf(db, {
+      ...{ scopeIds, sourceId },
+      workspaces: workspaces.map((row) => row.entity_id),
+    });
+    refuseClosed(`Source ${slug}`, held);
+    if (how.dryRun) return { forgotten: false, held };
+    await refuseInUse(db, { sourceId, slug });
+    refuseRecords(`Source ${slug}`, held, how);
+    await forgetScopes(db, { sourceId, scopeIds });
+    await sql`
+      delete from usage.probe_figure f using usage.probe p where p.probe_id = f.probe_id and p.source_id = ${sourceId}
+    `.execute(db);
+    for (const table of OF_SOURCE) {
+      if (table === "entity") await forgetEntityParts(db, sourceId);
+      await sql`delete from ${sql.id("usage", table)} where source_id = ${sourceId}`.execute(db);
+    }
+    return { forgotten: true, held };
+  });
+}
+
+async function forgetEntityParts(db: Database, sourceId: number): Promise<void> {
+  for (const table of ["workspace", "entity_name"]) {
+    await sql`
+      delete from ${sql.id("usage", table)} p using usage.entity e
+      where e.entity_id = p.entity_id and e.source_id = ${sourceId}
+    `.execute(db);
+  }
+}
+
+function idsOf(rows: readonly { readonly scope_id: number }[]): number[] {
+  return rows.map((row) => row.scope_id);
+}
+
+/** A closed month stays as it was closed: totals, costs, and which workspaces it was about. */
+function refuseClosed(what: string, { closedMonths }: Holdings): void {
+  if (closedMonths.length === 0) return;
+  throw new UsageError({
+    code: "month_closed",
+    message: `${what} cannot be forgotten: ${closedMonths.join(", ")} is closed with it, and a closed month keeps what it was closed with.`,
+    next: "Leave it as it is. Where it is not configured, nothing loads it any more.",
+  });
+}
+
+function refuseRecords(what: string, held: Holdings, { withRecords }: ForgetHow): void {
+  const { records, restatements, prices } = held;
+  if (withRecords || records + restatements + prices === 0) return;
+  const numbers = [
+    `${records.toLocaleString("en-US")} records`,
+    `${restatements.toLocaleString("en-US")} restatements`,
+    `${prices.toLocaleString("en-US")} prices`,
+  ];
+  throw new UsageError({
+    code: "records_kept",
+    message: `${what} holds ${numbers.join(", ")}. They cannot be loaded again once the platform has forgotten it too.`,
+    next: "Nothing was changed. To remove them for good, add --with-records.",
+  });
+}
+
+/** A request without an end is under way, or its process died. An answer takes less than ten minutes. */
+async function refuseInUse(
+  db: Database,
+  { sourceId, slug }: { sourceId: number; slug: string },
+): Promise<void> {
+  const { rows } = await sql`
+    select from usage.fetch
+    where source_id = ${sourceId} and outcome = 'running' and fetched_at > now() - interval '10 minutes'
+    union all
+    select from usage.slice where source_id = ${sourceId} and open_claims > 0 and leased_until > now()
+    limit 1
+  `.execute(db);
+  if (rows.length === 0) return;
+  throw new UsageError({
+    code: "source_in_use",
+    message: `A process is loading source ${slug} now.`,
+    next: "Take it out of the configuration of every process, restart them, and try again in ten minutes.",
+  });
+}

@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { bench, document, envOf, run } from "./program.ts";
+
+/** Which workspaces and sources are known: a mistake is refused, and what is known by mistake can be forgotten. */
+
+const TYPO = "00000000-0000-4000-8000-00000000dead";
+
+test("a typo in USAGE_WORKSPACE_IDS is refused; what was accepted by force can be forgotten", async () => {
+  const made = await bench({ workspaces: [0], days: 2 });
+  const [id = ""] = made.workspaceIds;
+  const env = envOf(made);
+  const wrong = { ...env, USAGE_WORKSPACE_IDS: `${id},${TYPO}` };
+  const refused = await run(["sync", "--inline"], wrong);
+  expect([refused.code, refused.stdout]).toEqual([2, ""]);
+  expect(refused.stderr).toContain(`${TYPO}, which the platform does not show`);
+  expect(refused.stderr).toContain("[workspace_not_shown]");
+  expect((await run(["workspace", "add", TYPO], env)).code).toBe(2);
+
+  const forced = await run(["workspace", "add", TYPO, "--force"], env);
+  expect(forced.stderr + forced.stdout).toMatch(
+    new RegExp(`Source default knows ${TYPO} now[\\s\\S]*add ${TYPO} to USAGE_WORKSPACE_IDS`),
+  );
+  expect((await run(["sync", "--inline"], wrong)).code).toBe(3);
+  const listed = await run(["workspace", "list"], wrong);
+  expect(listed.stdout).toMatch(new RegExp(`${TYPO}\\s+never shown\\s+-\\s+-`));
+  expect(listed.stdout).toMatch(new RegExp(`${id}\\s+readable\\s+[\\d,]+`));
+  for (const line of listed.stdout.split("\n").slice(0, 3)) expect(line.length).toBeLessThanOrEqual(80);
+
+  const configured = await run(["workspace", "forget", TYPO], wrong);
+  expect([configured.code, configured.stderr]).toEqual([
+    2,
+    expect.stringContaining("[workspace_configured]"),
+  ]);
+  expect((await run(["workspace", "forget", TYPO, "--dry-run"], env)).stdout).toMatch(
+    /With it would go: \d+ kept failures/,
+  );
+  const forgotten = await run(["workspace", "forget", TYPO, "--json"], env);
+  expect(document(forgotten)).toMatchObject({ workspaceId: TYPO, forgotten: true, held: { records: 0 } });
+  expect(document(await run(["workspace", "list", "--json"], env))).toMatchObject([{ workspaceId: id }]);
+  const again = await run(["sync", "--inline"], env);
+  expect([again.code, again.stderr]).toEqual([0, ""]);
+
+  // The source is configured; under another name it is not.
+  expect((await run(["source", "forget", "default"], env)).stderr).toContain("[source_configured]");
+  const { USAGE_BASE_URL: _, USAGE_API_KEY: __, ...gone } = env;
+  expect((await run(["source", "list"], gone)).stdout).toMatch(/default\s+no\s+1\s+0/);
+  expect((await run(["source", "forget", "default"], gone)).stderr).toMatch(
+    /holds [\d,]+ records.*\n.*--with-records/,
+  );
+  const source = await run(["source", "forget", "default", "--with-records"], gone);
+  expect([source.code, source.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^Source default is forgotten, with /),
+  ]);
+  expect(document(await run(["source", "list", "--json"], gone))).toEqual([]);
+});

@@ -1,0 +1,263 @@
+import { sql } from "kysely";
+import { expect, test } from "vitest";
+import { forgetSource, forgetWorkspace } from "../../../src/store/catalog/forget.ts";
+import { scopesOf } from "../../../src/store/catalog/scopes.ts";
+import { enterWorkspaces } from "../../../src/store/catalog/workspaces.ts";
+import { failScopes } from "../../../src/store/load/failures.ts";
+import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
+import { createBackfill } from "../../../src/store/work/backfills.ts";
+import { enterSlices } from "../../../src/store/work/slices.ts";
+import { poll } from "../../support/poll.ts";
+import { loadRows, windowOf } from "../../support/store.ts";
+import { enterSource, type StoreBundle, setupStore } from "./setup.ts";
+
+/** Forgetting leaves nothing behind, changes nothing else, and neither overtakes nor is overtaken by a load. */
+
+const [A, B] = ["aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000002"] as const;
+const START = Date.parse("2026-03-01");
+const DAYS = windowOf("day", "2026-03-01", "2026-03-04");
+const HOW = { withRecords: false, dryRun: false };
+
+async function rowCounts({ reader }: StoreBundle): Promise<Record<string, number>> {
+  const { rows: tables } = await reader.query<{ name: string }>(
+    "SELECT relname AS name FROM pg_class WHERE relnamespace = 'usage'::regnamespace AND relkind = 'r' ORDER BY 1",
+  );
+  const counts: Record<string, number> = {};
+  for (const { name } of tables) {
+    const { rows } = await reader.query(`SELECT count(*)::integer AS n FROM usage.${name}`);
+    counts[name] = rows[0].n;
+  }
+  return counts;
+}
+
+async function setup() {
+  const bundle = await setupStore();
+  const sourceId = await enterSource(bundle, { workspaceIds: [A], dataStart: START });
+  await prove(bundle, sourceId, [A]);
+  await load(bundle, sourceId, A);
+  return { ...bundle, sourceId };
+}
+
+async function prove({ reader }: StoreBundle, sourceId: number, ids: readonly string[]) {
+  await reader.query(
+    `UPDATE usage.workspace w SET readable_at = now() FROM usage.entity e
+     WHERE e.entity_id = w.entity_id AND e.source_id = $1 AND e.external_id = ANY ($2)`,
+    [sourceId, ids],
+  );
+}
+
+async function load({ store }: StoreBundle, sourceId: number, workspaceId: string) {
+  const common = { sourceId, workspaceId, window: DAYS };
+  await loadRows(store, { ...common, groupBy: "workspace", rows: [["2026-03-01", workspaceId, 5, "name"]] });
+  const projects = ["shared", `p-${workspaceId}`];
+  await loadRows(store, {
+    ...{ ...common, groupBy: "project" },
+    rows: projects.map((id) => ["2026-03-01", id, 5, `name of ${id}`]),
+  });
+}
+
+/** Everything that may depend on workspace B: the same as of A, restatements, failures, fetch tasks, a price, a left-out close. */
+async function enterSecond(bundle: StoreBundle, sourceId: number) {
+  const { store, reader } = bundle;
+  await enterWorkspaces(store.db, { sourceId, workspaceIds: [B] });
+  await prove(bundle, sourceId, [B]);
+  await load(bundle, sourceId, B);
+  const [scopeA = 0, scopeB = 0] = await scopesOf(store.db, {
+    ...{ sourceId, groupBy: "workspace", stride: "day", workspaceIds: [A, B] },
+  });
+  await loadRows(store, {
+    ...{ sourceId, groupBy: "workspace", workspaceId: B, window: DAYS },
+    rows: [["2026-03-01", B, 6]],
+  });
+  const stamp = await drawStamp(store.db);
+  const period = windowOf("day", "2026-03-10", "2026-03-12");
+  await failScopes(store, { scopeIds: [scopeB], period, stamp, state: "failed", code: "x", message: "x" });
+  const both = [
+    { workspaceId: A, scopeId: scopeA },
+    { workspaceId: B, scopeId: scopeB },
+  ];
+  const slices = [both, both.slice(1)].map((members) => ({
+    groupBy: "workspace" as const,
+    window: period,
+    members,
+  }));
+  await enterSlices(store.db, { sourceId, slices });
+  const range = { start: period.start, end: period.end };
+  const backfill = await createBackfill(store, {
+    ...{
+      sourceId,
+      range,
+      slices,
+      stride: "day",
+      groupings: ["workspace"],
+      workspaceIds: [A, B],
+      reprocess: "missing",
+    },
+  });
+  await reader.query(
+    `WITH sku AS (INSERT INTO usage.sku (name) VALUES ('traces') RETURNING sku_id)
+     INSERT INTO usage.price (sku_id, source_id, workspace_id, unit_price, currency, valid_from)
+     SELECT sku_id, $1, entity_id, 1, 'USD', '2026-01-01' FROM sku, usage.entity WHERE external_id = $2 AND dimension = 'workspace'`,
+    [sourceId, B],
+  );
+  for (const table of ["settlement", "withdrawal", "reconciled"]) {
+    const more: Record<string, [string, string]> = {
+      settlement: ["settled_at", "now()"],
+      withdrawal: ["settled, withdrawn_at", "false, now()"],
+      reconciled: ["fetch_number, reconciled_at", "1, now()"],
+    };
+    const [columns, values] = more[table] as [string, string];
+    await reader.query(
+      `INSERT INTO usage.${table} (scope_id, period_start, period_end, ${columns})
+       VALUES ($1, '2026-04-01', '2026-04-02', ${values})`,
+      [scopeB],
+    );
+  }
+  await reader.query(
+    `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
+     VALUES ($1, 'x', '2026-03-01', 'traces_differ', 1)`,
+    [scopeB],
+  );
+  await reader.query(
+    `INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
+     VALUES ($1, 'stride_total', '2026-03-01', '2026-04-01', 'x', 'unattributed', 1)`,
+    [scopeB],
+  );
+  return { backfill, scopeB };
+}
+
+test("a workspace goes with all that depends on it and nothing else", async () => {
+  const bundle = await setup();
+  const { store, sourceId, reader } = bundle;
+  const before = await rowCounts(bundle);
+  const { backfill } = await enterSecond(bundle, sourceId);
+  const full = await rowCounts(bundle);
+  const forget = (how: object) => forgetWorkspace(store, { sourceId, workspaceId: B, ...HOW, ...how });
+
+  await expect(forget({})).rejects.toMatchObject({
+    code: "records_kept",
+    message: expect.stringMatching(/holds 3 records, 1 restatements, 1 prices/),
+  });
+  const held = {
+    ...{ records: 3, restatements: 1, failures: 1, differences: 2, fetchTasks: 4, prices: 1 },
+    ...{ closedMonths: [], leftOutMonths: [] },
+  };
+  expect(await forget({ dryRun: true })).toMatchObject({ forgotten: false, held });
+  expect(await rowCounts(bundle)).toEqual(full);
+
+  expect(await forget({ withRecords: true })).toMatchObject({ forgotten: true, held });
+  // Left are the SKU, how late counts change in this source, and the backfill with its task for the other workspace. The scopes of both were there before.
+  const { rows } = await reader.query("SELECT workspace_ids, scope_ids FROM usage.slice");
+  expect(rows).toEqual([{ workspace_ids: [A], scope_ids: [expect.any(Number)] }]);
+  const asked = await reader.query("SELECT backfill_id, workspace_ids, workspaces FROM usage.backfill");
+  expect(asked.rows).toEqual([{ backfill_id: backfill, workspace_ids: [A], workspaces: 1 }]);
+  const { scope: _, ...counts } = await rowCounts(bundle);
+  const { scope: __, ...expected } = before;
+  expect(counts).toEqual({ ...expected, sku: 1, slice: 1, backfill: 1, late_change: 1 });
+});
+
+test("a workspace of a closed month stays; one that was only left out, and never held a record, goes", async () => {
+  const bundle = await setup();
+  const { store, sourceId, reader } = bundle;
+  await enterWorkspaces(store.db, { sourceId, workspaceIds: [B] });
+  await reader.query(
+    `WITH closed AS (
+       INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES ($1, '2026-03-01', 0) RETURNING close_id
+     )
+     INSERT INTO usage.closed_workspace
+     SELECT close_id, entity_id, external_id = $2 FROM closed, usage.workspace JOIN usage.entity USING (entity_id)`,
+    [sourceId, B],
+  );
+  const forget = (workspaceId: string) =>
+    forgetWorkspace(store, { sourceId, workspaceId, withRecords: true, dryRun: false });
+  await expect(forget(A)).rejects.toMatchObject({
+    code: "month_closed",
+    message: expect.stringContaining("2026-03"),
+  });
+  expect(await forget(B)).toMatchObject({ forgotten: true, held: { leftOutMonths: ["2026-03"] } });
+  await expect(
+    forgetSource(store, { sourceId, slug: "default", withRecords: true, dryRun: false }),
+  ).rejects.toMatchObject({ code: "month_closed" });
+});
+
+test("a load that was on its way stores nothing for a workspace that was forgotten meanwhile", async () => {
+  const bundle = await setup();
+  const { store, sourceId, reader } = bundle;
+  const scopeIds = await scopesOf(store.db, {
+    ...{ sourceId, groupBy: "workspace", stride: "day", workspaceIds: [A] },
+  });
+  const stamp = await drawStamp(store.db);
+  // The load waits for the scopes, behind the one that forgets them.
+  await reader.query("BEGIN");
+  await reader.query("SELECT FROM usage.scope WHERE scope_id = ANY ($1) FOR UPDATE", [scopeIds]);
+  const forgetting = forgetWorkspace(store, { sourceId, workspaceId: A, withRecords: true, dryRun: false });
+  await waiting(bundle, 1);
+  const loading = loadRows(store, {
+    ...{ sourceId, groupBy: "workspace", workspaceId: A, stamp, window: DAYS },
+    rows: [["2026-03-02", A, 7]],
+  });
+  await waiting(bundle, 2);
+  await reader.query("COMMIT");
+  expect(await forgetting).toMatchObject({ forgotten: true });
+  expect(await loading).toMatchObject({ outcome: "discarded" });
+  await failScopes(store, { scopeIds, period: DAYS, stamp, state: "failed", code: "x", message: "x" });
+  const counts = await rowCounts(bundle);
+  expect([counts.dated_record, counts.monthly_total, counts.coverage, counts.failure]).toEqual([0, 0, 0, 0]);
+});
+
+test("a source goes with all that depends on it, and not while a process loads it", async () => {
+  const bundle = await setupStore();
+  const first = await enterSource(bundle, { workspaceIds: [A], dataStart: START });
+  await prove(bundle, first, [A]);
+  await load(bundle, first, A);
+  const before = await rowCounts(bundle);
+  const { store, reader } = bundle;
+  const { rows } = await reader.query<{ source_id: number }>(
+    `INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest)
+     VALUES ('gone', 'http://x', '2026-03-01', 1, '') RETURNING source_id`,
+  );
+  const sourceId = rows[0]?.source_id ?? 0;
+  await enterWorkspaces(store.db, { sourceId, workspaceIds: [A] });
+  await prove(bundle, sourceId, [A]);
+  await load(bundle, sourceId, A);
+  await enterSecond(bundle, sourceId);
+  await reader.query(
+    `WITH probe AS (INSERT INTO usage.probe (source_id, project, period_start) VALUES ($1, 'p', now()) RETURNING probe_id)
+     INSERT INTO usage.probe_figure SELECT probe_id, 'workspace', 0, 0, 0, 0 FROM probe`,
+    [sourceId],
+  );
+  await reader.query("INSERT INTO usage.alert VALUES ($1, 'stale', 1, 1, now(), now())", [sourceId]);
+  await reader.query("INSERT INTO usage.source_fact VALUES ($1, 'no_hour', 'x')", [sourceId]);
+  await reader.query(
+    "INSERT INTO usage.late_change VALUES ($1, '2026-03-01', 'workspace', 'day', true, 1, 1, 1)",
+    [sourceId],
+  );
+  await reader.query(
+    "INSERT INTO usage.control_check VALUES ($1, now(), '2026-03-01', '2026-04-01', 1, 1, 1, 1, 1, 1)",
+    [sourceId],
+  );
+  await reader.query(
+    `INSERT INTO usage.fetch (source_id, purpose, group_by, stride, period_start, period_end, workspaces)
+     VALUES ($1, 'load', 'workspace', 'day', '2026-03-01', '2026-03-02', 1)`,
+    [sourceId],
+  );
+  const forget = (how: object) => forgetSource(store, { sourceId, slug: "gone", ...HOW, ...how });
+  await expect(forget({ withRecords: true })).rejects.toMatchObject({ code: "source_in_use" });
+  await reader.query("UPDATE usage.fetch SET outcome = 'loaded' WHERE source_id = $1", [sourceId]);
+  await expect(forget({})).rejects.toMatchObject({ code: "records_kept" });
+  expect(await forget({ withRecords: true })).toMatchObject({ forgotten: true, held: { records: 6 } });
+  expect(await rowCounts(bundle)).toEqual({ ...before, sku: 1 });
+});
+
+/** Waits until so many sessions wait for a lock. Not by the reader: within its transaction it sees no change of them. */
+async function waiting({ store }: StoreBundle, sessions: number): Promise<void> {
+  await poll(
+    async () => {
+      const { rows } = await sql`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+      `.execute(store.db);
+      return rows.length >= sessions;
+    },
+    { deadlineMs: 20_000, everyMs: 50 },
+  );
+}
