@@ -37,10 +37,9 @@ export function start(
   env: Readonly<Record<string, string>> = {},
   { within = [], release = RELEASE }: Where = {},
 ): Running {
-  const { PATH = "", HOME = "/tmp", NODE_COMPILE_CACHE = "" } = process.env;
   const [program = "", ...rest] = [...within, process.execPath, join(release, "src/cli.ts"), ...args];
   const child = spawn(program, rest, {
-    env: { PATH, HOME, NODE_COMPILE_CACHE, ...clockVariables(), ...env },
+    env: { ...environment(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const said = { stdout: "", stderr: "" };
@@ -56,6 +55,12 @@ export function start(
     await ended;
   });
   return { process: child, ended, said };
+}
+
+/** What every program of a test finds: where programs and compiled modules are, and the clock of the tests. */
+export function environment(): Record<string, string> {
+  const { PATH = "", HOME = "/tmp", NODE_COMPILE_CACHE = "" } = process.env;
+  return { PATH, HOME, NODE_COMPILE_CACHE, ...clockVariables() };
 }
 
 /** Runs `usage-etl` to its end. */
