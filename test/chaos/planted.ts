@@ -32,7 +32,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: "loads do not lock their scopes",
     file: LOAD,
-    edits: [["  await lockScopes(db, scopeIds);\n", "  void lockScopes;\n"]],
+    edits: [["const locked = await lockScopes(db, scopeIds);", "void lockScopes;\n  const locked = scopeIds;"]],
     environment: { CHAOS_ONLY: "the same windows on two workers" },
   },
   {
