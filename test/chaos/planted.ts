@@ -76,7 +76,7 @@ export function plant({ name, file, edits, scale }: PlantedBug, hasBug = true): 
   const release = mkdtempSync(join(tmpdir(), "usage-etl-planted-"));
   process.on("exit", () => rmSync(release, { recursive: true, force: true }));
   for (const part of ["src", "jobs", "sql", "package.json"]) {
-    cpSync(join(ROOT, part), join(release, part), { recursive: true });
+    cpSync(join(ROOT, part), join(release, part), { recursive: true, verbatimSymlinks: true });
   }
   symlinkSync(join(ROOT, "node_modules"), join(release, "node_modules"));
   const path = join(release, file);

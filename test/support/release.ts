@@ -11,7 +11,7 @@ export function nextRelease(next: { migration: string; sql: string; views: strin
   const release = mkdtempSync(join(tmpdir(), "usage-etl-release-"));
   onTestFinished(() => rmSync(release, { recursive: true, force: true }));
   for (const part of ["src", "jobs", "sql", "package.json"]) {
-    cpSync(join(ROOT, part), join(release, part), { recursive: true });
+    cpSync(join(ROOT, part), join(release, part), { recursive: true, verbatimSymlinks: true });
   }
   symlinkSync(join(ROOT, "node_modules"), join(release, "node_modules"));
   writeFileSync(join(release, `sql/migrations/${next.migration}.sql`), next.sql);
