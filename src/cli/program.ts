@@ -19,6 +19,10 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
     "run a local platform with seeded usage, control plane, runs and A2A",
     () => import("./commands/standin.ts"),
   ],
+  init: [
+    "set up: ask for the platform, Postgres and Redis, try each, write the settings to a file",
+    () => import("./commands/init.ts"),
+  ],
   migrate: [
     "update schema and views; safe if started several times at once",
     () => import("./commands/migrate.ts"),

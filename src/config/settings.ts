@@ -180,6 +180,10 @@ export const SETTINGS = {
     z.string().optional(),
     "JSON file with several sources, instead of USAGE_BASE_URL and USAGE_API_KEY.",
   ),
+  USAGE_ENV_FILE: setting(
+    z.string().optional(),
+    "File with settings that the environment lacks. Unset: usage-etl.env in the working folder, if it is there.",
+  ),
   USAGE_LOG_LEVEL: setting(
     z
       .enum(["silent", "error", "warn", "info", "debug"], {

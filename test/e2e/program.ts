@@ -1,6 +1,6 @@
 import { afterAll, expect } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
-import { type Ended, usageEtl } from "../support/cli.ts";
+import { type Ended, usageEtl, type Where } from "../support/cli.ts";
 import { type Bench, setup } from "../support/source.ts";
 import { inLedger, together } from "../support/tables.ts";
 
@@ -12,8 +12,12 @@ export const PASSWORD = "hunter2-of-nobody";
 export const outputs: Ended[] = [];
 const passwords = new Set([PASSWORD]);
 
-export async function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
-  const ended = await usageEtl(args, env);
+export async function run(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  where?: Where,
+): Promise<Ended> {
+  const ended = await usageEtl(args, env, where);
   outputs.push(ended);
   return ended;
 }

@@ -26,6 +26,8 @@ export interface Where {
   readonly within?: readonly string[];
   /** Folder of another release. */
   readonly release?: string;
+  /** Working folder. Default: that of the tests. */
+  readonly cwd?: string;
 }
 
 /**
@@ -35,10 +37,11 @@ export interface Where {
 export function start(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  { within = [], release = RELEASE }: Where = {},
+  { within = [], release = RELEASE, cwd }: Where = {},
 ): Running {
   const [program = "", ...rest] = [...within, process.execPath, join(release, "src/cli.ts"), ...args];
   const child = spawn(program, rest, {
+    cwd,
     env: { ...environment(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -57,10 +60,13 @@ export function start(
   return { process: child, ended, said };
 }
 
-/** What every program of a test finds: where programs and compiled modules are, and the clock of the tests. */
+/**
+ * What every program of a test finds: where programs and compiled modules are, the clock of the tests, and no settings of
+ * whoever runs them.
+ */
 export function environment(): Record<string, string> {
   const { PATH = "", HOME = "/tmp", NODE_COMPILE_CACHE = "" } = process.env;
-  return { PATH, HOME, NODE_COMPILE_CACHE, ...clockVariables() };
+  return { PATH, HOME, NODE_COMPILE_CACHE, USAGE_ENV_FILE: "/dev/null", ...clockVariables() };
 }
 
 /** Runs `usage-etl` to its end. */

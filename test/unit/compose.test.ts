@@ -64,10 +64,13 @@ describe("docker-compose.yml", () => {
     });
   });
 
-  test("every setting can be set from outside, except the sources file, which must be mounted too", () => {
+  test("every setting can be set from outside, except files, which must be mounted too", () => {
     const settable = Object.keys(environmentOf("worker"));
     const names = describeSettings().map(({ name }) => name);
-    expect(names.filter((name) => !settable.includes(name))).toEqual(["USAGE_SOURCES_FILE"]);
+    expect(names.filter((name) => !settable.includes(name))).toEqual([
+      "USAGE_SOURCES_FILE",
+      "USAGE_ENV_FILE",
+    ]);
   });
 
   test("a service waits only for what has a health check or ends, and exists in its profile", () => {

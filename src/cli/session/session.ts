@@ -6,6 +6,7 @@ import {
   requireSources,
   type SourceConfig,
 } from "../../config/config.ts";
+import { withEnvFile } from "../../config/env-file.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
 import type { Store } from "../../store/db/database.ts";
@@ -44,7 +45,7 @@ export function inSession<O extends object>(
     process.once("SIGTERM", stop);
     try {
       const session = createSession({
-        config: readConfig(process.env),
+        config: readConfig(withEnvFile(process.env)),
         output: createOutput({ json: options.json ?? false }),
         signal: abort.signal,
         onClose: (close) => void closers.push(close),

@@ -1,0 +1,72 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseEnv } from "node:util";
+import { UsageError } from "../errors.ts";
+import { SETTINGS, type Setting } from "./settings.ts";
+import type { Environment } from "./variables.ts";
+
+/** Read where `USAGE_ENV_FILE` is not set, from the working folder, if it is there. `usage-etl init` writes it. */
+export const ENV_FILE = "usage-etl.env";
+
+/**
+ * The environment, and beneath it the settings of the env file. What the environment sets stays, whether as `NAME` or as
+ * `NAME_FILE`. A systemd credential named like a secret stands above both. Error: `env_file_unreadable`.
+ */
+export function withEnvFile(environment: Environment): Environment {
+  const found = envFileOf(environment);
+  const merged: Record<string, string | undefined> = { ...environment };
+  for (const [name, value] of found === undefined ? [] : Object.entries(readEnvFile(found))) {
+    const setting = name.replace(/_FILE$/, "");
+    const twins = isSecret(setting) ? [setting, `${setting}_FILE`] : [name];
+    const isSetting = name.startsWith("USAGE_") || name in SETTINGS || isSecret(setting);
+    if (isSetting && twins.every((twin) => isBlank(environment[twin]))) merged[name] = value;
+  }
+  const { CREDENTIALS_DIRECTORY: folder } = environment;
+  for (const name of folder === undefined ? [] : Object.keys(SETTINGS).filter(isSecret)) {
+    const credential = join(folder ?? "", name);
+    if (!existsSync(credential)) continue;
+    delete merged[name];
+    merged[`${name}_FILE`] = credential;
+  }
+  return merged;
+}
+
+/** Path of the env file that is read. Undefined if there is none. */
+function envFileOf({ USAGE_ENV_FILE: named }: Environment): string | undefined {
+  if (!isBlank(named)) return named;
+  return existsSync(ENV_FILE) ? ENV_FILE : undefined;
+}
+
+function readEnvFile(file: string): Readonly<Record<string, string | undefined>> {
+  try {
+    return parseEnv(readFileSync(file, "utf8"));
+  } catch (cause) {
+    throw new UsageError({
+      code: "env_file_unreadable",
+      message: `The env file ${file} cannot be read: ${(cause as NodeJS.ErrnoException).code}.`,
+      next: "Correct USAGE_ENV_FILE or the rights of the file. `usage-etl init` writes one.",
+      cause,
+    });
+  }
+}
+
+/** The text of an env file that Node, systemd, Docker and a shell read alike. Values hold neither `'` nor line ends. */
+export function toEnvFile(values: Readonly<Record<string, string>>, head: string): string {
+  const lines = Object.entries(values).map(([name, value]) =>
+    /^[\w./:@%+,=-]*$/.test(value) ? `${name}=${value}` : `${name}='${value}'`,
+  );
+  return `${head}${lines.join("\n")}\n`;
+}
+
+/** Whether `toEnvFile` can write the value. */
+export function fitsEnvFile(value: string): boolean {
+  return !/['\r\n\0]/.test(value);
+}
+
+export function isSecret(name: string): boolean {
+  return name in SETTINGS && (SETTINGS as Record<string, Setting>)[name]?.secret === true;
+}
+
+function isBlank(value: string | undefined): boolean {
+  return value === undefined || value.trim() === "";
+}

@@ -1,0 +1,120 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { setup } from "../support/source.ts";
+import { onTerminal } from "../support/terminal.ts";
+import { envOf, KEY, run } from "./program.ts";
+
+const NOWHERE = "http://127.0.0.1:9";
+const PASSWORD = "hunter2-typed-by-hand";
+
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), "usage-etl-init-"));
+  onTestFinished(() => rmSync(made, { recursive: true }));
+  return made;
+}
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+test("init asks on a terminal until each server works, shows no secret, and the next two commands load", async () => {
+  const { standin, databaseUrl, dataStart } = await setup({ standin: { apiKey: KEY } });
+  const start = new Date(dataStart).toISOString().slice(0, 10);
+  const [file, set] = [join(folder(), "my.env"), [`USAGE_DATA_START=${start}`, "USAGE_HOURLY_FOR=PT24H"]];
+  const terminal = onTerminal(["init", "--file", file, ...set.flatMap((one) => ["--set", one])]);
+  const answer = async (question: string, text: string) => {
+    await terminal.shows(question);
+    terminal.type(`${text}\r`);
+  };
+  await answer("? Billing host of the platform (https://api.smith.langchain.com)", NOWHERE);
+  await answer("API key with organization:read", "a-wrong-key");
+  await terminal.shows("fail  platform: GET http://127.0.0.1:9/");
+  // The host is asked for again, and the key is kept until the platform refuses it.
+  await answer(`? Billing host of the platform (${NOWHERE})`, standin.url);
+  await terminal.shows("[unauthorized]");
+  await answer(`? Billing host of the platform (${standin.url})`, "");
+  await terminal.shows("? API key with organization:read (not shown) [input is masked]");
+  terminal.type(`${KEY}\r`);
+  await terminal.shows("pass  platform: the key reads usage");
+  await answer(
+    "? Postgres (postgres://usage:*****@127.0.0.1:5432/usage)",
+    `postgres://me:${PASSWORD}@127.0.0.1:9/x`,
+  );
+  await terminal.shows("[postgres_unreachable]");
+  await answer("? Postgres (postgres://me:*********************@127.0.0.1:9/x)", databaseUrl);
+  await answer("? Redis, such as", "");
+  await terminal.shows("warn  redis: none");
+  expect(await terminal.ended).toBe(0);
+
+  const lines = await terminal.lines();
+  expect(lines.slice(-4)).toEqual([
+    `Wrote ${file} (mode 600). Next:`,
+    `  export USAGE_ENV_FILE=${file}`,
+    "  usage-etl migrate",
+    "  usage-etl sync --inline",
+  ]);
+  for (const secret of [KEY, PASSWORD, "a-wrong-key"]) expect(terminal.written()).not.toContain(secret);
+  expect(modeOf(file)).toBe("600");
+  expect(readdirSync(join(file, ".."))).toEqual(["my.env"]);
+  const env = { USAGE_ENV_FILE: file };
+  expect(await run(["migrate"], env)).toMatchObject({ code: 0 });
+  expect(await run(["sync", "--inline"], env)).toMatchObject({ code: 0 });
+  // The environment goes before the file.
+  const { code, stderr } = await run(["sync", "--inline"], { ...env, USAGE_BASE_URL: NOWHERE });
+  expect([code, stderr]).toEqual([6, expect.stringContaining(NOWHERE)]);
+});
+
+test("Ctrl-C at a question ends init, and nothing is written", async () => {
+  const file = join(folder(), "my.env");
+  const terminal = onTerminal(["init", "--file", file]);
+  await terminal.shows("? Billing host of the platform");
+  terminal.type("\u0003");
+  expect(await terminal.ended).toBe(1);
+  await terminal.shows("[interrupted]");
+  expect(readdirSync(join(file, ".."))).toEqual([]);
+});
+
+test("without a terminal init asks nothing, tries everything, and writes only if all of it works", async () => {
+  const bench = await setup({ standin: { apiKey: KEY } });
+  const cwd = folder();
+  const { DATABASE_URL, USAGE_BASE_URL } = envOf(bench) as Record<string, string>;
+  const lacking = await run(["init"], {}, { cwd });
+  expect([lacking.code, lacking.stdout]).toEqual([2, ""]);
+  expect(lacking.stderr).toContain("Give --base-url, --api-key-file, --database-url, or set the variables.");
+
+  const env = { DATABASE_URL, USAGE_BASE_URL, USAGE_API_KEY: KEY } as Record<string, string>;
+  const failing = await run(["init", "--base-url", NOWHERE, "--redis-url", "redis://127.0.0.1:9"], env, {
+    cwd,
+  });
+  expect([failing.code, failing.stdout]).toEqual([6, "Nothing was written.\n"]);
+  expect(failing.stderr).toMatch(
+    /^fail {2}platform: .*\n.*\[network\]\npass {2}postgres: .*\nfail {2}redis: /,
+  );
+  expect(readdirSync(cwd)).toEqual([]);
+
+  const key = join(folder(), "key");
+  writeFileSync(key, `${KEY}\n`);
+  const secrets = join(cwd, "secrets");
+  const given = ["init", "--api-key-file", key, "--secrets", secrets, "--json"];
+  const written = await run(given, { DATABASE_URL, USAGE_BASE_URL } as Record<string, string>, { cwd });
+  expect(written.code).toBe(0);
+  const paths = [join(secrets, "USAGE_API_KEY"), join(secrets, "DATABASE_URL"), join(cwd, "usage-etl.env")];
+  expect(JSON.parse(written.stdout)).toMatchObject({
+    written: paths,
+    next: ["usage-etl migrate", "usage-etl sync --inline"],
+  });
+  expect(paths.map(modeOf)).toEqual(["600", "600", "600"]);
+  expect(modeOf(secrets)).toBe("700");
+  const text = readFileSync(join(cwd, "usage-etl.env"), "utf8");
+  expect(text).toContain(`USAGE_API_KEY_FILE=${secrets}/USAGE_API_KEY\n`);
+  expect(text).not.toContain(KEY);
+
+  // Every command of this folder reads the file, and init keeps it.
+  const found = await run(["migrate"], { USAGE_ENV_FILE: "" }, { cwd });
+  expect(found).toMatchObject({ code: 0 });
+  const again = await run(given, env, { cwd });
+  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("[env_file_exists]")]);
+  const replaced = await run([...given, "--overwrite", "--set", "USAGE_SYNC_EVERY=PT5M"], env, { cwd });
+  expect(replaced.code).toBe(0);
+  expect(readFileSync(join(cwd, "usage-etl.env"), "utf8")).toContain("USAGE_SYNC_EVERY=PT5M\n");
+});
