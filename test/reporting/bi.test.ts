@@ -13,13 +13,13 @@ const ID = (last: string) => `00000000-0000-4000-8000-0000000000${last}`;
 const EXPECTED: readonly (readonly string[] | null)[] = [
   null,
   ["Research | 42 | 17 | f", "Support | 5 | 30 | f"],
-  ["chat | 30 | 6", "(null) | (null) | 6"],
+  ["Research | chat | 30 | 6", "Research | (null) | (null) | 6", "Support | chat | (null) | 2"],
   [`ada@example.test | 30 | 71.4`, `${ID("0d")} | 12 | 28.6`],
   [
     "api_key | missing | 28 | 2026-03-01 | 2026-03-14",
-    "project | missing | 14 | 2026-03-01 | 2026-03-14",
+    "project | missing | 13 | 2026-03-02 | 2026-03-14",
     "project | empty | 11 | 2026-03-02 | 2026-03-14",
-    "project | ok | 3 | 2026-03-01 | 2026-03-08",
+    "project | ok | 4 | 2026-03-01 | 2026-03-08",
     "user | empty | 13 | 2026-03-02 | 2026-03-14",
     "user | missing | 14 | 2026-03-01 | 2026-03-14",
     "user | ok | 1 | 2026-03-01 | 2026-03-01",
@@ -53,6 +53,8 @@ test("every SQL block of docs/bi.md runs and returns the rows that it describes"
     ["2026-03-03", "", 6],
     ["2026-03-08", ID("0a"), 30, "chat"],
   ]);
+  // Workspaces have projects of the same name.
+  await load("project", OTHER, ["2026-03-01", "2026-03-02"], [["2026-03-01", ID("0b"), 2, "chat"]]);
   await load("user", WORKSPACE, fortnight, [
     ["2026-03-01", ID("0c"), 30, "ada@example.test"],
     ["2026-03-01", ID("0d"), 12],

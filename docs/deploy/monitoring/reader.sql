@@ -9,4 +9,6 @@ ALTER ROLE usage_dashboard PASSWORD :'password';
 ALTER ROLE usage_dashboard SET statement_timeout = '30s';
 ALTER ROLE usage_dashboard SET default_transaction_read_only = on;
 ALTER ROLE usage_dashboard SET timezone = 'UTC';
+-- Views are found without their schema, and nothing of another schema is taken for one.
+ALTER ROLE usage_dashboard SET search_path = reporting;
 GRANT usage_reader TO usage_dashboard;
