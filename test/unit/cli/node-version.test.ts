@@ -7,11 +7,14 @@ const message = (version: string) =>
   `Node ${version} cannot run usage-etl, which needs Node 24.12 or later.\n` +
   `  The project brings one: run \`npm run -s usage-etl -- COMMAND\`, or ${at("node_modules/.bin/node")} in place of node. [node_too_old]\n`;
 
-test.each(["12.22.12", "20.20.2", "24.11.1"])("Node %s is refused in one sentence, with exit code 2", (version) => {
-  const script = `Object.defineProperty(process, "versions", { value: { node: "${version}" } }); require("${at("src/cli.cjs")}");`;
-  const { status, stdout, stderr } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
-  expect([status, stdout, stderr]).toEqual([2, "", message(version)]);
-});
+test.each(["12.22.12", "20.20.2", "24.11.1"])(
+  "Node %s is refused in one sentence, with exit code 2",
+  (version) => {
+    const script = `Object.defineProperty(process, "versions", { value: { node: "${version}" } }); require("${at("src/cli.cjs")}");`;
+    const { status, stdout, stderr } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
+    expect([status, stdout, stderr]).toEqual([2, "", message(version)]);
+  },
+);
 
 test("an old Node of this machine says so for `node src/cli.ts`, which it cannot load", ({ skip }) => {
   const found = ["/usr/bin/node", "/usr/local/bin/node"].flatMap((path) => {
