@@ -32,7 +32,9 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: "loads do not lock their scopes",
     file: LOAD,
-    edits: [["const locked = await lockScopes(db, scopeIds);", "void lockScopes;\n  const locked = scopeIds;"]],
+    edits: [
+      ["const locked = await lockScopes(db, scopeIds);", "void lockScopes;\n  const locked = scopeIds;"],
+    ],
     environment: { CHAOS_ONLY: "the same windows on two workers" },
   },
   {
