@@ -37,22 +37,27 @@ test.skipIf(lengthMs === 0).each(seeds)(
       const changing = repeatedly(between(rolls, 500, 900), () => world.change());
       const commanding = repeatedly(5_000, async () => history.note(await runCommand(world, rolls)));
       const began = performance.now();
+      const late: Promise<void>[] = [];
       const strike = async ({ fault, at, forMs }: Planned) => {
         await pause(Math.max(0, at - (performance.now() - began)));
         const about = (phase: "begins" | "ends" | "missed") =>
           history.note({ at: Date.now(), kind: "fault", name: fault.name, phase });
         about("begins");
-        const end = await Promise.race([
-          fault.begin(world).catch(() => undefined),
-          pause(STRIKES_WITHIN_MS).then(() => undefined),
-        ]);
-        if (end === undefined) return about("missed");
+        const begun = fault.begin(world).catch(() => undefined);
+        const end = await Promise.race([begun, pause(STRIKES_WITHIN_MS).then(() => undefined)]);
+        if (end === undefined) {
+          about("missed");
+          // It may still strike.
+          late.push(begun.then((end) => end?.()));
+          return;
+        }
         await pause(forMs);
         await end();
         about("ends");
       };
       await Promise.all(schedule(seed, lengthMs, FAULTS).map(strike));
       await Promise.all([changing(), commanding()]);
+      await Promise.race([Promise.all(late), pause(STRIKES_WITHIN_MS)]);
       const seconds = await untilQuiet(world, QUIET_WITHIN_S);
       await history.stop();
       expect(violationsOf(history.events).slice(0, 20)).toEqual([]);

@@ -38,6 +38,11 @@ export interface WorkerOptions {
 /** Milliseconds that an answer of the platform takes: as long as a short one does over the internet. */
 const PLATFORM_DELAY_MS = 40;
 
+/** Exit code of a process whose server is out of reach (docs/cli.md). */
+const UNREACHABLE = 6;
+/** Servers may be away meanwhile, and the machine busy. */
+const SERVES_WITHIN_MS = 300_000;
+
 export async function startWorker(world: World, { release, environment }: WorkerOptions): Promise<Worker> {
   const [postgres, redis, platform] = await Promise.all([
     openWire(world.postgres.port, () => commitsOf((moment) => worker.onCommit(moment))),
@@ -45,27 +50,39 @@ export async function startWorker(world: World, { release, environment }: Worker
     openWire(world.platform.port),
   ]);
   platform.delayMs = PLATFORM_DELAY_MS;
-  const running = start(
-    ["serve"],
-    {
-      ...world.environment,
-      DATABASE_URL: through(world.environment.DATABASE_URL, postgres),
-      REDIS_URL: through(world.environment.REDIS_URL, redis),
-      USAGE_BASE_URL: through(world.environment.USAGE_BASE_URL, platform),
-      ...environment,
-    },
-    release === undefined ? ownRelease() : { release },
-  );
+  const begin = () =>
+    start(
+      ["serve"],
+      {
+        ...world.environment,
+        DATABASE_URL: through(world.environment.DATABASE_URL, postgres),
+        REDIS_URL: through(world.environment.REDIS_URL, redis),
+        USAGE_BASE_URL: through(world.environment.USAGE_BASE_URL, platform),
+        ...environment,
+      },
+      release === undefined ? ownRelease() : { release },
+    );
   onTestFinished(async () => {
     await Promise.all([postgres.close(), redis.close(), platform.close()]);
   });
+  let running = begin();
   const worker: Worker = {
-    ...{ running, postgres, redis, platform },
+    ...{ postgres, redis, platform },
+    get running() {
+      return running;
+    },
     isGone: false,
     onCommit: () => "pass",
     log: () => linesOf(`${running.said.stdout}\n${running.said.stderr}`),
   };
-  await poll(() => running.said.stderr.includes("serving as"), { deadlineMs: 60_000 });
+  await poll(
+    () => {
+      // A server that is away ends it; whoever supervises it starts it again.
+      if (running.process.exitCode === UNREACHABLE) running = begin();
+      return running.said.stderr.includes("serving as");
+    },
+    { deadlineMs: SERVES_WITHIN_MS },
+  );
   return worker;
 }
 
