@@ -1,6 +1,6 @@
 import { Queue, type Telemetry } from "bullmq";
 import { Redis, type RedisOptions } from "ioredis";
-import { UnreachableError, UsageError } from "../src/errors.ts";
+import { EtlError, UnreachableError, UsageError } from "../src/errors.ts";
 import { type FetchQueue, messageId, type QueueMessage } from "../src/pipeline/sync/fetch-queue.ts";
 import { extractSliceJob } from "./extract-slice.ts";
 
@@ -12,6 +12,14 @@ export type QueueKind = "control" | "fetch";
 export function queueName(kind: QueueKind, slug: string): string {
   return `${kind}-${slug}`;
 }
+
+/** The name that Redis shows of a process of the service. */
+export function processName(role: string): string {
+  return `usage-etl:${role}`;
+}
+
+/** Matches a line of `CLIENT LIST`: a process that keeps schedules. */
+export const SCHEDULER_LINE = / name=usage-etl:(all|scheduler) /;
 
 const SHARED = {
   connectTimeout: 10_000,
@@ -31,9 +39,11 @@ export function workerConnection(url: string): Redis {
  * For adding jobs. Fails fast without Redis, since Postgres keeps the slices. A command that timed out leaves the
  * connection open: only `socketTimeout` closes a half-open one.
  */
-export function producerConnection(url: string): Redis {
+export function producerConnection(url: string, name = ""): Redis {
   return new Redis(url, {
     ...SHARED,
+    // Redis shows it to whoever looks for the processes of the service.
+    ...(name === "" ? {} : { connectionName: name }),
     enableOfflineQueue: false,
     commandTimeout: 5_000,
     socketTimeout: 10_000,
@@ -88,11 +98,8 @@ function toJob(message: QueueMessage) {
   };
 }
 
-/**
- * Refuses a Redis that evicts keys, since it would lose jobs silently. Returns warnings about other settings. Errors:
- * `redis_unreachable`, `redis_evicts`.
- */
-export async function checkRedis(url: string): Promise<string[]> {
+/** Opens a connection, asks Redis by it, and closes it. Each answer has 3 s. Error: `redis_unreachable`. */
+export async function askRedis<T>(url: string, ask: (connection: Redis) => Promise<T>): Promise<T> {
   const connection = new Redis(url, {
     lazyConnect: true,
     connectTimeout: 3_000,
@@ -106,23 +113,9 @@ export async function checkRedis(url: string): Promise<string[]> {
   });
   try {
     await connection.connect();
-    const [memory, persistence] = await Promise.all([
-      connection.info("memory"),
-      connection.info("persistence"),
-    ]);
-    const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? "noeviction";
-    if (policy !== "noeviction") {
-      throw new UsageError({
-        code: "redis_evicts",
-        message: `Redis evicts keys (maxmemory-policy ${policy}): jobs would be lost.`,
-        next: "Set maxmemory-policy to noeviction, or give the service a Redis of its own.",
-      });
-    }
-    return /aof_enabled:1/.test(persistence)
-      ? []
-      : ["without appendonly, a restart of Redis costs a minute of work"];
+    return await ask(connection);
   } catch (error) {
-    if (error instanceof UsageError) throw error;
+    if (error instanceof EtlError) throw error;
     throw new UnreachableError({
       code: "redis_unreachable",
       message: `Redis at ${new URL(url).host} does not answer: ${reason || (error as Error).message}.`,
@@ -133,4 +126,38 @@ export async function checkRedis(url: string): Promise<string[]> {
   } finally {
     connection.disconnect();
   }
+}
+
+/** The settings of a Redis that decide whether it loses jobs. */
+export async function redisSettings(connection: Redis) {
+  const [memory, persistence] = await Promise.all([
+    connection.info("memory"),
+    connection.info("persistence"),
+  ]);
+  return {
+    policy: /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? "noeviction",
+    appendsOnly: /aof_enabled:1/.test(persistence),
+  };
+}
+
+/** What is wrong with a Redis that may evict keys: it would lose jobs silently. */
+export function evicts(policy: string): UsageError | undefined {
+  if (policy === "noeviction") return undefined;
+  return new UsageError({
+    code: "redis_evicts",
+    message: `Redis evicts keys (maxmemory-policy ${policy}): jobs would be lost.`,
+    next: "Set maxmemory-policy to noeviction, or give the service a Redis of its own.",
+  });
+}
+
+export const NOT_APPENDING = "without appendonly, a restart of Redis costs a minute of work";
+
+/**
+ * Refuses a Redis that evicts keys. Returns warnings about other settings. Errors: `redis_unreachable`, `redis_evicts`.
+ */
+export async function checkRedis(url: string): Promise<string[]> {
+  const { policy, appendsOnly } = await askRedis(url, redisSettings);
+  const refused = evicts(policy);
+  if (refused !== undefined) throw refused;
+  return appendsOnly ? [] : [NOT_APPENDING];
 }

@@ -52,7 +52,7 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
   status: ["show how far each source is loaded, and its problems", () => import("./commands/status.ts")],
   config: ["show the settings in use; secrets are hidden", () => import("./commands/config.ts")],
   doctor: [
-    "check the database, the platform and the key; show the server capabilities",
+    "check Postgres, Redis, the platform, the key, schedules, workers, clock and disk",
     () => import("./commands/doctor.ts"),
   ],
   "data-start": [

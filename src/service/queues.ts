@@ -3,6 +3,7 @@ import type { Redis } from "ioredis";
 import {
   openQueue,
   PREFIX,
+  processName,
   producerConnection,
   type QueueKind,
   workerConnection,
@@ -17,20 +18,22 @@ export type ServiceQueues = Awaited<ReturnType<typeof openQueues>>;
 interface QueuesInput {
   readonly slugs: readonly string[];
   readonly redisUrl: string;
+  /** Of this process, for those who look at Redis. */
+  readonly role?: string;
   /** Whether queues and workers emit OpenTelemetry spans. */
   readonly isTraced: boolean;
   readonly warn: Warn;
 }
 
 /** Opens both queues of each source. They need no Redis yet: they connect when it answers. */
-export async function openQueues({ slugs, redisUrl, isTraced, warn }: QueuesInput) {
+export async function openQueues({ slugs, redisUrl, role = "all", isTraced, warn }: QueuesInput) {
   const telemetry = isTraced ? { telemetry: await openTelemetry() } : {};
   /** Without a listener, Node would end the process on a connection error. */
   const watched = <T extends Redis | Queue>(emitter: T, at: string): T => {
     emitter.on("error", (error: Error) => warn({ code: "redis_unreachable", at, reason: error.message }));
     return emitter;
   };
-  const producer = watched(producerConnection(redisUrl), "producer");
+  const producer = watched(producerConnection(redisUrl, processName(role)), "producer");
   const open = (kind: QueueKind, slug: string) => {
     const queue = openQueue(kind, slug, producer, telemetry);
     return watched(queue, queue.name);
@@ -75,7 +78,10 @@ async function openTelemetry(): Promise<Telemetry> {
 
 /** On a connection of its own: the producer's reconnects for ever to a Redis that is READONLY, and never learns why. */
 async function tryWrite(producer: Redis): Promise<void> {
-  const connection = producer.duplicate({ lazyConnect: true, reconnectOnError: null, retryStrategy: null });
+  const connection = producer.duplicate({
+    ...{ lazyConnect: true, reconnectOnError: null, retryStrategy: null },
+    connectionName: `${PREFIX}:ready`,
+  });
   connection.on("error", () => {});
   try {
     await connection.connect();

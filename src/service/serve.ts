@@ -60,7 +60,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
   try {
     const warn: Warn = (about) => log.warn(about, "connection");
     const slugs = sources.map(({ slug }) => slug);
-    const queues = await openQueues({ slugs, redisUrl, isTraced: config.telemetry, warn });
+    const queues = await openQueues({ slugs, redisUrl, role, isTraced: config.telemetry, warn });
     started.defer(queues.close);
     const metrics = createMetrics(store.db, queues.count, () => syncNeeds(config, store));
     const token = config.bullBoardToken?.reveal();

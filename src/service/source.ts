@@ -24,7 +24,7 @@ export async function startSource(
 }
 
 /** The schedules of a source, from durations of the configuration in milliseconds. */
-function schedulesFor(config: Config, { deploymentUrl, probeProject }: SourceConfig) {
+export function schedulesFor(config: Config, { deploymentUrl, probeProject }: SourceConfig) {
   const { syncEveryMs, reconcileForMs, keepHistoryMs, hourlyKeepMs, probeEveryMs, alertWebhookUrl } = config;
   const days = (ms: number) => Math.max(1, Math.ceil(ms / DAY_MS));
   const canProbe = deploymentUrl !== undefined && probeProject !== undefined;

@@ -1,89 +1,147 @@
 import type { Command } from "commander";
-import { EtlError } from "../../errors.ts";
+import { requireSources, type SourceConfig } from "../../config/config.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
-import type { OpenSource } from "../../pipeline/source/source.ts";
-import { syncBudget } from "../../pipeline/sync/sync-budget.ts";
+import { knownSyncBudget } from "../../pipeline/sync/sync-budget.ts";
+import { billingClientOf } from "../../platform/clients.ts";
 import { capabilitiesOf, type LearnedCapability } from "../../store/catalog/server-capabilities.ts";
-import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { serverCapabilities } from "../../store/report/overview.ts";
+import { noteRefusal } from "../../store/catalog/sources.ts";
+import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
+import type { Store } from "../../store/db/database.ts";
+import { listSources, type SourceStatus, sourceStatuses } from "../../store/report/overview.ts";
 import { listedOnly } from "../../store/report/zeros.ts";
+import {
+  type Check,
+  checksToData,
+  describeChecks,
+  exitOfChecks,
+  type Notes,
+  notesOf,
+  problemOf,
+} from "../checks/check.ts";
+import { checkDisk } from "../checks/host.ts";
+import { checkPlatform, checkWorkspaces, type PlatformView } from "../checks/platform.ts";
+import { checkClock, checkPostgres } from "../checks/postgres.ts";
+import { checkRedisServer, checkService } from "../checks/redis.ts";
 import { describeFinality, finalityOf } from "../report/lateness-report.ts";
-import { instant } from "../report/output.ts";
 import { describeListedOnly } from "../report/zeros-report.ts";
 import { EXIT } from "../session/exit.ts";
-import { inSession, requireSchema, type Session } from "../session/session.ts";
-
-/** Postgres 15 is the first with MERGE. */
-const OLDEST_POSTGRES = 150_000;
-
-interface Finding {
-  readonly ok: boolean;
-  readonly subject: string;
-  readonly finding: string;
-}
+import { inSession, type Session } from "../session/session.ts";
 
 export function define(command: Command): void {
   command.action(inSession(doctor));
 }
 
+/** Checks each part by itself: one that fails keeps none of the others from being checked. */
 async function doctor(session: Session): Promise<number> {
-  const findings: Finding[] = [];
-  const add = (subject: string, finding: string, ok = true) => void findings.push({ ok, subject, finding });
-  const { output } = session;
-  const store = await session.store();
-  const server = await serverCapabilities(store.db);
-  const isRecent = server.number >= OLDEST_POSTGRES;
-  add("postgres", `version ${server.version}${isRecent ? "" : " is too old: use 15 or later"}`, isRecent);
-  await requireSchema(store);
-  add(
-    "postgres",
-    server.hasReaders
-      ? "the schema is up to date; roles usage_reader and usage_reader_masked exist"
-      : "a reader role is missing: `usage-etl migrate` prints the SQL to run",
-    server.hasReaders,
-  );
-  let exit: number = EXIT.done;
+  const { config, output } = session;
+  const checks: Check[] = [];
+  const notes = notesOf(checks, null);
+  const store = await checkPostgres(session, notes);
+  const redis = await checkRedisServer(config, notes);
+  if (store !== undefined) await checkClock(store, notes);
+  await checkDisk(notes);
   try {
-    exit = await session.eachSource(async (source) => {
-      await examine(source, (finding, ok) => add(source.config.slug, finding, ok));
-      return EXIT.done;
-    });
+    for (const source of requireSources(config)) {
+      const own = notesOf(checks, source.slug);
+      await checkSource(session, { source, store }, own);
+      checkService(redis, { config, source }, own);
+    }
   } catch (error) {
-    if (error instanceof EtlError) add("source", error.message, false);
-    output.data(findings, describeFindings);
-    throw error;
+    notes.fail("source", problemOf(error));
   }
-  output.data(findings, describeFindings);
-  return findings.every(({ ok }) => ok) ? exit : exit || EXIT.usage;
+  output.data(checksToData(checks), () => describeChecks(checks));
+  return exitOfChecks(checks);
 }
 
-async function examine(source: OpenSource, add: (finding: string, ok?: boolean) => void): Promise<void> {
-  const { billing, config, settings, sourceId, signal } = source;
-  const { db } = source.store;
-  const version = (await billing.info({ signal }))?.version;
-  add(
-    `${config.baseUrl} answers${version == null ? "" : `, version ${version}`}; the key reads ${source.workspaces.length} workspaces`,
+async function checkSource(
+  session: Session,
+  { source, store }: { source: SourceConfig; store: Store | undefined },
+  notes: Notes,
+): Promise<void> {
+  const known = store === undefined ? undefined : await knownOf(store, source);
+  const billing = billingClientOf(source);
+  session.onClose(() => billing.close());
+  const view = await checkPlatform(
+    billing,
+    {
+      ...{ source, signal: session.signal, now: Date.now() },
+      known: known?.workspaceIds ?? source.workspaceIds,
+    },
+    notes,
   );
-  const stored = instant(source.dataStart).slice(0, 10);
-  const start = dataStartProblem(config.slug, { stored, configured: config.dataStart });
-  if (start !== undefined) add(`${start.message} ${start.next} [${start.code}]`, false);
-  const { needed, allowed, problem } = syncBudget(source, await storeNow(db));
-  if (problem === undefined) {
-    add(`a sync needs ${needed} requests; the rate limit allows ${allowed} before the next sync`);
-  } else {
-    add(`${problem.message} ${problem.next} [${problem.code}]`, false);
+  checkWorkspaces(view, source, notes);
+  if (store === undefined || known === undefined) {
+    const why =
+      store === undefined
+        ? "The database cannot be read."
+        : "The source was never opened. Run `usage-etl sync --inline`.";
+    for (const check of ["organization", "requests"]) notes.skip(check, why);
+    return;
   }
-  for (const capability of await capabilitiesOf(db, sourceId)) add(describeCapability(capability));
-  const { settleAfterMs } = settings;
-  const finality = await finalityOf(db, { sourceId, settleAfterMs });
-  for (const line of describeFinality(finality, settleAfterMs)) add(line);
-  for (const line of describeListedOnly(await listedOnly(db, sourceId))) add(line);
+  checkOrganization(view, known.status, notes);
+  // A key that was refused is tried again at once, not in an hour.
+  if (view.isKeyAccepted) await noteRefusal(store.db, known.sourceId, undefined);
+  await checkStored(session, { source, store, ...known }, notes);
 }
 
-function describeFindings(findings: readonly Finding[]): string {
-  return findings
-    .map(({ ok, subject, finding }) => `${ok ? "ok " : "!! "} ${subject}: ${finding}`)
-    .join("\n");
+/** What the tables hold of a source; undefined if it was never opened. */
+async function knownOf({ db }: Store, { slug, workspaceIds }: SourceConfig) {
+  const sourceId = (await listSources(db)).find(({ source }) => source === slug)?.sourceId;
+  const status = (await sourceStatuses(db)).find(({ source }) => source === slug);
+  if (sourceId === undefined || status === undefined) return undefined;
+  const stored = await configuredWorkspaces(db, sourceId);
+  return { sourceId, status, workspaceIds: [...workspaceIds, ...stored.map((one) => one.workspaceId)] };
+}
+
+function checkOrganization(view: PlatformView, { organizationId: bound }: SourceStatus, notes: Notes): void {
+  const { organizationId: answered } = view;
+  if (answered === undefined) {
+    notes.skip("organization", "The server did not name it.");
+    return;
+  }
+  if (bound === null || bound === answered) {
+    notes.pass("organization", answered);
+    return;
+  }
+  notes.fail(
+    "organization",
+    {
+      code: "organization_changed",
+      message: `The source is bound to organization ${bound}, but its key belongs to ${answered}.`,
+      next: "Use a key of the first organization, or configure the other one as a source of its own (USAGE_SOURCES_FILE).",
+    },
+    EXIT.usage,
+  );
+}
+
+/** What the tables and the configuration say about a source, and what was learned of its server. */
+async function checkStored(
+  { config }: Session,
+  given: { source: SourceConfig; store: Store; sourceId: number; status: SourceStatus },
+  notes: Notes,
+): Promise<void> {
+  const { source, sourceId, status, store } = given;
+  const { settleAfterMs } = config;
+  const { db } = store;
+  const late = dataStartProblem(source.slug, { stored: status.dataStart, configured: source.dataStart });
+  if (late === undefined) notes.pass("data_start", status.dataStart);
+  else notes.fail("data_start", late, EXIT.usage);
+  const budget = await knownSyncBudget(db, { config: source, settings: config });
+  if (budget?.problem !== undefined) notes.fail("requests", budget.problem, EXIT.usage);
+  else if (budget !== undefined) {
+    const { needed, allowed } = budget;
+    notes.pass(
+      "requests",
+      `a sync needs ${needed} requests; the rate limit allows ${allowed} before the next sync`,
+    );
+  }
+  for (const capability of await capabilitiesOf(db, sourceId))
+    notes.pass("server", describeCapability(capability));
+  const finality = await finalityOf(db, { sourceId, settleAfterMs });
+  const [advice = "", changed] = describeFinality(finality, settleAfterMs);
+  notes.pass("finality", advice);
+  if (changed !== undefined) notes.warn("finality", { code: "final_changed", message: changed, next: "" });
+  for (const line of describeListedOnly(await listedOnly(db, sourceId))) notes.pass("zeros", line);
 }
 
 const MEANINGS: Readonly<Record<string, string>> = {

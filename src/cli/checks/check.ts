@@ -1,0 +1,102 @@
+import { EtlError } from "../../errors.ts";
+import { wrapped } from "../report/wrap.ts";
+import { EXIT, exitCodeOf, firstExit } from "../session/exit.ts";
+
+/** `skip`: not checked, because something that it needs is missing. */
+export type Verdict = "pass" | "warn" | "fail" | "skip";
+
+/** One line of `doctor`. */
+export interface Check {
+  /** Null: of the servers that all sources share. */
+  readonly source: string | null;
+  readonly check: string;
+  readonly status: Verdict;
+  readonly finding: string;
+  readonly code: string | null;
+  /** What to do. */
+  readonly hint: string | null;
+  /** Exit code of a failure. */
+  readonly exit: number;
+}
+
+interface Problem {
+  readonly code: string;
+  readonly message: string;
+  readonly next: string;
+}
+
+/** Takes checks down, one call a line. */
+export interface Notes {
+  pass(check: string, finding: string): void;
+  skip(check: string, finding: string): void;
+  warn(check: string, problem: Problem): void;
+  /** The exit code is that of an error, or `exit`. */
+  fail(check: string, problem: Problem, exit?: number): void;
+}
+
+export function notesOf(checks: Check[], source: string | null): Notes {
+  const add = (
+    check: string,
+    status: Verdict,
+    finding: string,
+    problem?: Problem,
+    exit: number = EXIT.done,
+  ) =>
+    void checks.push({
+      ...{ source, check, status, finding },
+      ...{ code: problem?.code ?? null, hint: problem?.next ?? null, exit },
+    });
+  return {
+    pass: (check, finding) => add(check, "pass", finding),
+    skip: (check, finding) => add(check, "skip", finding),
+    warn: (check, problem) => add(check, "warn", problem.message, problem),
+    fail: (check, problem, exit) => add(check, "fail", problem.message, problem, exit ?? exitCodeOf(problem)),
+  };
+}
+
+/** Anything that was thrown, as a problem with its exit code. */
+export function problemOf(error: unknown): EtlError {
+  if (error instanceof EtlError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new EtlError({
+    code: "failed",
+    message,
+    next: "Run it again; report it if it stays.",
+    cause: error,
+  });
+}
+
+export function exitOfChecks(checks: readonly Check[]): number {
+  return firstExit(checks.filter(({ status }) => status === "fail").map(({ exit }) => exit));
+}
+
+/** What `--json` shows. `ok` and `subject` are the names that it had before 0.3.0. */
+export function checksToData(checks: readonly Check[]) {
+  return checks.map(({ exit: _, ...check }) => ({
+    ...check,
+    ok: check.status !== "fail",
+    subject: check.source ?? check.check,
+  }));
+}
+
+const LABELS = ["pass", "warn", "fail", "skip"] as const;
+const SUMMARY = { pass: "passed", warn: "warned", fail: "failed", skip: "not checked" } as const;
+
+export function describeChecks(checks: readonly Check[]): string {
+  const width = Math.max(...checks.map(({ check }) => check.length));
+  const lines: string[] = [];
+  let source: string | null = null;
+  for (const one of checks) {
+    if (one.source !== source) lines.push("", `source ${one.source}`);
+    source = one.source;
+    const hint = one.hint === null || one.status === "pass" ? "" : ` ${one.hint}`;
+    const code = one.code === null ? "" : ` [${one.code}]`;
+    lines.push(wrapped(`${one.status}  ${one.check.padEnd(width)}  `, `${one.finding}${hint}${code}`));
+  }
+  const counts = LABELS.map(
+    (status) => [checks.filter((one) => one.status === status).length, status] as const,
+  )
+    .filter(([count]) => count > 0)
+    .map(([count, status]) => `${count} ${SUMMARY[status]}`);
+  return [...lines, "", `${counts.join(", ")}.`].join("\n");
+}

@@ -1,0 +1,191 @@
+import type { SourceConfig } from "../../config/config.ts";
+import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
+import { PlatformError, UnreachableError, UsageError } from "../../errors.ts";
+import { isKeyRefused } from "../../pipeline/source/refusal.ts";
+import type { BillingClient } from "../../platform/billing/billing.ts";
+import { EXIT, exitCodeOf, firstExit } from "../session/exit.ts";
+import { type Notes, problemOf } from "./check.ts";
+
+const ANSWER_WITHIN_MS = 20_000;
+
+/** What became of one call. `absent`: the server does not have it (404, 405). */
+interface Call<T> {
+  readonly name: string;
+  readonly answer?: T | undefined;
+  readonly error?: unknown;
+}
+
+export interface PlatformView {
+  readonly isKeyAccepted: boolean;
+  readonly organizationId: string | undefined;
+  /** Of the live listing; undefined without one. */
+  readonly listed: readonly { readonly id: string; readonly isDeleted: boolean }[] | undefined;
+}
+
+/** Asks each kind of call once and stores nothing. `known`: a workspace to ask usage of, where none is listed. */
+export async function checkPlatform(
+  billing: BillingClient,
+  {
+    source,
+    known,
+    now,
+    signal,
+  }: { source: SourceConfig; known: readonly string[]; now: number; signal: AbortSignal },
+  notes: Notes,
+): Promise<PlatformView> {
+  const io = { signal: AbortSignal.any([signal, deadlineOf(source)]) };
+  const [info, organization, listing] = await Promise.all([
+    call("info", billing.info(io)),
+    call("organization", billing.organization(io)),
+    call("workspaces", billing.workspaces({ includeDeleted: true, ...io })),
+  ]);
+  const listed = listing.answer?.map((one) => ({ id: one.id.toLowerCase(), isDeleted: one.isDeleted }));
+  const readable = listed?.filter(({ isDeleted }) => !isDeleted).map(({ id }) => id) ?? [];
+  const asked = source.workspaceIds.find((id) => listed === undefined || readable.includes(id));
+  const workspaceId = asked ?? readable[0] ?? known[0];
+  const end = floorToGrid(now, DAY_MS);
+  const query = { start: end - DAY_MS, end, groupBy: "workspace" as const };
+  const usage =
+    workspaceId === undefined
+      ? undefined
+      : await call(
+          "usage",
+          asAbsent(billing.usage({ ...query, workspaceIds: [workspaceId] }, { ...io, onRecords: () => {} })),
+        );
+  const calls: readonly Call<unknown>[] = [
+    info,
+    organization,
+    listing,
+    ...(usage === undefined ? [] : [usage]),
+  ];
+  signal.throwIfAborted();
+  noteCalls(calls, { source, version: info.answer?.version ?? undefined }, notes);
+  const isKeyAccepted = noteKey(calls, notes);
+  return { isKeyAccepted, organizationId: organization.answer?.id, listed };
+}
+
+function deadlineOf({ baseUrl }: SourceConfig): AbortSignal {
+  const deadline = new AbortController();
+  const late = new UnreachableError({
+    code: "timeout",
+    message: `${baseUrl} did not answer within ${ANSWER_WITHIN_MS / 1000} s.`,
+    next: "Check whether the platform is up, and proxies on the way.",
+  });
+  setTimeout(() => deadline.abort(late), ANSWER_WITHIN_MS).unref();
+  return deadline.signal;
+}
+
+async function call<T>(name: string, answered: Promise<T>): Promise<Call<T>> {
+  return answered.then(
+    (answer) => ({ name, answer }),
+    (error) => ({ name, error }),
+  );
+}
+
+/** The other calls tell a 404 by themselves. */
+function asAbsent<T>(answered: Promise<T>): Promise<T | undefined> {
+  return answered.catch((error) => {
+    if (error instanceof PlatformError && (error.status === 404 || error.status === 405)) return undefined;
+    throw error;
+  });
+}
+
+function noteCalls(
+  calls: readonly Call<unknown>[],
+  { source, version }: { source: SourceConfig; version: string | undefined },
+  notes: Notes,
+): void {
+  const named = (of: (call: Call<unknown>) => boolean) => calls.filter(of).map(({ name }) => name);
+  const answered = named(({ answer }) => answer !== undefined);
+  const absent = named(({ answer, error }) => answer === undefined && error === undefined);
+  const failed = calls.filter(({ error }) => error !== undefined && !isKeyRefused(error));
+  const parts = [
+    answered.length > 0
+      ? `answered: ${answered.join(", ")}${version === undefined ? "" : ` (version ${version})`}`
+      : "",
+    absent.length > 0 ? `not there (404): ${absent.join(", ")}` : "",
+    failed.length > 0 ? `failed: ${failed.map(({ name }) => name).join(", ")}` : "",
+  ].filter((part) => part !== "");
+  const summary = `${source.baseUrl}: ${parts.join("; ")}`;
+  const [first] = failed;
+  if (first !== undefined) {
+    const { code, message, next } = problemOf(first.error);
+    const exits = failed.map(({ error }) => exitCodeOf(error));
+    notes.fail("platform", { code, message: `${summary}. ${message}`, next }, firstExit(exits));
+    return;
+  }
+  if (absent.length === calls.length || absent.includes("usage")) {
+    notes.fail(
+      "platform",
+      {
+        ...NOT_THE_PLATFORM,
+        message: `${summary}. ${absent.length === calls.length ? "No call of the platform's API is there." : "Usage cannot be read."}`,
+      },
+      EXIT.usage,
+    );
+    return;
+  }
+  notes.pass("platform", summary);
+}
+
+const NOT_THE_PLATFORM = {
+  code: "platform_not_found",
+  next: "Check USAGE_BASE_URL: the host of the region, with the path prefix of a self-hosted platform.",
+};
+
+/** `info` needs no key, so its answer proves none. */
+function noteKey(calls: readonly Call<unknown>[], notes: Notes): boolean {
+  const refused = calls.find(({ error }) => isKeyRefused(error));
+  if (refused !== undefined) {
+    notes.fail("key", problemOf(refused.error));
+    return false;
+  }
+  const by = calls.filter(({ name, answer }) => name !== "info" && answer !== undefined);
+  if (by.length === 0) notes.skip("key", "No call answered that needs it.");
+  else notes.pass("key", `is accepted: ${by.map(({ name }) => name).join(", ")}`);
+  return by.length > 0;
+}
+
+/** What the key reads, by the live listing alone: what is stored may be a week old. */
+export function checkWorkspaces(view: PlatformView, source: SourceConfig, notes: Notes): void {
+  const { listed } = view;
+  const { workspaceIds: wanted, slug, baseUrl } = source;
+  if (!view.isKeyAccepted) {
+    notes.skip("workspaces", "The key was not accepted.");
+    return;
+  }
+  if (listed === undefined) {
+    if (wanted.length > 0)
+      notes.skip("workspaces", `The server lists none. ${wanted.length} are configured.`);
+    else notes.fail("workspaces", noneListed(baseUrl, slug, "does not list its workspaces"));
+    return;
+  }
+  if (listed.length === 0) {
+    notes.fail("workspaces", noneListed(baseUrl, slug, "lists no workspace"));
+    return;
+  }
+  const deleted = listed.filter(({ isDeleted }) => isDeleted).length;
+  const shown = `the listing has ${listed.length}${deleted === 0 ? "" : `, ${deleted} of them deleted`}`;
+  const unknown = wanted.filter((id) => !listed.some((one) => one.id === id));
+  if (unknown.length === 0) {
+    notes.pass("workspaces", `${shown}; ${wanted.length === 0 ? "all are" : `${wanted.length} are`} loaded`);
+    return;
+  }
+  notes.fail(
+    "workspaces",
+    {
+      code: "workspace_unknown",
+      message: `The listing lacks ${unknown.length} of ${wanted.length} configured workspaces: ${unknown.join(", ")}.`,
+      next: "Correct USAGE_WORKSPACE_IDS, or give the key access to them.",
+    },
+    EXIT.usage,
+  );
+}
+
+function noneListed(baseUrl: string, slug: string, what: string): UsageError {
+  return new UsageError({
+    code: "workspaces_unknown",
+    message: `${baseUrl} ${what} for the key of source ${slug}.`,
+    next: "Check that the key belongs to the organization and may read its workspaces, or set USAGE_WORKSPACE_IDS to comma-separated UUIDs.",
+  });
+}

@@ -1,0 +1,138 @@
+import { lookAtRedis, type QueueView, type RedisView } from "../../../jobs/look.ts";
+import { evicts, NOT_APPENDING } from "../../../jobs/queues.ts";
+import { describeDuration, systemClock } from "../../clock.ts";
+import type { Config, SourceConfig } from "../../config/config.ts";
+import { schedulesFor } from "../../service/source.ts";
+import { EXIT } from "../session/exit.ts";
+import { type Notes, problemOf } from "./check.ts";
+
+const CLOCK_TOLERANCE_MS = 2_000;
+/** A worker takes a due job at once, and each takes seconds. */
+const OVERDUE_AFTER_MS = 60_000;
+
+/** Checks Redis. Undefined if none is configured, or if it does not answer. */
+export async function checkRedisServer(config: Config, notes: Notes): Promise<RedisView | undefined> {
+  if (config.redisUrl === undefined) {
+    notes.skip("redis", "REDIS_URL is not set. Only commands with --inline work.");
+    return undefined;
+  }
+  const url = config.redisUrl.reveal();
+  try {
+    const view = await lookAtRedis(
+      url,
+      config.sources.map(({ slug }) => slug),
+    );
+    noteView(view, new URL(url).host, notes);
+    return view;
+  } catch (error) {
+    notes.fail("redis", problemOf(error));
+    for (const check of ["redis_write", "redis_eviction"]) notes.skip(check, "Redis does not answer.");
+    return undefined;
+  }
+}
+
+function noteView(view: RedisView, host: string, notes: Notes): void {
+  const { version, answeredInMs, writeFault, policy, appendsOnly, clockOffMs } = view;
+  notes.pass("redis", `${version} at ${host} answers in ${answeredInMs} ms`);
+  if (writeFault === undefined) notes.pass("redis_write", "takes a write");
+  else notes.fail("redis_write", writeProblem(writeFault), EXIT.unreachable);
+  const refused = evicts(policy);
+  if (refused !== undefined) notes.fail("redis_eviction", refused);
+  else if (appendsOnly) notes.pass("redis_eviction", "noeviction, and appendonly is on");
+  else notes.warn("redis_eviction", { code: "redis_settings", ...APPEND_NOTHING });
+  if (Math.abs(clockOffMs) <= CLOCK_TOLERANCE_MS) {
+    notes.pass("redis_clock", "is that of this host");
+    return;
+  }
+  notes.fail("redis_clock", clockProblem(clockOffMs), EXIT.unreachable);
+}
+
+const APPEND_NOTHING = {
+  message: `noeviction; ${NOT_APPENDING}.`,
+  next: "Set appendonly yes.",
+};
+
+function writeProblem(reason: string) {
+  const code = /^READONLY/.test(reason) ? "redis_read_only" : "redis_full";
+  return {
+    code,
+    message: `Redis takes no write: ${reason}.`,
+    next: "See whether it failed over; give it room.",
+  };
+}
+
+function clockProblem(off: number) {
+  return {
+    code: "clock_off",
+    message: `The clock of this host is ${describeDuration(Math.abs(off))} off Redis's: a worker here takes no job.`,
+    next: "Set it by NTP.",
+  };
+}
+
+/** Checks that the service works for a source: its schedules are in Redis, and somebody takes their jobs. */
+export function checkService(
+  view: RedisView | undefined,
+  { config, source }: { config: Config; source: SourceConfig },
+  notes: Notes,
+): void {
+  const queues = view?.sources.get(source.slug);
+  if (view === undefined || queues === undefined) {
+    for (const check of ["schedules", "workers"]) notes.skip(check, "No Redis answers that would show it.");
+    return;
+  }
+  const expected = schedulesFor(config, source).map(({ id }) => id);
+  const missing = expected.filter((id) => !queues.schedules.has(id));
+  const { schedulers } = view;
+  const start = "Start `usage-etl serve --role scheduler` (or `all`)";
+  if (missing.length > 0) {
+    notes.warn("schedules", {
+      code: "schedules_missing",
+      message: `${missing.length} of ${expected.length} schedules are not in Redis: ${missing.join(", ")}.`,
+      next: `${start}, or let cron run \`usage-etl sync --inline\`.`,
+    });
+  } else if (schedulers === 0) {
+    notes.warn("schedules", {
+      code: "scheduler_missing",
+      message: `All ${expected.length} are in Redis, but no scheduler is connected to it. A Redis that loses them stops every sync.`,
+      next: `${start}.`,
+    });
+  } else {
+    notes.pass(
+      "schedules",
+      `all ${expected.length} are in Redis, kept by ${counted(schedulers, "scheduler")}`,
+    );
+  }
+  noteWorkers(queues, notes);
+}
+
+function noteWorkers({ workers, schedules, nextSync = Infinity }: QueueView, notes: Notes): void {
+  const overdue = systemClock.now() - nextSync;
+  const next = "Start `usage-etl serve --role worker` (or `all`), and look at its log.";
+  if (workers === 0) {
+    const message = "No worker is connected to Redis for this source.";
+    const problem = { code: "workers_missing", message, next };
+    // Before the service was ever started, nothing expects one.
+    if (schedules.size === 0) {
+      notes.warn("workers", problem);
+      return;
+    }
+    notes.fail("workers", problem, EXIT.unreachable);
+    return;
+  }
+  const seen = `${counted(workers, "worker")} seen`;
+  if (overdue < OVERDUE_AFTER_MS) {
+    notes.pass("workers", seen);
+    return;
+  }
+  const message = `${seen}, but the next sync has been due for ${describeDuration(overdue)}.`;
+  notes.fail(
+    "workers",
+    { code: "sync_overdue", message, next: "Look at the logs of the workers." },
+    EXIT.unreachable,
+  );
+}
+
+/** Such as `1 worker` and `2 workers`. */
+export function counted(count: number, thing: string): string {
+  return `${count.toLocaleString("en-US")} ${thing}${count === 1 ? "" : "s"}`;
+}

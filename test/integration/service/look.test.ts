@@ -1,0 +1,111 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { usageEtl } from "../../support/cli.ts";
+import { poll } from "../../support/poll.ts";
+import { type ServiceBench, setupService } from "../../support/service.ts";
+
+/** Commands that look at a service: at a healthy one, and while a server of it is away. */
+
+const LONG = 120_000;
+const DEAD_REDIS = "redis://127.0.0.1:1";
+
+/** Answers 404 to everything, as a host that is not the platform does. */
+async function startNobody(): Promise<string> {
+  const server = createServer((_, answer) => void answer.writeHead(404).end());
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+interface Check {
+  readonly source: string | null;
+  readonly check: string;
+  readonly status: string;
+  readonly code: string | null;
+  readonly finding: string;
+}
+
+async function doctor(bench: ServiceBench, changed: Record<string, string> = {}) {
+  const { code, stdout } = await usageEtl(["doctor", "--json"], { ...bench.environment, ...changed });
+  const checks = JSON.parse(stdout) as Check[];
+  const of = (status: string) => checks.filter((one) => one.status === status).map(({ check }) => check);
+  const find = (check: string) => checks.find((one) => one.check === check);
+  return { code, checks, of, find };
+}
+
+const widest = (text: string) => Math.max(...text.split("\n").map((line) => line.length));
+
+test("doctor checks each server by itself and says which fails; its exit code is that of the worst", {
+  timeout: LONG,
+}, async () => {
+  const bench = await setupService({ workspaces: 2 });
+  const [first = "", second = ""] = bench.standin.organisation.workspaces.map(({ id }) => id);
+  expect((await usageEtl(["sync", "--inline"], bench.environment)).code).toBe(0);
+
+  // Before the service was ever started.
+  const before = await doctor(bench);
+  expect([before.code, before.of("fail"), before.of("skip")]).toEqual([0, [], []]);
+  expect(before.of("warn")).toEqual(expect.arrayContaining(["schedules", "workers"]));
+
+  const service = await bench.serve();
+  const working = await poll(
+    async () => {
+      const seen = await doctor(bench);
+      const isSeen = ["workers", "schedules"].every((check) => seen.find(check)?.status === "pass");
+      expect(isSeen).toBe(true);
+      return seen;
+    },
+    { deadlineMs: 30_000, everyMs: 100 },
+  );
+  expect([working.code, working.of("fail")]).toEqual([0, []]);
+  expect(working.find("workers")?.finding).toBe("1 worker seen");
+  expect(working.find("schedules")?.finding).toContain("kept by 1 scheduler");
+  expect(working.find("platform")?.finding).toContain("answered: info, organization, workspaces, usage");
+  expect(working.find("workspaces")?.finding).toMatch(/^the listing has \d+; 2 are loaded$/);
+
+  service.process.kill("SIGKILL");
+  await service.ended;
+  const left = await poll(
+    async () => {
+      const seen = await doctor(bench);
+      expect(seen.find("workers")?.status).toBe("fail");
+      return seen;
+    },
+    { deadlineMs: 30_000, everyMs: 100 },
+  );
+  expect([left.code, left.of("fail"), left.of("warn")]).toEqual([
+    6,
+    ["workers"],
+    ["redis_eviction", "schedules"],
+  ]);
+
+  // What the database knows of the platform says nothing about the platform.
+  const nobody = await doctor(bench, { USAGE_BASE_URL: await startNobody(), REDIS_URL: DEAD_REDIS });
+  expect([nobody.code, nobody.of("fail")]).toEqual([2, ["redis", "platform"]]);
+  expect(nobody.find("redis")).toMatchObject({ code: "redis_unreachable" });
+  expect(nobody.find("platform")).toMatchObject({ code: "platform_not_found" });
+  expect(nobody.of("skip")).toEqual(expect.arrayContaining(["redis_write", "key", "workspaces", "workers"]));
+  expect(nobody.checks.map(({ finding }) => finding).join()).not.toMatch(/workspaces? (are )?loaded/);
+
+  const ghost = "11111111-2222-4333-8444-555555555555";
+  const ids = { USAGE_WORKSPACE_IDS: `${first},${second},${ghost}` };
+  const typo = await doctor(bench, { ...ids, REDIS_URL: "" });
+  expect([typo.code, typo.of("fail")]).toEqual([2, ["workspaces"]]);
+  expect(typo.find("workspaces")?.finding).toContain(ghost);
+  // It only looks: the typo left nothing behind.
+  expect(await bench.count(`SELECT count(*) FROM usage.entity WHERE external_id = '${ghost}'`)).toBe(0);
+
+  await bench.redis.config("SET", "maxmemory-policy", "allkeys-lru");
+  const away = await doctor(bench, {
+    USAGE_BASE_URL: "http://127.0.0.1:1",
+    DATABASE_URL: "postgres://x@127.0.0.1:1/y",
+  });
+  expect(away.of("fail")).toEqual(expect.arrayContaining(["postgres", "redis_eviction", "platform"]));
+  expect([away.code, away.find("schema")?.status]).toEqual([2, "skip"]);
+
+  const text = await usageEtl(["doctor"], bench.environment);
+  expect([text.code, widest(text.stdout) <= 80]).toEqual([2, true]);
+  expect(text.stdout).toMatch(/^fail {2}redis_eviction +Redis evicts keys/m);
+  expect(text.stdout).toMatch(/\d+ passed, .*2 failed\.\n$/);
+});
