@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { asRun, END_OF_SKIPPED, endOfCounts, SKIPPED } from "../src/pipeline/runs.ts";
 import { checkTotals, REACHES } from "../src/pipeline/totals/check-totals.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
@@ -8,10 +9,19 @@ export const checkTotalsJob = defineJob({
   queue: "control",
   payload: z.strictObject({ reach: z.enum(REACHES) }),
   options: CONTROL_OPTIONS,
-  handle: async (context, { reach }) => {
-    const source = await context.source.openForSync();
-    if (source === undefined) return { skipped: "the platform refuses the key" };
-    const { range, findings, failed, ...counts } = await checkTotals(source, reach);
-    return { reach, ...counts };
-  },
+  handle: async (context, { reach }) =>
+    asRun(
+      await context.source.known(),
+      "totals",
+      async (runId) => {
+        const source = await context.source.openForSync();
+        if (source === undefined) return SKIPPED;
+        const { range, findings, failed, ...counts } = await checkTotals({ ...source, runId }, reach);
+        return { reach, ...counts };
+      },
+      (counts) =>
+        "skipped" in counts
+          ? END_OF_SKIPPED
+          : endOfCounts({ failed: counts.failures + counts.unverified, differences: counts.differences }),
+    ),
 });

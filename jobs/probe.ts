@@ -1,6 +1,7 @@
 import { UnrecoverableError } from "bullmq";
 import { z } from "zod";
 import { probeMeter } from "../src/pipeline/probe/probe.ts";
+import { asRun, endOfProbe } from "../src/pipeline/runs.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /** Runs the meter probe: sends known traffic and compares it with what is billed. Off unless `USAGE_PROBE_EVERY` is set. */
@@ -14,7 +15,18 @@ export const probeJob = defineJob({
     if (probe === undefined) {
       throw new UnrecoverableError("probe_unconfigured: This process has no deployment to probe.");
     }
-    const { state, expected, delayMs, figures, code = "" } = await probeMeter(await source.open(), probe);
+    const {
+      state,
+      expected,
+      delayMs,
+      figures,
+      code = "",
+    } = await asRun(
+      await source.known(),
+      "probe",
+      async (runId) => probeMeter({ ...(await source.open()), runId }, probe),
+      endOfProbe,
+    );
     const differing = figures.filter((figure) => figure.difference !== 0).length;
     return { state, expected, differing, delayMs: delayMs ?? -1, code };
   },

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { asRun, END_OF_SKIPPED, SKIPPED } from "../src/pipeline/runs.ts";
 import { enqueueSlices } from "../src/pipeline/sync/enqueue.ts";
 import { planSync } from "../src/pipeline/sync/sync.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
@@ -10,12 +11,19 @@ export const syncJob = defineJob({
   queue: "control",
   payload: z.strictObject({}),
   options: CONTROL_OPTIONS,
-  handle: async (context) => {
-    const source = await context.source.openForSync();
-    if (source === undefined) return { skipped: "the platform refuses the key" };
-    const { planned, entered, askedAgain } = await planSync(source);
-    const { store, sourceId } = source;
-    const { fed } = await enqueueSlices(store, { sourceId, queue: context.fetchQueue });
-    return { planned, entered, askedAgain, fed };
-  },
+  handle: async (context) =>
+    asRun(
+      await context.source.known(),
+      "sync",
+      async (runId) => {
+        const source = await context.source.openForSync();
+        if (source === undefined) return SKIPPED;
+        const { planned, entered, askedAgain } = await planSync({ ...source, runId });
+        const { store, sourceId } = source;
+        const { fed } = await enqueueSlices(store, { sourceId, queue: context.fetchQueue });
+        return { planned, entered, askedAgain, fed };
+      },
+      // Its fetch tasks go on.
+      (counts) => ("skipped" in counts ? END_OF_SKIPPED : { outcome: "done", tasks: counts.entered }),
+    ),
 });

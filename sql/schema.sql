@@ -185,6 +185,7 @@ CREATE TABLE usage.fetch (
   records bigint,
   traces bigint,
   as_of_limit timestamp with time zone,
+  run_id integer,
   CONSTRAINT fetch_pkey PRIMARY KEY (fetch_number),
   CONSTRAINT fetch_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT fetch_outcome_known CHECK ((outcome = ANY (ARRAY['running'::text, 'loaded'::text, 'discarded'::text, 'unconfirmed'::text, 'unverified'::text, 'refused'::text, 'failed'::text, 'compared'::text]))),
@@ -352,6 +353,26 @@ CREATE TABLE usage.restatement (
   CONSTRAINT restatement_is_change CHECK ((old_traces IS DISTINCT FROM new_traces))
 );
 
+CREATE TABLE usage.run (
+  run_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  kind text NOT NULL,
+  backfill_id integer,
+  started_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  finished_at timestamp with time zone,
+  outcome text,
+  tasks integer,
+  failed integer NOT NULL DEFAULT 0,
+  code text,
+  message text,
+  CONSTRAINT run_pkey PRIMARY KEY (run_id),
+  CONSTRAINT run_backfill_id_fkey FOREIGN KEY (backfill_id) REFERENCES usage.backfill(backfill_id),
+  CONSTRAINT run_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT run_finished_when CHECK (((outcome IS NULL) = (finished_at IS NULL))),
+  CONSTRAINT run_kind_known CHECK ((kind = ANY (ARRAY['sync'::text, 'backfill'::text, 'reconcile'::text, 'totals'::text, 'probe'::text]))),
+  CONSTRAINT run_outcome_known CHECK ((outcome = ANY (ARRAY['done'::text, 'partly_failed'::text, 'differs'::text, 'failed'::text, 'skipped'::text])))
+);
+
 CREATE TABLE usage.scope (
   scope_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,
@@ -418,6 +439,7 @@ CREATE TABLE usage.slice (
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   finished_at timestamp with time zone,
   open_claims integer NOT NULL DEFAULT 0,
+  run_id integer,
   CONSTRAINT slice_pkey PRIMARY KEY (slice_id),
   CONSTRAINT slice_backfill_id_fkey FOREIGN KEY (backfill_id) REFERENCES usage.backfill(backfill_id),
   CONSTRAINT slice_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
@@ -483,6 +505,8 @@ CREATE TABLE usage.workspace (
 
 CREATE UNIQUE INDEX entity_name_identity ON usage.entity_name USING btree (entity_id, md5(name));
 
+CREATE INDEX fetch_of_run ON usage."fetch" USING btree (run_id) WHERE (run_id IS NOT NULL);
+
 CREATE INDEX fetch_source_time ON usage."fetch" USING btree (source_id, fetched_at);
 
 CREATE UNIQUE INDEX probe_one_at_a_time ON usage.probe USING btree (source_id) WHERE (state = ANY (ARRAY['sending'::text, 'waiting'::text]));
@@ -491,7 +515,11 @@ CREATE INDEX reconciliation_difference_unresolved ON usage.reconciliation_differ
 
 CREATE INDEX restatement_time ON usage.restatement USING btree (restated_at);
 
+CREATE INDEX run_of_source ON usage.run USING btree (source_id, started_at);
+
 CREATE INDEX slice_of_backfill ON usage.slice USING btree (backfill_id, state) WHERE (backfill_id IS NOT NULL);
+
+CREATE INDEX slice_of_run ON usage.slice USING btree (run_id) WHERE ((run_id IS NOT NULL) AND (backfill_id IS NULL));
 
 CREATE INDEX slice_queued ON usage.slice USING btree (source_id, leased_until) WHERE (state = 'queued'::text);
 

@@ -50,6 +50,10 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
     () => import("./commands/coverage.ts"),
   ],
   status: ["show how far each source is loaded, and its problems", () => import("./commands/status.ts")],
+  runs: [
+    "show what ran: syncs, backfills, reconciliations, checks of totals, probes",
+    () => import("./commands/runs.ts"),
+  ],
   config: ["show the settings in use; secrets are hidden", () => import("./commands/config.ts")],
   doctor: [
     "check Postgres, Redis, the platform, the key, schedules, workers, clock and disk",

@@ -6,6 +6,7 @@ import { compactCoverage } from "../store/retention/compact.ts";
 import { pruneHistory } from "../store/retention/history.ts";
 import { dropOldHours } from "../store/retention/hourly-keep.ts";
 import { forgetUserNames, pruneFetches, pruneSlices } from "../store/retention/prune.ts";
+import { pruneRuns } from "../store/work/runs.ts";
 
 /** Final loaded intervals older than this are merged. No answer that could still change them takes so long. */
 const COMPACT_AFTER_DAYS = 7;
@@ -19,12 +20,13 @@ interface Retention {
 }
 
 /**
- * Deletes what the retention settings no longer keep: requests, finished backfill slices and restatements older than
+ * Deletes what the retention settings no longer keep: runs, requests, finished backfill slices and restatements older than
  * `keepDays`, user addresses that `USAGE_USER_EMAIL` no longer allows, and old hours whose day is loaded. No figure of a
  * day changes.
  */
 export async function pruneLedgers(store: Store, { sourceId, keepDays, keepHours, userEmail }: Retention) {
   await healSettlement(store.db, sourceId);
+  await pruneRuns(store.db, { sourceId, keepDays });
   const kept = {
     userNames:
       userEmail === "keep"

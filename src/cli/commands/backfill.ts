@@ -90,7 +90,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     return { asked, slices: await planSource(source, { ...asked, reprocess, retry: "all" }) };
   };
   if (options.dryRun === true) return dryRun(session, planOf);
-  if (options.inline === true) return loadInline(session, planOf);
+  if (options.inline === true) return loadInline(session, "backfill", planOf);
 
   const redisUrl = requireRedis(session);
   const started: Backfill[] = [];

@@ -28,6 +28,7 @@ export function define(command: Command): void {
 
 async function run(session: Session, options: ProbeOptions): Promise<number> {
   return reportPerSource(session, {
+    kind: "probe",
     work: async (source) => {
       const request = requestOf(session, source, options);
       if (options.yes !== true) await askFirst(session, source, request);

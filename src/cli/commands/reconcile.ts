@@ -36,6 +36,7 @@ async function run(session: Session, options: ReconcileOptions): Promise<number>
   const { config, output } = session;
   const { stride, repair = false } = options;
   return reportPerSource(session, {
+    kind: "reconcile",
     work: async (source) => {
       const now = await storeNow(source.store.db);
       const range = rangeOf(options, { start: floorToGrid(now - config.reconcileForMs, DAY_MS), end: now });

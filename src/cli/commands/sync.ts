@@ -19,6 +19,7 @@ async function run(session: Session, options: { inline?: boolean }): Promise<num
   if (options.inline !== true) return askService(session);
   return loadInline(
     session,
+    "sync",
     async (source, now) => {
       await retryNow(source.store.db, source.sourceId);
       const wanted = routineDemand(source, now);

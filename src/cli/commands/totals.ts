@@ -21,6 +21,7 @@ export function define(command: Command): void {
 
 async function run(session: Session, { reach }: { reach: Reach }): Promise<number> {
   return reportPerSource(session, {
+    kind: "totals",
     work: (source) => session.output.progress("totals", (update) => checkTotals(source, reach, update)),
     exitOf: ({ failures, unverified, daysNotFinal, differences }) => {
       if (failures + unverified + daysNotFinal > 0) return EXIT.partlyFailed;

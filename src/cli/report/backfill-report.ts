@@ -55,12 +55,14 @@ export async function followBackfill(
 export function describeBackfills(backfills: readonly Backfill[]): string {
   if (backfills.length === 0) return "There is no backfill.";
   // `--json` keeps the state's name, beside the count of what failed.
-  const stateOf = ({ state, failed }: Backfill) => (state === "done" && failed > 0 ? "partly failed" : state);
+  const stateOf = ({ state, failed }: Backfill) => (failed > 0 ? `${state}, ${failed} failed` : state);
   const shown = backfills.map((b) => ({ ...b, state: stateOf(b), from: instant(b.from), to: instant(b.to) }));
-  const columns = ["source", "state", "stride", "from", "to", "total", "done", "failed", "waiting"] as const;
+  const hasSources = new Set(backfills.map(({ source }) => source)).size > 1;
+  const columns = ["state", "stride", "from", "to", "total", "waiting"] as const;
+  const source = hasSources ? (["source"] as const) : [];
   return table(
-    ["id", ...columns.map((name) => (name === "total" ? "fetch tasks" : name))],
-    rowsOf(shown, ["backfillId", ...columns]),
+    ["id", ...source, ...columns.map((name) => (name === "total" ? "fetch tasks" : name))],
+    rowsOf(shown, ["backfillId", ...source, ...columns]),
   );
 }
 

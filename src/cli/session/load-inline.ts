@@ -21,10 +21,12 @@ export interface LoadPlan {
  */
 export async function loadInline(
   session: Session,
+  kind: "sync" | "backfill",
   planOf: (source: OpenSource, now: number) => Promise<LoadPlan>,
   exitOfLines: (lines: readonly RangeLine[]) => number = exitOfRange,
 ): Promise<number> {
   return reportPerSource(session, {
+    kind,
     work: async (source) => {
       const { asked, slices } = await planOf(source, await storeNow(source.store.db));
       const run = await session.output.progress(source.config.slug, (update) =>

@@ -10,6 +10,7 @@ import { withEnvFile } from "../../config/env-file.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
 import type { Store } from "../../store/db/database.ts";
+import type { RunKind } from "../../store/work/runs.ts";
 import { createOutput, type Output } from "../report/output.ts";
 import { describeError, exitCodeOf, firstExit } from "./exit.ts";
 
@@ -24,9 +25,9 @@ export interface Session {
   migratedStore(): Promise<Store>;
   /**
    * Runs `work` for every source after first contact. Returns the first exit code that applies. If one of several
-   * sources fails, its error is printed and the others still run.
+   * sources fails, its error is printed and the others still run. A kind makes the work of each source one run of the history.
    */
-  eachSource(work: (source: OpenSource) => Promise<number>): Promise<number>;
+  eachSource(work: (source: OpenSource) => Promise<number>, kind?: RunKind): Promise<number>;
   onClose(close: () => Promise<void>): void;
 }
 
@@ -85,13 +86,13 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
     ...given,
     store,
     migratedStore,
-    eachSource: async (work) => {
+    eachSource: async (work, kind) => {
       const configs = requireSources(config);
       const ready = await migratedStore();
       const exits: number[] = [];
       for (const source of configs) {
         try {
-          exits.push(await work(await open(source, ready)));
+          exits.push(await workOn(source, { ready, kind, work }));
         } catch (error) {
           if (configs.length === 1 || error instanceof Interrupted) throw error;
           given.output.note(`${source.slug}: ${describeError(error)}`);
@@ -102,9 +103,16 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
     },
   };
 
-  async function open(source: SourceConfig, ready: Store): Promise<OpenSource> {
-    const { openSourceOf } = await import("./source.ts");
-    return openSourceOf(source, { config, store: ready, signal, onClose });
+  async function workOn(
+    source: SourceConfig,
+    given: { ready: Store; kind: RunKind | undefined; work: (source: OpenSource) => Promise<number> },
+  ): Promise<number> {
+    const { workOnSource } = await import("./source.ts");
+    return workOnSource(
+      source,
+      { config, store: given.ready, kind: given.kind, signal, onClose },
+      given.work,
+    );
   }
 }
 

@@ -2,6 +2,7 @@ import PQueue from "p-queue";
 import type { UsageRequest } from "../../domain/planning/request.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { noteTaskFailed } from "../../store/work/runs.ts";
 import type { OpenSource } from "../source/source.ts";
 import { extractSlice, NO_ROWS, type RowCounts, type SliceResult } from "./extract.ts";
 import { createDownDetector } from "./platform-down.ts";
@@ -96,6 +97,9 @@ export async function runInline(
     enqueue(slice, 0);
   }
   await queue.onIdle();
+  for (const { code, message } of failures) {
+    await noteTaskFailed(source.store.db, { runId: source.runId, code, message });
+  }
   if (stop !== undefined) throw stop;
   if (slices.length > 0) await source.access.confirm();
   return { counts: [...counts.values()].sort(byDimensionAndStride), failures };

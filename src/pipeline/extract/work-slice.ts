@@ -3,6 +3,7 @@ import { faultOf } from "../../faults.ts";
 import type { Store } from "../../store/db/database.ts";
 import { failScopes } from "../../store/load/failures.ts";
 import { drawStamp } from "../../store/load/fetch-ledger.ts";
+import { noteTaskFailed } from "../../store/work/runs.ts";
 import {
   claimSlice,
   endSlice,
@@ -77,7 +78,10 @@ async function workSlice(
     await endSlice(store.db, { slice, state: "done" });
     return { outcome: "loaded_already" };
   }
-  const result = await extractSlice(source, slice, { onTransient: isLastAttempt ? "keep" : "throw" });
+  const { runId } = slice;
+  const result = await extractSlice({ ...source, runId }, slice, {
+    onTransient: isLastAttempt ? "keep" : "throw",
+  });
   await endWithFollowUps(store, slice, result);
   return { ...result, slice };
 }
@@ -87,17 +91,31 @@ async function endWithFollowUps(store: Store, slice: StoredSlice, result: SliceR
     await enterSlices(db, {
       sourceId: slice.sourceId,
       backfillId: slice.backfillId,
+      runId: slice.runId,
       slices: result.followUps,
     });
-    const hasFailed = result.outcome === "failed" || result.outcome === "unverified";
-    await endSlice(db, {
-      slice,
-      state: hasFailed ? "failed" : "done",
-      code: result.code ?? (hasFailed ? "workspace_unverified" : undefined),
-      message: result.message,
-    });
+    const reason = failureOf(result);
+    if (reason === undefined) {
+      await endSlice(db, { slice, state: "done", code: result.code, message: result.message });
+      return;
+    }
+    await endSlice(db, { slice, state: "failed", ...reason });
+    // Last: until the end of the transaction, other tasks of the run that fail wait for it.
+    await noteTaskFailed(db, { runId: slice.runId, ...reason });
   });
 }
+
+/** Why a slice failed. An answer that proves no access has no message of its own. */
+function failureOf({ outcome, code, message }: SliceResult): { code: string; message: string } | undefined {
+  if (outcome === "unverified") return UNVERIFIED;
+  if (outcome !== "failed") return undefined;
+  return { code: code ?? "failed", message: message || `It failed with ${code ?? "an unnamed error"}.` };
+}
+
+const UNVERIFIED = {
+  code: "workspace_unverified",
+  message: "The answer had no record of a workspace without proof of access, so it may not mean zero.",
+};
 
 async function poison(source: OpenSource, slice: StoredSlice): Promise<WorkResult> {
   const code = "slice_poisoned";
@@ -106,6 +124,7 @@ async function poison(source: OpenSource, slice: StoredSlice): Promise<WorkResul
   const failure = { scopeIds: scopeIdsOf(slice), period: slice.window, stamp, code, message };
   await failScopes(source.store, { ...failure, state: "failed" });
   await endSlice(source.store.db, { slice, state: "failed", code, message });
+  await noteTaskFailed(source.store.db, { runId: slice.runId, code, message });
   source.log.error({ code, slice: slice.sliceId }, message);
   return { outcome: "poisoned" };
 }

@@ -69,11 +69,11 @@ export async function askUsage<T, M extends AnyMember = Member>(
   { purpose, request: asked, onAttempt }: Question<M>,
   read: (attempt: Attempt<M>) => Promise<Reading<T>>,
 ): Promise<T> {
-  const { store, sourceId } = source;
+  const { store, sourceId, runId } = source;
   return ask(source, async () => {
     const request = typeof asked === "function" ? await asked() : asked;
     const { groupBy, window, members } = request;
-    const fetch = { sourceId, purpose, groupBy, window, workspaces: members.length };
+    const fetch = { sourceId, runId, purpose, groupBy, window, workspaces: members.length };
     const stamp = await beginFetch(store.db, fetch);
     onAttempt?.(stamp);
     try {

@@ -12,13 +12,13 @@ import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
 import { createSplitLimit } from "./split-limit.ts";
 
 /**
- * First contact: enters the source, binds it to its organisation, learns which workspaces the key reads.
+ * First contact: enters the source unless it is `known`, binds it to its organisation, learns which workspaces the key reads.
  *
  * Errors: those of the platform client; `workspaces_unknown` where the server lists none and none is configured.
  */
-export async function openSource(deps: SourceDeps): Promise<OpenSource> {
+export async function openSource(deps: SourceDeps, known?: EnteredSource): Promise<OpenSource> {
   const { store, config } = deps;
-  const entered = { ...deps, ...(await enterSource(deps)) };
+  const entered = { ...deps, ...(known ?? (await enterSource(deps))) };
   const { sourceId } = entered;
   await makeContact(entered);
   await noteRefusal(store.db, sourceId, undefined);

@@ -47,6 +47,8 @@ export interface OpenSource extends SourceDeps, EnteredSource {
   readonly strideRetries: Set<ServerCapability>;
   readonly access: AccessProof;
   readonly splitLimit: SplitLimit;
+  /** The run that requests are counted for; none outside of one. */
+  readonly runId?: number | undefined;
 }
 
 /** Proof that workspaces can be read. An empty answer means zero only while it is fresh (docs/architecture.md, rule 4). */

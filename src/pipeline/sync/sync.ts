@@ -13,14 +13,14 @@ import { syncBudget } from "./sync-budget.ts";
  * parts of time that failed in an outage and are due again.
  */
 export async function planSync(source: OpenSource) {
-  const { sourceId, store, log } = source;
+  const { sourceId, store, log, runId } = source;
   const askedAgain = await retryAfterOutage(store.db, sourceId);
   const now = await storeNow(store.db);
   const { needed, allowed, problem } = syncBudget(source, now);
   if (problem !== undefined) log.warn({ ...problem, needed, allowed }, "rate budget");
   const inFlight = await slicesInFlight(store.db, sourceId);
   const slices = await planRoutine(source, { wanted: routineDemand(source, now), inFlight });
-  const entered = await enterSlices(store.db, { sourceId, slices });
+  const entered = await enterSlices(store.db, { sourceId, runId, slices });
   return { planned: slices.length, entered, askedAgain };
 }
 

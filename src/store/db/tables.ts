@@ -156,6 +156,7 @@ export interface Fetch {
   period_start: Timestamp;
   purpose: string;
   records: number | null;
+  run_id: number | null;
   source_id: number;
   status: number | null;
   stride: string;
@@ -277,6 +278,20 @@ export interface Restatement {
   series_id: number;
 }
 
+export interface Run {
+  backfill_id: number | null;
+  code: string | null;
+  failed: Generated<number>;
+  finished_at: Timestamp | null;
+  kind: string;
+  message: string | null;
+  outcome: string | null;
+  run_id: Generated<number>;
+  source_id: number;
+  started_at: Generated<Timestamp>;
+  tasks: number | null;
+}
+
 export interface Scope {
   group_by: string;
   kind: Generated<string>;
@@ -318,6 +333,7 @@ export interface Slice {
   open_claims: Generated<number>;
   period_end: Timestamp;
   period_start: Timestamp;
+  run_id: number | null;
   scope_ids: number[];
   slice_id: Generated<number>;
   source_id: number;
@@ -392,6 +408,7 @@ export interface DB {
   reconciled: Reconciled;
   reconciliation_difference: ReconciliationDifference;
   restatement: Restatement;
+  run: Run;
   scope: Scope;
   series: Series;
   settlement: Settlement;

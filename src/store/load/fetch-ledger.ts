@@ -13,6 +13,7 @@ interface FetchStart {
   readonly groupBy: GroupBy;
   readonly window: Window;
   readonly workspaces: number;
+  readonly runId?: number | undefined;
 }
 
 type FetchOutcome = "loaded" | "discarded" | "unconfirmed" | "unverified" | "refused" | "failed" | "compared";
@@ -29,6 +30,7 @@ export async function beginFetch(db: Database, fetch: FetchStart): Promise<Fetch
       period_start: new Date(fetch.window.start),
       period_end: new Date(fetch.window.end),
       workspaces: fetch.workspaces,
+      run_id: fetch.runId ?? null,
     })
     .returning(["fetch_number", "fetched_at"])
     .executeTakeFirstOrThrow();

@@ -5,6 +5,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../db/database.ts";
+import { beginRun } from "./runs.ts";
 import { enterSlices } from "./slices.ts";
 
 export interface Backfill {
@@ -52,7 +53,8 @@ export async function createBackfill(
       })
       .returning("backfill_id")
       .executeTakeFirstOrThrow();
-    await enterSlices(db, { sourceId, backfillId: backfill_id, slices });
+    const runId = await beginRun(db, { sourceId, kind: "backfill", backfillId: backfill_id });
+    await enterSlices(db, { sourceId, backfillId: backfill_id, runId, slices });
     return backfill_id;
   });
 }
@@ -110,7 +112,9 @@ export async function failedSlices(db: Database, backfillId: number): Promise<Fa
   const { rows } = await sql<FailedSlice>`
     select group_by as "groupBy", stride, to_char(period_start at time zone 'UTC', ${ISO}) as "from",
            to_char(period_end at time zone 'UTC', ${ISO}) as "to", workspace_ids as "workspaceIds",
-           coalesce(code, '') as code, coalesce(message, '') as message
+           coalesce(code, 'failed') as code,
+           -- A task that an earlier release ended may have no message.
+           coalesce(nullif(message, ''), 'It failed with ' || coalesce(code, 'an error without a name') || '.') as message
     from usage.slice where backfill_id = ${backfillId} and state = 'failed' order by slice_id
   `.execute(db);
   return rows;

@@ -10,6 +10,8 @@ export interface StoredSlice extends UsageRequest {
   readonly sliceId: number;
   readonly sourceId: number;
   readonly backfillId: number | undefined;
+  /** Undefined for a slice that an earlier release entered. */
+  readonly runId: number | undefined;
   /** How often it was enqueued. A queue message is (slice id, generation). */
   readonly generation: number;
   /** Claims that neither ended nor were handed back, this one included. */
@@ -22,7 +24,12 @@ const LEASE = sql`interval '10 minutes'`;
 /** Enters slices to be enqueued. A slice of the routine that exists already stays as it is. Returns how many are new. */
 export async function enterSlices(
   db: Database,
-  work: { sourceId: number; backfillId?: number | undefined; slices: readonly UsageRequest[] },
+  work: {
+    sourceId: number;
+    backfillId?: number | undefined;
+    runId?: number | undefined;
+    slices: readonly UsageRequest[];
+  },
 ): Promise<number> {
   let entered = 0;
   // As JSON, since the rows of a Postgres array of arrays have one length. 500 rows keep a statement small.
@@ -36,8 +43,8 @@ export async function enterSlices(
       workspace_ids: workspaceIdsOf(slice),
     }));
     const result = await sql`
-      insert into usage.slice (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
-      select ${work.sourceId}, ${work.backfillId ?? null}::integer, r.group_by, r.stride, r.period_start, r.period_end,
+      insert into usage.slice (source_id, backfill_id, run_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
+      select ${work.sourceId}, ${work.backfillId ?? null}::integer, ${work.runId ?? null}::integer, r.group_by, r.stride, r.period_start, r.period_end,
              r.scope_ids, r.workspace_ids
       from json_to_recordset(${JSON.stringify(rows)}::json) r (
         group_by text, stride text, period_start timestamptz, period_end timestamptz,
@@ -139,6 +146,7 @@ export async function claimSlice(
     sliceId: row.slice_id,
     sourceId: row.source_id,
     backfillId: row.backfill_id ?? undefined,
+    runId: row.run_id ?? undefined,
     groupBy: row.group_by as GroupBy,
     window: { stride: row.stride as Stride, start: start.getTime(), end: end.getTime() },
     members: row.workspace_ids.map((workspaceId, i) => ({

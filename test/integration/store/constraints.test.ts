@@ -43,6 +43,7 @@ const WHOLE = `
   INSERT INTO usage.reconciled VALUES (1, '2026-01-05Z', '2026-01-07Z', 1, now());
   INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
     VALUES (1, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', 1, 'missing');
+  INSERT INTO usage.run (source_id, kind, backfill_id) VALUES (1, 'backfill', 1);
   INSERT INTO usage.probe (source_id, project, period_start) VALUES (1, 'p', '2026-01-05Z');
   INSERT INTO usage.probe_figure VALUES (1, 'project', 1, 0, 0, 0);
   INSERT INTO usage.slice (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
@@ -69,6 +70,12 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   backfill_reprocess_known: copyOf("backfill", { backfill_id: "9", reprocess: "'some'" }),
   backfill_state_known: copyOf("backfill", { backfill_id: "9", state: "'lost'" }),
   backfill_finished_when: copyOf("backfill", { backfill_id: "9", state: "'done'" }),
+  run_pkey: copyOf("run", { kind: "'sync'" }),
+  run_source_id_fkey: copyOf("run", { run_id: "9", source_id: "9" }),
+  run_backfill_id_fkey: copyOf("run", { run_id: "9", backfill_id: "9" }),
+  run_kind_known: copyOf("run", { run_id: "9", kind: "'walk'" }),
+  run_outcome_known: copyOf("run", { run_id: "9", outcome: "'lost'", finished_at: "now()" }),
+  run_finished_when: copyOf("run", { run_id: "9", outcome: "'done'" }),
   probe_pkey: copyOf("probe", { state: "'differs'", finished_at: "now()" }),
   probe_source_id_fkey: copyOf("probe", { probe_id: "9", source_id: "9" }),
   probe_state_known: copyOf("probe", { probe_id: "9", state: "'lost'" }),

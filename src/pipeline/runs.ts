@@ -1,0 +1,59 @@
+import { EtlError } from "../errors.ts";
+import { faultOf } from "../faults.ts";
+import { beginRun, endRun, type RunEnd, type RunKind } from "../store/work/runs.ts";
+import type { ProbeResult } from "./probe/probe.ts";
+import type { EnteredSource } from "./source/source.ts";
+
+/**
+ * Does `work` as one run of the history that `runs` shows. `endOf` says how it ended; an error is its end too, and is
+ * thrown unchanged. A run whose process dies, or that loses Postgres, has no end: `runs` calls it lost.
+ */
+export async function asRun<T>(
+  { store, sourceId }: EnteredSource,
+  kind: RunKind,
+  work: (runId: number) => Promise<T>,
+  endOf: (result: T) => RunEnd,
+): Promise<T> {
+  const runId = await beginRun(store.db, { sourceId, kind });
+  let result: T;
+  try {
+    result = await work(runId);
+  } catch (error) {
+    // What ended the run counts, not that Postgres could not be told of it.
+    await endRun(store.db, runId, { outcome: "failed", ...reasonOf(error) }).catch(() => {});
+    throw error;
+  }
+  await endRun(store.db, runId, endOf(result));
+  return result;
+}
+
+function reasonOf(error: unknown): { code: string; message: string } {
+  const known = error instanceof EtlError ? error : faultOf(error);
+  if (known !== undefined) return { code: known.code, message: known.message };
+  return { code: "failed", message: error instanceof Error ? error.message : String(error) };
+}
+
+/** The end of a job that compared, from what it counted. */
+export function endOfCounts(counts: { failed: number; differences: number }): RunEnd {
+  const { failed, differences } = counts;
+  if (failed > 0) return { outcome: "partly_failed", failed };
+  if (differences === 0) return { outcome: "done" };
+  return { outcome: "differs", code: "differences_left", message: `${differences} differences are left.` };
+}
+
+export function endOfProbe({
+  state,
+  code,
+  message,
+}: Pick<ProbeResult, "state" | "code" | "message">): RunEnd {
+  if (state === "matched") return { outcome: "done" };
+  return { outcome: state === "inconclusive" ? "failed" : "differs", code, message };
+}
+
+/** What a job returns that did nothing, and the end of its run. */
+export const SKIPPED = { skipped: "the platform refuses the key" };
+export const END_OF_SKIPPED: RunEnd = {
+  outcome: "skipped",
+  code: "key_refused",
+  message: "The platform refuses the key. It is tried again once an hour, or when another one is set.",
+};

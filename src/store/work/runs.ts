@@ -1,0 +1,74 @@
+import { sql } from "kysely";
+import type { Database } from "../db/database.ts";
+
+export const RUN_KINDS = ["sync", "backfill", "reconcile", "totals", "probe"] as const;
+export type RunKind = (typeof RUN_KINDS)[number];
+
+/** How a run ended. `differs`: all was compared, and figures differ. */
+export interface RunEnd {
+  readonly outcome: "done" | "partly_failed" | "differs" | "failed" | "skipped";
+  /** Fetch tasks that it entered for workers. What became of them is counted as they end. */
+  readonly tasks?: number | undefined;
+  /** Parts that failed, beside the fetch tasks that `noteTaskFailed` counted. */
+  readonly failed?: number | undefined;
+  readonly code?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+/** Notes the beginning of a run, and returns its number. */
+export async function beginRun(
+  db: Database,
+  run: { sourceId: number; kind: RunKind; backfillId?: number },
+): Promise<number> {
+  const { run_id } = await db
+    .insertInto("run")
+    .values({ source_id: run.sourceId, kind: run.kind, backfill_id: run.backfillId ?? null })
+    .returning("run_id")
+    .executeTakeFirstOrThrow();
+  return run_id;
+}
+
+/** Without a reason of its own, the last request that failed is the reason. */
+export async function endRun(db: Database, runId: number, end: RunEnd): Promise<void> {
+  const { outcome, tasks = null, failed = 0, code = null, message = null } = end;
+  const isDone = outcome === "done";
+  await sql`
+    update usage.run r
+    set finished_at = clock_timestamp(), outcome = ${outcome}, tasks = ${tasks}::integer, failed = r.failed + ${failed}::integer,
+        code = coalesce(${code}, r.code, f.code),
+        message = coalesce(${message}, r.message, f.message)
+    from (values (1)) one
+    left join lateral (
+      select f.code, 'A request ended with ' || f.code || coalesce(' (HTTP ' || f.status || ')', '') || '.' as message
+      from usage.fetch f
+      where f.run_id = ${runId} and f.code is not null and not ${isDone}::boolean
+      order by f.fetch_number desc limit 1
+    ) f on true
+    where r.run_id = ${runId}
+  `.execute(db);
+}
+
+/** Counts a fetch task of a run that ended as failed, and keeps its reason. */
+export async function noteTaskFailed(
+  db: Database,
+  { runId, code, message }: { runId: number | undefined; code: string; message: string },
+): Promise<void> {
+  if (runId === undefined) return;
+  await db
+    .updateTable("run")
+    .set({ code, message, failed: sql<number>`failed + 1` })
+    .where("run_id", "=", runId)
+    .execute();
+}
+
+/** Removes runs that began so many days ago. */
+export async function pruneRuns(
+  db: Database,
+  { sourceId, keepDays }: { sourceId: number; keepDays: number },
+): Promise<void> {
+  await db
+    .deleteFrom("run")
+    .where("source_id", "=", sourceId)
+    .where("started_at", "<", sql<Date>`now() - make_interval(days => ${keepDays})`)
+    .execute();
+}
