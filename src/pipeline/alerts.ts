@@ -1,5 +1,6 @@
 import { request } from "undici";
 import { EtlError } from "../errors.ts";
+import type { Database } from "../store/db/database.ts";
 import { type AlertFacts, type AlertKind, alertFacts, noteTold, toldAlerts } from "../store/report/alerts.ts";
 import type { EnteredSource } from "./source/source.ts";
 
@@ -60,6 +61,26 @@ export async function raiseAlerts(
   return { told: alerts.length - cleared, cleared };
 }
 
+/** A source is stale after so many syncs without a load, but not before an hour. */
+const STALE_AFTER_SYNCS = 4;
+const STALE_AFTER_MS = 3_600_000;
+
+export function staleAfterOf(syncEveryMs: number): number {
+  return Math.max(STALE_AFTER_SYNCS * syncEveryMs, STALE_AFTER_MS);
+}
+
+/** The alerts that apply now, whether a webhook was sent them or not. */
+export async function firingAlerts(
+  db: Database,
+  sourceId: number,
+  { staleAfterMs }: Pick<AlertSettings, "staleAfterMs">,
+): Promise<{ kind: AlertKind; message: string }[]> {
+  const facts = await alertFacts(db, sourceId);
+  return conditions(facts, { staleAfterMs })
+    .filter(({ isFiring }) => isFiring)
+    .map(({ kind, message }) => ({ kind, message }));
+}
+
 interface Condition {
   readonly kind: AlertKind;
   readonly isFiring: boolean;
@@ -70,7 +91,7 @@ interface Condition {
   readonly over: string;
 }
 
-function conditions(facts: AlertFacts, { staleAfterMs }: AlertSettings): Condition[] {
+function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "staleAfterMs">): Condition[] {
   const { differences, controlTotals, settledChanges, newestRestatement, quietSeconds } = facts;
   const hours = Math.floor(quietSeconds / 3600);
   return [

@@ -3,14 +3,11 @@ import { fetchQueueOf } from "../../jobs/queues.ts";
 import { startWorkers } from "../../jobs/workers.ts";
 import { systemClock } from "../clock.ts";
 import type { Config, SourceConfig } from "../config/config.ts";
+import { staleAfterOf } from "../pipeline/alerts.ts";
 import { withinQueue } from "../pipeline/source/source-handle.ts";
 import { deploymentClientsOf } from "../platform/clients.ts";
 import { createFetchProgress, watchQueue } from "./fetch-progress.ts";
 import type { LimitedSource, Shared } from "./limited-source.ts";
-
-/** The webhook gets an alert after so many syncs without a load, but not before an hour. */
-const STALE_AFTER_SYNCS = 4;
-const STALE_AFTER_MS = 3_600_000;
 
 /** Takes the jobs of a source. Returns the closer, which waits until running jobs have ended. */
 export function startWork(
@@ -30,7 +27,7 @@ export function startWork(
     alerts: {
       slug,
       webhookUrl: config.alertWebhookUrl?.reveal(),
-      staleAfterMs: Math.max(STALE_AFTER_SYNCS * config.syncEveryMs, STALE_AFTER_MS),
+      staleAfterMs: staleAfterOf(config.syncEveryMs),
     },
     probe: probe?.request,
     gate,

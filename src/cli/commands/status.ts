@@ -1,49 +1,93 @@
 import type { Command } from "commander";
-import type { Finality } from "../../domain/lateness.ts";
+import type { RedisView } from "../../../jobs/look.ts";
+import { EtlError } from "../../errors.ts";
+import { firingAlerts, staleAfterOf } from "../../pipeline/alerts.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { knownSyncBudget, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import type { Database } from "../../store/db/database.ts";
-import { listSources, type SourceStatus, sourceStatuses } from "../../store/report/overview.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
 import {
-  type ListedOnly,
-  listedOnly,
-  type WithdrawnZeros,
-  withdrawnZeros,
-} from "../../store/report/zeros.ts";
-import { describeFinality, finalityOf } from "../report/lateness-report.ts";
-import { table } from "../report/output.ts";
-import { describeListedOnly, describeWithdrawn } from "../report/zeros-report.ts";
-import { EXIT } from "../session/exit.ts";
+  coverageLines,
+  listSources,
+  type SourceStatus,
+  sourceStatuses,
+} from "../../store/report/overview.ts";
+import { sourceProgress } from "../../store/report/progress.ts";
+import { listRuns } from "../../store/report/runs.ts";
+import { listedOnly, withdrawnZeros } from "../../store/report/zeros.ts";
+import { finalityOf } from "../report/lateness-report.ts";
+import { describeStatus, exitOfStatus, openDaysOf, type ShownStatus } from "../report/status-report.ts";
+import { firstExit } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 export function define(command: Command): void {
   command.action(inSession(run));
 }
 
+/** Reads the tables and Redis, and asks the platform nothing: it shows the same while that is away. */
 async function run(session: Session): Promise<number> {
+  const { config, output } = session;
   const { db } = await session.migratedStore();
-  const { settleAfterMs } = session.config;
+  const now = await storeNow(db);
+  const { view, problem } = await lookAtService(session);
   const ids = new Map((await listSources(db)).map(({ source, sourceId }) => [source, sourceId]));
+  const progress = await sourceProgress(db);
+  const coverage = await coverageLines(db);
   const statuses = await Promise.all(
-    (await sourceStatuses(db)).map(async (source) => {
-      const sourceId = ids.get(source.source) ?? 0;
+    (await sourceStatuses(db)).map(async (source): Promise<ShownStatus> => {
+      const slug = source.source;
+      const sourceId = ids.get(slug) ?? 0;
+      const [lastSync = null] = await listRuns(db, { source: slug, kind: "sync", most: 1 });
+      const queues = view?.sources.get(slug);
+      const { settleAfterMs, syncEveryMs } = config;
       return {
         ...source,
-        rounds: await syncBudgetOf(session, db, source.source),
+        rounds: await syncBudgetOf(session, db, slug),
         dataStartProblem: dataStartProblemOf(session, source),
         finality: await finalityOf(db, { sourceId, settleAfterMs }),
         withdrawnZeros: await withdrawnZeros(db, sourceId),
         listedOnly: await listedOnly(db, sourceId),
+        lastSync,
+        nextSync: queues?.nextSync === undefined ? null : new Date(queues.nextSync).toISOString(),
+        workers: queues?.workers ?? null,
+        schedulers: view?.schedulers ?? null,
+        hasSchedules: (queues?.schedules.size ?? 0) > 0,
+        redis: problem,
+        ...progressOf(progress.find((one) => one.source === slug)),
+        days: openDaysOf(coverage.filter((line) => line.source === slug)),
+        alerts: await firingAlerts(db, sourceId, { staleAfterMs: staleAfterOf(syncEveryMs) }),
       };
     }),
   );
-  session.output.data(statuses, (all) =>
+  output.data(statuses, (all) =>
     all.length === 0
       ? "No source was ever opened. Run `usage-etl sync --inline`."
-      : all.map((one) => describeStatus(one, settleAfterMs)).join("\n\n"),
+      : all.map((one) => describeStatus(one, now, config.settleAfterMs)).join("\n\n"),
   );
-  if (statuses.some((source) => source.refused !== null)) return EXIT.refused;
-  return statuses.some((source) => source.failures.length > 0) ? EXIT.partlyFailed : EXIT.done;
+  return firstExit(statuses.map(exitOfStatus));
+}
+
+/** What Redis shows of the service, or why it does not. Without `REDIS_URL` there is nothing to ask. */
+async function lookAtService({
+  config,
+}: Session): Promise<{ view?: RedisView; problem: ShownStatus["redis"] }> {
+  if (config.redisUrl === undefined) return { problem: null };
+  const { lookAtRedis } = await import("../../../jobs/look.ts");
+  try {
+    const slugs = config.sources.map(({ slug }) => slug);
+    return { view: await lookAtRedis(config.redisUrl.reveal(), slugs), problem: null };
+  } catch (error) {
+    if (!(error instanceof EtlError)) throw error;
+    return { problem: { code: error.code, message: error.message } };
+  }
+}
+
+const NOTHING = { waiting: 0, queued: 0, oldestSeconds: null, lastReconciledAt: null, lastTotalsAt: null };
+
+function progressOf(progress: Awaited<ReturnType<typeof sourceProgress>>[number] | undefined) {
+  if (progress === undefined) return NOTHING;
+  const { source: _, ...rest } = progress;
+  return rest;
 }
 
 /** Null for a source that is stored but not configured. */
@@ -56,52 +100,4 @@ async function syncBudgetOf({ config }: Session, db: Database, slug: string): Pr
 function dataStartProblemOf({ config }: Session, { source, dataStart: stored }: SourceStatus) {
   const found = config.sources.find((one) => one.slug === source);
   return found && dataStartProblem(source, { stored, configured: found.dataStart });
-}
-
-/** `rounds` is the name in `--json`. */
-type ShownStatus = SourceStatus & {
-  readonly rounds: SyncBudget | null;
-  readonly dataStartProblem: ReturnType<typeof dataStartProblem>;
-  readonly finality: Finality;
-  readonly withdrawnZeros: readonly WithdrawnZeros[];
-  readonly listedOnly: readonly ListedOnly[];
-};
-
-function describeStatus(source: ShownStatus, settleAfterMs: number): string {
-  const lines = [
-    `${source.source}: ${source.baseUrl}, organization ${source.organizationId ?? "not known"}, ${source.workspaces} workspaces`,
-    table(
-      ["dimension", "stride", "loaded until", "final until"],
-      source.freshness.map((f) => [f.groupBy, f.stride, f.loadedUntil, f.settledUntil]),
-    ),
-  ];
-  if (source.refused !== null) lines.push(`The platform refuses the key: ${source.refused}`);
-  for (const problem of [source.rounds?.problem, source.dataStartProblem]) {
-    if (problem !== undefined) lines.push(`${problem.message} ${problem.next} [${problem.code}]`);
-  }
-  lines.push(...source.failures.map(describeFailures));
-  for (const id of source.unlistedWorkspaces) {
-    lines.push(`Workspace ${id} is no longer listed, but not deleted.`);
-  }
-  lines.push(
-    ...describeWithdrawn(source.withdrawnZeros),
-    `${source.openDifferences} open differences, ${source.platformDisagrees} where the platform contradicts itself, ${source.restatements} restatements of final counts`,
-    ...describeFinality(source.finality, settleAfterMs),
-    ...describeListedOnly(source.listedOnly),
-  );
-  return lines.join("\n");
-}
-
-function describeFailures({ state, code, parts, due, notAsked, nextRetry }: ShownStatus["failures"][number]) {
-  const later = parts - due - notAsked;
-  return [
-    `${parts} ranges are ${state} with ${code}.`,
-    due > 0 ? `${due} of them are fetched again with the next sync.` : "",
-    later > 0 ? `${later} of them wait for ${due > 0 ? "their retry time" : nextRetry}.` : "",
-    notAsked > 0
-      ? `${notAsked} of them are not fetched again: the server does not answer in their stride, or the configuration no longer names their workspace.`
-      : "",
-  ]
-    .filter((sentence) => sentence !== "")
-    .join(" ");
 }

@@ -78,7 +78,8 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
             where e.source_id = s.source_id and ${isConfigured}) as workspaces,
            coalesce((
              select json_agg(json_build_object(
-               'groupBy', f.group_by, 'stride', f.stride, 'loadedUntil', to_char(f.loaded_until at time zone 'UTC', ${ISO}),
+               'groupBy', f.group_by, 'stride', f.stride, -- A day under way is loaded until it was asked for, not until it ends.
+               'loadedUntil', to_char(least(f.loaded_until, f.fetched_at) at time zone 'UTC', ${ISO}),
                'settledUntil', to_char(f.settled_until at time zone 'UTC', ${ISO})) order by f.group_by, f.stride)
              from reporting.data_freshness f where f.source_id = s.slug
            ), '[]') as freshness,

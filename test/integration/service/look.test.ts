@@ -34,6 +34,12 @@ async function doctor(bench: ServiceBench, changed: Record<string, string> = {})
   return { code, checks, of, find };
 }
 
+async function status(bench: ServiceBench, changed: Record<string, string> = {}) {
+  const { code, stdout } = await usageEtl(["status", "--json"], { ...bench.environment, ...changed });
+  const [one] = JSON.parse(stdout) as [{ nextSync: string | null; lastSync: object | null }];
+  return { code, one };
+}
+
 const widest = (text: string) => Math.max(...text.split("\n").map((line) => line.length));
 
 test("doctor checks each server by itself and says which fails; its exit code is that of the worst", {
@@ -64,6 +70,13 @@ test("doctor checks each server by itself and says which fails; its exit code is
   expect(working.find("platform")?.finding).toContain("answered: info, organization, workspaces, usage");
   expect(working.find("workspaces")?.finding).toMatch(/^the listing has \d+; 2 are loaded$/);
 
+  const seen = await status(bench);
+  expect([seen.code, seen.one]).toMatchObject([
+    0,
+    { redis: null, workers: 1, schedulers: 1, lastSync: { kind: "sync", source: "default" }, alerts: [] },
+  ]);
+  expect(Date.parse(seen.one.nextSync ?? "")).toBeGreaterThan(Date.now() - 60_000);
+
   service.process.kill("SIGKILL");
   await service.ended;
   const left = await poll(
@@ -80,6 +93,8 @@ test("doctor checks each server by itself and says which fails; its exit code is
     ["redis_eviction", "schedules"],
   ]);
 
+  expect((await status(bench)).code).toBe(6);
+
   // What the database knows of the platform says nothing about the platform.
   const nobody = await doctor(bench, { USAGE_BASE_URL: await startNobody(), REDIS_URL: DEAD_REDIS });
   expect([nobody.code, nobody.of("fail")]).toEqual([2, ["redis", "platform"]]);
@@ -87,6 +102,13 @@ test("doctor checks each server by itself and says which fails; its exit code is
   expect(nobody.find("platform")).toMatchObject({ code: "platform_not_found" });
   expect(nobody.of("skip")).toEqual(expect.arrayContaining(["redis_write", "key", "workspaces", "workers"]));
   expect(nobody.checks.map(({ finding }) => finding).join()).not.toMatch(/workspaces? (are )?loaded/);
+
+  const blind = await status(bench, { REDIS_URL: DEAD_REDIS });
+  expect([blind.code, blind.one]).toMatchObject([6, { workers: null, redis: { code: "redis_unreachable" } }]);
+  expect(blind.one.lastSync).not.toBeNull();
+  const outage = await usageEtl(["status"], { ...bench.environment, REDIS_URL: DEAD_REDIS });
+  expect(outage.stdout).toMatch(/^service +Redis at 127\.0\.0\.1:1 does not answer/m);
+  expect(widest(outage.stdout)).toBeLessThanOrEqual(80);
 
   const ghost = "11111111-2222-4333-8444-555555555555";
   const ids = { USAGE_WORKSPACE_IDS: `${first},${second},${ghost}` };

@@ -1,0 +1,214 @@
+import { describeDuration } from "../../clock.ts";
+import type { Finality } from "../../domain/lateness.ts";
+import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
+import type { SyncBudget } from "../../pipeline/sync/sync-budget.ts";
+import type { AlertKind } from "../../store/report/alerts.ts";
+import type { CoverageLine, SourceStatus } from "../../store/report/overview.ts";
+import type { SourceProgress } from "../../store/report/progress.ts";
+import type { Run } from "../../store/report/runs.ts";
+import type { ListedOnly, WithdrawnZeros } from "../../store/report/zeros.ts";
+import { counted } from "../checks/redis.ts";
+import { EXIT, firstExit } from "../session/exit.ts";
+import { describeFinality } from "./lateness-report.ts";
+import { instant } from "./output.ts";
+import { outcomeOf, second } from "./runs-report.ts";
+import { wrapped } from "./wrap.ts";
+import { describeListedOnly, describeWithdrawn } from "./zeros-report.ts";
+
+/** One source in `status`. `rounds` is the name in `--json`. */
+export type ShownStatus = SourceStatus &
+  Omit<SourceProgress, "source"> & {
+    readonly rounds: SyncBudget | null;
+    readonly dataStartProblem: ReturnType<typeof dataStartProblem>;
+    readonly finality: Finality;
+    readonly withdrawnZeros: readonly WithdrawnZeros[];
+    readonly listedOnly: readonly ListedOnly[];
+    readonly lastSync: Run | null;
+    /** ISO instant; null where no schedule is known. */
+    readonly nextSync: string | null;
+    /** Processes seen; null where no Redis says so. */
+    readonly workers: number | null;
+    readonly schedulers: number | null;
+    readonly hasSchedules: boolean;
+    readonly redis: { readonly code: string; readonly message: string } | null;
+    /** Days x workspaces x dimensions that are over, by stride. */
+    readonly days: readonly OpenDays[];
+    readonly alerts: readonly { readonly kind: AlertKind; readonly message: string }[];
+  };
+
+export interface OpenDays {
+  readonly stride: string;
+  readonly final: number;
+  readonly provisional: number;
+  readonly missing: number;
+  readonly failed: number;
+  readonly unverified: number;
+}
+
+/** Sums of the days of a source that are over. */
+export function openDaysOf(lines: readonly CoverageLine[]): OpenDays[] {
+  return ["day", "hour"]
+    .filter((stride) => lines.some((line) => line.stride === stride))
+    .map((stride) => {
+      const sum = (...statuses: string[]) =>
+        lines
+          .filter((line) => line.stride === stride && statuses.includes(line.status))
+          .reduce((all, line) => all + line.endedDays, 0);
+      return {
+        ...{ stride, final: sum("ok", "empty"), provisional: sum("provisional") },
+        ...{ missing: sum("missing"), failed: sum("failed"), unverified: sum("unverified") },
+      };
+    });
+}
+
+const OUT_OF_REACH = new Set([
+  "network",
+  "timeout",
+  "server_error",
+  "platform_unreachable",
+  "redis_unreachable",
+]);
+
+/** The worst of what is shown. */
+export function exitOfStatus(status: ShownStatus): number {
+  const { lastSync, alerts, workers, hasSchedules, days } = status;
+  const isAlert = (...kinds: AlertKind[]) => alerts.some(({ kind }) => kinds.includes(kind));
+  const hasFailed = lastSync?.outcome === "failed" || lastSync?.outcome === "lost";
+  const exits: number[] = [];
+  if (status.refused !== null) exits.push(EXIT.refused);
+  if (status.redis !== null || (hasSchedules && workers === 0)) exits.push(EXIT.unreachable);
+  if (hasFailed) exits.push(OUT_OF_REACH.has(lastSync.code ?? "") ? EXIT.unreachable : EXIT.partlyFailed);
+  const isOpen = days.some(({ missing, failed, unverified }) => missing + failed + unverified > 0);
+  if (status.failures.length > 0 || isOpen || isAlert("stale", "access_lost")) exits.push(EXIT.partlyFailed);
+  if (status.openDifferences + status.platformDisagrees > 0 || isAlert("settled_changed"))
+    exits.push(EXIT.mismatch);
+  return firstExit(exits);
+}
+
+const WIDTH = "differences  ".length;
+
+export function describeStatus(status: ShownStatus, now: number, settleAfterMs: number): string {
+  const line = (label: string, text: string) => wrapped(label.padEnd(WIDTH), text);
+  const lines = [
+    wrapped("", `${status.source}: ${status.baseUrl}, ${counted(status.workspaces, "workspace")}`),
+    line("organization", status.organizationId ?? "not known"),
+    line("last sync", describeLast(status.lastSync, now)),
+    line("next sync", describeNext(status, now)),
+    line("service", describeService(status)),
+    line("requests", describeRequests(status)),
+    line("fetch tasks", describeTasks(status)),
+    ...status.days.map((days) => line(days.stride === "day" ? "days" : "hours", describeDays(days))),
+    ...freshnessOf(status).map((text) => line("loaded", text)),
+    line(
+      "differences",
+      `${status.openDifferences} open differences, ${status.platformDisagrees} where the platform contradicts itself, ${status.restatements} restatements of final counts`,
+    ),
+    line("compared", describeCompared(status)),
+    ...(status.alerts.length === 0
+      ? [line("alerts", "none")]
+      : status.alerts.map(({ kind, message }) => line("ALERT", `${message} [${kind}]`))),
+  ];
+  if (status.refused !== null) lines.push(line("KEY", `The platform refuses the key: ${status.refused}`));
+  for (const problem of [status.rounds?.problem, status.dataStartProblem]) {
+    if (problem !== undefined)
+      lines.push(line("WARNING", `${problem.message} ${problem.next} [${problem.code}]`));
+  }
+  lines.push(...status.failures.map((failures) => line("FAILED", describeFailures(failures))));
+  for (const id of status.unlistedWorkspaces) {
+    lines.push(line("WARNING", `Workspace ${id} is no longer listed, but not deleted.`));
+  }
+  lines.push(
+    ...describeWithdrawn(status.withdrawnZeros).map((text) => line("WARNING", text)),
+    ...describeFinality(status.finality, settleAfterMs).map((text) => line("final", text)),
+    ...describeListedOnly(status.listedOnly).map((text) => line("zeros", text)),
+  );
+  return lines.join("\n");
+}
+
+function describeLast(run: Run | null, now: number): string {
+  if (run === null) return "none is recorded";
+  const { startedAt, finishedAt, seconds, requests, code, reason } = run;
+  const took =
+    finishedAt === null
+      ? `for ${describeDuration(seconds * 1000)} now`
+      : `in ${describeDuration(seconds * 1000)}`;
+  const why = reason === null ? "" : `. ${reason}${code === null ? "" : ` [${code}]`}`;
+  return `${second(startedAt)} UTC, ${ago(startedAt, now)}: ${outcomeOf(run)}, ${requests ?? 0} requests ${took}${why}`;
+}
+
+function ago(at: string, now: number): string {
+  return `${describeDuration(Math.max(0, now - Date.parse(at)))} ago`;
+}
+
+function describeNext({ nextSync, redis, workers }: ShownStatus, now: number): string {
+  if (redis !== null) return "not known without Redis";
+  if (workers === null)
+    return "not known: REDIS_URL is not set, so whoever runs `usage-etl sync --inline` decides";
+  if (nextSync === null)
+    return "no schedule is in Redis. Start `usage-etl serve`, or run `usage-etl sync --inline`";
+  const inMs = Date.parse(nextSync) - now;
+  const when = inMs >= 0 ? `in ${describeDuration(inMs)}` : `due for ${describeDuration(-inMs)}`;
+  return `${second(nextSync)} UTC, ${when}`;
+}
+
+function describeService({ redis, workers, schedulers }: ShownStatus): string {
+  if (redis !== null) return `${redis.message} [${redis.code}]`;
+  if (workers === null || schedulers === null) return "not known without REDIS_URL";
+  return `${counted(workers, "worker")}, ${counted(schedulers, "scheduler")} seen`;
+}
+
+function describeRequests({ rounds }: ShownStatus): string {
+  if (rounds === null) return "not known: the source is not configured here";
+  const [needed, allowed] = [rounds.needed, rounds.allowed].map((count) => count.toLocaleString("en-US"));
+  return `a sync needs ${needed}; the rate limit allows ${allowed} until the next`;
+}
+
+function describeTasks({ waiting, queued, oldestSeconds }: ShownStatus): string {
+  if (oldestSeconds === null) return "none waits";
+  return `${waiting.toLocaleString("en-US")} wait, ${queued.toLocaleString("en-US")} are queued, the oldest for ${describeDuration(oldestSeconds * 1000)}`;
+}
+
+function describeDays({ stride, final, provisional, missing, failed, unverified }: OpenDays): string {
+  const counts = { missing, failed, unverified, "not final": provisional, final };
+  const parts = Object.entries(counts).map(([name, count]) => `${count.toLocaleString("en-US")} ${name}`);
+  return `${parts.join(", ")} (days x workspaces x dimensions${stride === "day" ? "" : ", by hour"})`;
+}
+
+/** One line for the dimensions of a stride that were loaded in the same hour: the earliest of them. */
+function freshnessOf({ freshness }: ShownStatus): string[] {
+  const hourOf = (at: string | null) => at?.slice(0, "2026-03-01T05".length);
+  const sorted = freshness.toSorted(
+    (a, b) => a.stride.localeCompare(b.stride) || a.loadedUntil.localeCompare(b.loadedUntil),
+  );
+  const alike = Map.groupBy(
+    sorted,
+    (one) => `${one.stride} ${hourOf(one.loadedUntil)} ${hourOf(one.settledUntil)}`,
+  );
+  return [...alike.values()].map((some) => {
+    const [{ stride, loadedUntil, settledUntil } = { stride: "", loadedUntil: "", settledUntil: null }] =
+      some;
+    const isAll = some.length === freshness.filter((one) => one.stride === stride).length;
+    const final = settledUntil === null ? "none is final" : `final until ${instant(settledUntil)}`;
+    const whose = isAll ? "all dimensions" : some.map(({ groupBy }) => groupBy).join(", ");
+    return `by ${stride} until ${instant(loadedUntil)}, ${final} (${whose})`;
+  });
+}
+
+function describeCompared({ lastReconciledAt, lastTotalsAt }: ShownStatus): string {
+  const when = (at: string | null) => (at === null ? "never" : `${second(at)} UTC`);
+  return `with the export: ${when(lastReconciledAt)}; with totals: ${when(lastTotalsAt)}`;
+}
+
+function describeFailures({ state, code, parts, due, notAsked, nextRetry }: ShownStatus["failures"][number]) {
+  const later = parts - due - notAsked;
+  return [
+    `${parts} ranges are ${state} with ${code}.`,
+    due > 0 ? `${due} of them are fetched again with the next sync.` : "",
+    later > 0 ? `${later} of them wait for ${due > 0 ? "their retry time" : nextRetry}.` : "",
+    notAsked > 0
+      ? `${notAsked} of them are not fetched again: the server does not answer in their stride, or the configuration no longer names their workspace.`
+      : "",
+  ]
+    .filter((sentence) => sentence !== "")
+    .join(" ");
+}
