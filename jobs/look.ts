@@ -12,14 +12,14 @@ export interface RedisView {
   readonly appendsOnly: boolean;
   /** Why it takes no write; undefined if it does. */
   readonly writeFault: string | undefined;
-  /** Processes that keep schedules: roles `all` and `scheduler`. */
-  readonly schedulers: number;
+  /** Processes that keep schedules: roles `all` and `scheduler`. Undefined if Redis does not tell its clients. */
+  readonly schedulers: number | undefined;
   readonly sources: ReadonlyMap<string, QueueView>;
 }
 
 export interface QueueView {
-  /** Workers of the fetch queue: one for each process. */
-  readonly workers: number;
+  /** Workers of the fetch queue: one for each process. Undefined if Redis does not tell its clients. */
+  readonly workers: number | undefined;
   /** Ids of the schedules in Redis, with the next time of each in epoch milliseconds. */
   readonly schedules: ReadonlyMap<string, number>;
   /** When the next sync is due; undefined without its schedule. */
@@ -38,33 +38,35 @@ export async function lookAtRedis(url: string, slugs: readonly string[]): Promis
       (error: Error) => error.message,
     );
     const server = await connection.info("server");
+    // Some hosted ones allow no CLIENT LIST.
+    const clients = await connection.client("LIST").then(String, () => undefined);
     const sources = new Map<string, QueueView>();
-    for (const slug of slugs) sources.set(slug, await queueView(connection, slug));
+    for (const slug of slugs) {
+      sources.set(slug, await queueView(connection, { slug, tellsClients: clients !== undefined }));
+    }
     return {
       version: /redis_version:(\S+)/.exec(server)?.[1] ?? "not known",
       answeredInMs: after - before,
       clockOffMs: time > after ? time - after : Math.min(0, time - before),
       ...(await redisSettings(connection)),
       writeFault,
-      schedulers: await countSchedulers(connection),
+      schedulers: clients?.split("\n").filter((line) => SCHEDULER_LINE.test(line)).length,
       sources,
     };
   });
 }
 
-async function queueView(connection: Redis, slug: string): Promise<QueueView> {
+async function queueView(
+  connection: Redis,
+  { slug, tellsClients }: { slug: string; tellsClients: boolean },
+): Promise<QueueView> {
   const control = openQueue("control", slug, connection);
   const fetch = openQueue("fetch", slug, connection);
   const found = await control.getJobSchedulers();
   const schedules = new Map(found.map(({ key, next }) => [key, Number(next ?? 0)]));
   return {
-    workers: await fetch.getWorkersCount(),
+    workers: tellsClients ? await fetch.getWorkersCount() : undefined,
     schedules,
     nextSync: schedules.get(syncJob.name),
   };
-}
-
-async function countSchedulers(connection: Redis): Promise<number> {
-  const clients = String(await connection.client("LIST"));
-  return clients.split("\n").filter((line) => SCHEDULER_LINE.test(line)).length;
 }

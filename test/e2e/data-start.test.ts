@@ -33,7 +33,9 @@ test("a data start that is configured later is told, and one command moves it wh
   await bench.sync();
 
   expect((await run(["status"])).stdout).not.toContain("data_start_later");
-  expect((await run(["status"], later)).stdout).toContain(`data-start ${later} --source default`);
+  expect((await run(["status"], later)).stdout.replaceAll(/\s+/g, " ")).toContain(
+    `data-start ${later} --source default`,
+  );
   expect(await run(["doctor"], later)).toMatchObject({
     code: 2,
     stdout: expect.stringContaining("[data_start_later]"),

@@ -3,7 +3,7 @@ import { wrapped } from "../report/wrap.ts";
 import { EXIT, exitCodeOf, firstExit } from "../session/exit.ts";
 
 /** `skip`: not checked, because something that it needs is missing. */
-export type Verdict = "pass" | "warn" | "fail" | "skip";
+type Verdict = "pass" | "warn" | "fail" | "skip";
 
 /** One line of `doctor`. */
 export interface Check {

@@ -99,7 +99,7 @@ export function checkService(
   } else {
     notes.pass(
       "schedules",
-      `all ${expected.length} are in Redis, kept by ${counted(schedulers, "scheduler")}`,
+      `all ${expected.length} are in Redis, kept by ${schedulers === undefined ? "an unknown number of schedulers" : counted(schedulers, "scheduler")}`,
     );
   }
   noteWorkers(queues, notes);
@@ -108,6 +108,10 @@ export function checkService(
 function noteWorkers({ workers, schedules, nextSync = Infinity }: QueueView, notes: Notes): void {
   const overdue = systemClock.now() - nextSync;
   const next = "Start `usage-etl serve --role worker` (or `all`), and look at its log.";
+  if (workers === undefined) {
+    notes.skip("workers", "Redis does not tell its clients (CLIENT LIST).");
+    return;
+  }
   if (workers === 0) {
     const message = "No worker is connected to Redis for this source.";
     const problem = { code: "workers_missing", message, next };

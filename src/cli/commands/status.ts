@@ -51,6 +51,7 @@ async function run(session: Session): Promise<number> {
         nextSync: queues?.nextSync === undefined ? null : new Date(queues.nextSync).toISOString(),
         workers: queues?.workers ?? null,
         schedulers: view?.schedulers ?? null,
+        hasRedis: config.redisUrl !== undefined,
         hasSchedules: (queues?.schedules.size ?? 0) > 0,
         redis: problem,
         ...progressOf(progress.find((one) => one.source === slug)),

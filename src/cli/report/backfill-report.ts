@@ -3,6 +3,7 @@ import type { OpenSource } from "../../pipeline/source/source.ts";
 import { type Backfill, backfillOf, type FailedSlice, listBackfills } from "../../store/work/backfills.ts";
 import type { Session } from "../session/session.ts";
 import { instant, rowsOf, table } from "./output.ts";
+import { wrapped } from "./wrap.ts";
 
 const LOOK_EVERY_MS = 500;
 
@@ -70,5 +71,8 @@ export function describeFailed(slice: FailedSlice): string {
   const { workspaceIds } = slice;
   const where = workspaceIds.length === 1 ? workspaceIds[0] : `${workspaceIds.length} workspaces`;
   const when = `${instant(slice.from)} to ${instant(slice.to)}`;
-  return `failed: ${slice.groupBy} ${slice.stride} ${when}, ${where}: ${slice.message} [${slice.code}]`;
+  return wrapped(
+    "failed: ",
+    `${slice.groupBy} ${slice.stride} ${when}, ${where}: ${slice.message} [${slice.code}]`,
+  );
 }

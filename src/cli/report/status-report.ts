@@ -29,6 +29,8 @@ export type ShownStatus = SourceStatus &
     /** Processes seen; null where no Redis says so. */
     readonly workers: number | null;
     readonly schedulers: number | null;
+    /** Whether a Redis is configured. */
+    readonly hasRedis: boolean;
     readonly hasSchedules: boolean;
     readonly redis: { readonly code: string; readonly message: string } | null;
     /** Days x workspaces x dimensions that are over, by stride. */
@@ -80,8 +82,8 @@ export function exitOfStatus(status: ShownStatus): number {
   if (hasFailed) exits.push(OUT_OF_REACH.has(lastSync.code ?? "") ? EXIT.unreachable : EXIT.partlyFailed);
   const isOpen = days.some(({ missing, failed, unverified }) => missing + failed + unverified > 0);
   if (status.failures.length > 0 || isOpen || isAlert("stale", "access_lost")) exits.push(EXIT.partlyFailed);
-  if (status.openDifferences + status.platformDisagrees > 0 || isAlert("settled_changed"))
-    exits.push(EXIT.mismatch);
+  // Final counts that changed are shown, but nothing is wrong with them now.
+  if (status.openDifferences + status.platformDisagrees > 0) exits.push(EXIT.mismatch);
   return firstExit(exits);
 }
 
@@ -140,10 +142,9 @@ function ago(at: string, now: number): string {
   return `${describeDuration(Math.max(0, now - Date.parse(at)))} ago`;
 }
 
-function describeNext({ nextSync, redis, workers }: ShownStatus, now: number): string {
+function describeNext({ nextSync, redis, hasRedis }: ShownStatus, now: number): string {
   if (redis !== null) return "not known without Redis";
-  if (workers === null)
-    return "not known: REDIS_URL is not set, so whoever runs `usage-etl sync --inline` decides";
+  if (!hasRedis) return "not known: REDIS_URL is not set, so whoever runs `usage-etl sync --inline` decides";
   if (nextSync === null)
     return "no schedule is in Redis. Start `usage-etl serve`, or run `usage-etl sync --inline`";
   const inMs = Date.parse(nextSync) - now;
@@ -153,7 +154,7 @@ function describeNext({ nextSync, redis, workers }: ShownStatus, now: number): s
 
 function describeService({ redis, workers, schedulers }: ShownStatus): string {
   if (redis !== null) return `${redis.message} [${redis.code}]`;
-  if (workers === null || schedulers === null) return "not known without REDIS_URL";
+  if (workers === null || schedulers === null) return "not known: no Redis tells its clients";
   return `${counted(workers, "worker")}, ${counted(schedulers, "scheduler")} seen`;
 }
 

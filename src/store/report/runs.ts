@@ -69,8 +69,13 @@ export async function listRuns(
                count(*) filter (where x.state = 'failed')::integer as state_failed,
                (array_agg(x.code order by x.finished_at desc) filter (where x.state = 'failed'))[1] as code,
                (array_agg(x.message order by x.finished_at desc) filter (where x.state = 'failed'))[1] as message
-        from usage.slice x
-        where x.backfill_id = r.backfill_id or (r.backfill_id is null and x.backfill_id is null and x.run_id = r.run_id)
+        -- Two parts, since each has an index of its own.
+        from (
+          select state, code, message, finished_at from usage.slice where backfill_id = r.backfill_id
+          union all
+          select state, code, message, finished_at from usage.slice
+          where r.backfill_id is null and backfill_id is null and run_id = r.run_id
+        ) x
       ) t
     ), judged as (
       select k.*, case when backfill_id is null then k.failed else k.state_failed end as all_failed,

@@ -40,6 +40,8 @@ const commands = [
   ],
   ...[
     "status",
+    "runs list",
+    "runs show",
     "config",
     "doctor",
     "data-start",

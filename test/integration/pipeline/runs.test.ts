@@ -1,0 +1,125 @@
+import { expect, test } from "vitest";
+import { describeBackfills } from "../../../src/cli/report/backfill-report.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { workMessage } from "../../../src/pipeline/extract/work-slice.ts";
+import { asRun } from "../../../src/pipeline/runs.ts";
+import type { OpenSource } from "../../../src/pipeline/source/source.ts";
+import { planSource } from "../../../src/pipeline/sync/plan.ts";
+import { planSync } from "../../../src/pipeline/sync/sync.ts";
+import { listRuns, requestsOfRun } from "../../../src/store/report/runs.ts";
+import {
+  createBackfill,
+  failedSlices,
+  finishBackfills,
+  listBackfills,
+} from "../../../src/store/work/backfills.ts";
+import { takeSlicesToQueue } from "../../../src/store/work/slices.ts";
+import { setup } from "../../support/source.ts";
+
+/** The history of runs, counted from fetch tasks and requests. */
+
+/** Does all fetch tasks of a source as workers do. */
+async function workAll(source: OpenSource): Promise<void> {
+  const { store, sourceId } = source;
+  for (;;) {
+    const messages = await store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most: 100 }));
+    if (messages.length === 0) return;
+    for (const message of messages) await workMessage(source, { ...message, isLastAttempt: true });
+  }
+}
+
+test("a sync is running while its fetch tasks are left; at their end their requests and failures are its own", async () => {
+  const bench = await setup({ workspaces: [0], days: 3, hourlyForMs: 3_600_000 });
+  const source = await bench.open();
+  const { db } = source.store;
+  const sync = () =>
+    asRun(
+      source,
+      "sync",
+      async (runId) => planSync({ ...source, runId }),
+      ({ entered }) => ({ outcome: "done", tasks: entered }),
+    );
+  const { entered } = await sync();
+  expect(await listRuns(db, { most: 5 })).toMatchObject([
+    { kind: "sync", outcome: "running", left: entered, finishedAt: null, requests: null },
+  ]);
+
+  const match = { path: "granular-usage", query: { group_by: "user" } };
+  bench.standin.faults.script({ fault: { kind: "status", status: 400 }, times: 10_000, match });
+  await workAll(source);
+  const [first] = await listRuns(db, { most: 5 });
+  expect(first).toMatchObject({ outcome: "partly_failed", left: 0, code: "request_refused" });
+  expect(first?.reason).toContain("400");
+  expect(first?.failed).toBeGreaterThan(0);
+  const requests = await requestsOfRun(db, first?.runId ?? 0);
+  expect(requests.reduce((sum, one) => sum + one.requests, 0)).toBe(first?.requests);
+  const [{ sent } = { sent: 0 }] = await bench.sql<{ sent: number }>(
+    "SELECT count(*)::integer AS sent FROM usage.fetch",
+  );
+  expect(first?.requests).toBe(sent);
+
+  // The next sync counts for itself.
+  bench.standin.faults.set({ script: [] });
+  await asRun(
+    source,
+    "sync",
+    async () => {},
+    () => ({ outcome: "done" }),
+  );
+  expect((await listRuns(db, { most: 5 })).map(({ outcome, requests: own }) => [outcome, own])).toEqual([
+    ["done", null],
+    ["partly_failed", sent],
+  ]);
+});
+
+test("a backfill never says done alone where a fetch task failed, and each failed task has a reason", async () => {
+  const bench = await setup({ workspaces: [0, 1] });
+  await bench.sync();
+  const lost = bench.standin.organisation.workspaces[1];
+  if (lost === undefined) throw new Error("no workspace");
+  bench.standin.access.setReadable(lost, false);
+  const source = await bench.open();
+  const { sourceId, store } = source;
+  const range = { start: bench.dataStart, end: bench.dataStart + DAY_MS };
+  const groupings = ["project" as const];
+  const slices = await planSource(source, {
+    ...{ wanted: [{ stride: "day", range }], groupings, reprocess: "all" },
+    workspaceIds: [lost.id],
+  });
+  const wanted = { sourceId, range, stride: "day" as const, groupings, workspaceIds: [lost.id] };
+  const backfillId = await createBackfill(store, { ...wanted, reprocess: "all", slices });
+  await workAll(source);
+  await finishBackfills(store.db);
+
+  expect(await failedSlices(store.db, backfillId)).toMatchObject([
+    { code: "workspace_unverified", message: expect.stringMatching(/proof of access/) },
+  ]);
+  expect(describeBackfills(await listBackfills(store.db))).toMatch(/^ *1 +done, 1 failed /m);
+  const reason = expect.stringMatching(/proof of access/);
+  expect(await listRuns(store.db, { kind: "backfill", most: 1 })).toMatchObject([
+    { backfillId, outcome: "partly_failed", failed: 1, requests: 1, code: "workspace_unverified", reason },
+  ]);
+});
+
+test("an error ends a run with its reason; a run whose process said nothing for half an hour is lost", async () => {
+  const bench = await setup({ workspaces: [0] });
+  const source = await bench.open();
+  const { db } = source.store;
+  const broken = asRun(
+    source,
+    "totals",
+    () => Promise.reject(new Error("")),
+    () => ({ outcome: "done" }),
+  );
+  await expect(broken).rejects.toThrow();
+  await bench.sql("INSERT INTO usage.run (source_id, kind) VALUES (1, 'reconcile')");
+  await bench.sql(
+    "INSERT INTO usage.run (source_id, kind, started_at) VALUES (1, 'sync', now() - interval '31 min')",
+  );
+  const runs = await listRuns(db, { most: 5 });
+  expect(runs.map(({ kind, outcome, reason }) => [kind, outcome, reason !== null && reason !== ""])).toEqual([
+    ["reconcile", "running", false],
+    ["totals", "failed", true],
+    ["sync", "lost", true],
+  ]);
+});
