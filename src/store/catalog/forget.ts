@@ -63,7 +63,18 @@ export async function forgetWorkspace(
 
 /** Tables whose rows name their source, each before those it refers to. */
 const OF_SOURCE = [
-  ...["fetch", "late_change", "control_check", "alert", "source_fact", "price", "slice", "run", "backfill", "probe"],
+  ...[
+    "fetch",
+    "late_change",
+    "control_check",
+    "alert",
+    "source_fact",
+    "price",
+    "slice",
+    "run",
+    "backfill",
+    "probe",
+  ],
   ...["entity", "source"],
 ];
 

@@ -153,7 +153,7 @@ test("a workspace goes with all that depends on it and nothing else", async () =
   expect(asked.rows).toEqual([{ backfill_id: backfill, workspace_ids: [A], workspaces: 1 }]);
   const { scope: _, ...counts } = await rowCounts(bundle);
   const { scope: __, ...expected } = before;
-  expect(counts).toEqual({ ...expected, sku: 1, slice: 1, backfill: 1, late_change: 1 });
+  expect(counts).toEqual({ ...expected, sku: 1, slice: 1, backfill: 1, run: 1, late_change: 1 });
 });
 
 test("a workspace of a closed month stays; one that was only left out, and never held a record, goes", async () => {
