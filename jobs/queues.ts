@@ -98,32 +98,27 @@ function toJob(message: QueueMessage) {
   };
 }
 
-/** Opens a connection, asks Redis by it, and closes it. Each answer has 3 s. Error: `redis_unreachable`. */
+export const ANSWERS_WITHIN_MS = 5_000;
+
+/** Opens a connection, asks Redis by it, and closes it. Error: `redis_unreachable` after 5 s. */
 export async function askRedis<T>(url: string, ask: (connection: Redis) => Promise<T>): Promise<T> {
-  const connection = new Redis(url, {
-    lazyConnect: true,
-    connectTimeout: 3_000,
-    commandTimeout: 3_000,
-    retryStrategy: null,
-    maxRetriesPerRequest: 0,
-  });
+  const connection = new Redis(url, { lazyConnect: true, retryStrategy: null, maxRetriesPerRequest: 0 });
   let reason = "";
   connection.on("error", (error) => {
-    reason = error.message;
+    reason ||= error.message;
   });
+  const deadline = setTimeout(() => {
+    reason ||= `no answer within ${ANSWERS_WITHIN_MS / 1000} s`;
+    connection.disconnect();
+  }, ANSWERS_WITHIN_MS);
   try {
     await connection.connect();
     return await ask(connection);
   } catch (error) {
     if (error instanceof EtlError) throw error;
-    throw new UnreachableError({
-      code: "redis_unreachable",
-      message: `Redis at ${new URL(url).host} does not answer: ${reason || (error as Error).message}.`,
-      next: "Start it, or set REDIS_URL to a Redis that runs.",
-      retryable: true,
-      cause: error,
-    });
+    throw redisUnreachable(url, reason || (error as Error).message, error);
   } finally {
+    clearTimeout(deadline);
     connection.disconnect();
   }
 }
@@ -160,4 +155,14 @@ export async function checkRedis(url: string): Promise<string[]> {
   const refused = evicts(policy);
   if (refused !== undefined) throw refused;
   return appendsOnly ? [] : [NOT_APPENDING];
+}
+
+export function redisUnreachable(url: string, reason: string, cause?: unknown): UnreachableError {
+  return new UnreachableError({
+    code: "redis_unreachable",
+    message: `Redis at ${new URL(url).host} does not answer: ${reason}.`,
+    next: "Start it, or set REDIS_URL to a Redis that runs. With --inline, sync and backfill need none.",
+    retryable: true,
+    cause,
+  });
 }

@@ -36,7 +36,7 @@ import {
   workspacesOf,
 } from "../session/options.ts";
 import { reportPerSource } from "../session/per-source.ts";
-import { openSessionQueue, requireRedis } from "../session/queue.ts";
+import { addJob, askRedis, openSessionQueue } from "../session/queue.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 interface BackfillOptions extends RangeOptions, SelectionOptions {
@@ -92,7 +92,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   if (options.dryRun === true) return dryRun(session, planOf);
   if (options.inline === true) return loadInline(session, "backfill", planOf);
 
-  const redisUrl = requireRedis(session);
+  const redisUrl = await askRedis(session);
   const started: Backfill[] = [];
   const exit = await session.eachSource(async (source) => {
     const { sourceId, store } = source;
@@ -104,8 +104,9 @@ async function start(session: Session, options: BackfillOptions): Promise<number
       ...{ sourceId, range, stride, groupings, workspaceIds, reprocess, slices },
     });
     const queue = await openSessionQueue(session, "control", { redisUrl, slug: source.config.slug });
-    // Saves some seconds: the schedule would enqueue its tasks anyway.
-    await queue.add(enqueueJob.name, {}, { ...enqueueJob.options, jobId: `feed-for-backfill-${id}` });
+    // Saves some seconds: the schedule enqueues its tasks anyway, so a Redis that went away meanwhile does not matter.
+    const options = { ...enqueueJob.options, jobId: `feed-for-backfill-${id}` };
+    await addJob(queue, { redisUrl, name: enqueueJob.name, options }).catch(() => {});
     started.push(await backfillOf(store.db, id));
     return EXIT.done;
   });

@@ -8,10 +8,8 @@ import { type Role, serve } from "../../service/serve.ts";
 import { checkReachable, openStore } from "../../store/db/database.ts";
 import type { Output } from "../report/output.ts";
 import { requireRedis } from "../session/queue.ts";
-import { inSession, requireSchema, type Session } from "../session/session.ts";
+import { endInTime, inSession, requireSchema, type Session } from "../session/session.ts";
 
-/** After SIGTERM or Ctrl-C the process exits within this time, even if something hangs. */
-const END_WITHIN_MS = 25_000;
 const LOOK_AGAIN_MS = 2_000;
 
 export function define(command: Command): void {
@@ -27,7 +25,7 @@ export function define(command: Command): void {
 async function run(session: Session, options: { role: Role }): Promise<undefined> {
   const { config, signal, output, onClose } = session;
   const databaseUrl = requireDatabaseUrl(config);
-  const redisUrl = requireRedis(session);
+  const redisUrl = requireRedis(session, "run `usage-etl sync --inline` by cron instead");
   requireSources(config);
   const log = createLogger(config.logLevel, "stdout");
   const store = openStore({
@@ -35,14 +33,6 @@ async function run(session: Session, options: { role: Role }): Promise<undefined
     onSilent: (connections) => log.warn({ code: "postgres_silent", connections }, "connection"),
   });
   onClose(() => store.close());
-  // Until the process is gone: also while connections close, or while it waits for a server.
-  const endInTime = () => {
-    setTimeout(() => {
-      output.note(`It did not end within ${END_WITHIN_MS / 1000} s, so it ends without closing the rest.`);
-      process.exit(1);
-    }, END_WITHIN_MS).unref();
-  };
-  signal.addEventListener("abort", endInTime, { once: true });
   const untilReady = async () => {
     await untilThere(output, signal, () => checkReachable(store, databaseUrl));
     await requireSchema(store);
@@ -51,7 +41,7 @@ async function run(session: Session, options: { role: Role }): Promise<undefined
   };
   const service = await serve({ config, store, redisUrl, role: options.role, log, untilReady }).catch(
     (error: unknown) => {
-      endInTime();
+      endInTime(output);
       throw error;
     },
   );

@@ -8,7 +8,7 @@ import { listSources } from "../../store/report/overview.ts";
 import { exitOfRange } from "../report/range-report.ts";
 import { EXIT } from "../session/exit.ts";
 import { loadInline } from "../session/load-inline.ts";
-import { openSessionQueue, requireRedis } from "../session/queue.ts";
+import { addJob, askRedis, openSessionQueue } from "../session/queue.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 export function define(command: Command): void {
@@ -34,7 +34,7 @@ async function run(session: Session, options: { inline?: boolean }): Promise<num
 
 /** Asks the service to sync now instead of at its next scheduled time. */
 async function askService(session: Session): Promise<number> {
-  const redisUrl = requireRedis(session);
+  const redisUrl = await askRedis(session);
   const asked: string[] = [];
   const { db } = await session.migratedStore();
   const known = await listSources(db);
@@ -42,7 +42,8 @@ async function askService(session: Session): Promise<number> {
     const source = known.find((one) => one.source === slug);
     if (source !== undefined) await retryNow(db, source.sourceId);
     const queue = await openSessionQueue(session, "control", { redisUrl, slug });
-    await queue.add(syncJob.name, {}, { ...syncJob.options, jobId: `asked-${Date.now()}` });
+    const options = { ...syncJob.options, jobId: `asked-${Date.now()}` };
+    await addJob(queue, { redisUrl, name: syncJob.name, options });
     asked.push(slug);
   }
   session.output.data(

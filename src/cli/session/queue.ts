@@ -1,14 +1,27 @@
-import type { Queue } from "bullmq";
+import type { JobsOptions, Queue } from "bullmq";
+import { systemClock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
 import type { Session } from "./session.ts";
 
-export function requireRedis({ config }: Session): string {
+/** Error: `redis_missing`, which says what else would do. */
+export function requireRedis({ config }: Session, instead: string): string {
   if (config.redisUrl !== undefined) return config.redisUrl.reveal();
   throw new UsageError({
     code: "redis_missing",
     message: "REDIS_URL is not set.",
-    next: "Set it to the Redis of the service, or add --inline to work in this process.",
+    next: `Set it to the Redis of the service, such as redis://127.0.0.1:6379, or ${instead}.`,
   });
+}
+
+/**
+ * The Redis of the service, asked before anything is read or entered. Errors: `redis_missing`; `redis_unreachable` after
+ * some seconds; `redis_evicts`.
+ */
+export async function askRedis(session: Session): Promise<string> {
+  const url = requireRedis(session, "add --inline to work in this process");
+  const { checkRedis } = await import("../../../jobs/queues.ts");
+  await checkRedis(url);
+  return url;
 }
 
 /** A queue of a source, closed with the session. Its libraries are loaded here: `--inline` needs none of them. */
@@ -19,8 +32,30 @@ export async function openSessionQueue(
 ): Promise<Queue> {
   const { openQueue, producerConnection } = await import("../../../jobs/queues.ts");
   const connection = producerConnection(given.redisUrl);
-  session.onClose(async () => connection.disconnect());
   const queue = openQueue(name, given.slug, connection);
-  session.onClose(() => queue.close());
+  // Both report every attempt to connect. Whoever adds a job gets the error.
+  for (const emitter of [connection, queue]) emitter.on("error", () => {});
+  session.onClose(async () => {
+    // First: closing waits for a connection that is still being made.
+    connection.disconnect();
+    await queue.close().catch(() => {});
+  });
   return queue;
+}
+
+/** Adds a job of a queue. Error: `redis_unreachable`: a queue by itself waits for a connection for ever. */
+export async function addJob(
+  queue: Queue,
+  given: { redisUrl: string; name: string; options: JobsOptions },
+): Promise<void> {
+  const { ANSWERS_WITHIN_MS, redisUnreachable } = await import("../../../jobs/queues.ts");
+  const late = new AbortController();
+  const limit = systemClock.wait(ANSWERS_WITHIN_MS, late.signal).then(() => {
+    throw new Error(`the job was not taken within ${ANSWERS_WITHIN_MS / 1000} s`);
+  });
+  await Promise.race([queue.add(given.name, {}, given.options), limit])
+    .catch((error) => {
+      throw redisUnreachable(given.redisUrl, error.message, error);
+    })
+    .finally(() => late.abort());
 }

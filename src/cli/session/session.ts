@@ -18,7 +18,7 @@ import { describeError, exitCodeOf, firstExit } from "./exit.ts";
 export interface Session {
   readonly config: Config;
   readonly output: Output;
-  /** Aborted by Ctrl-C and SIGTERM. */
+  /** Aborted by Ctrl-C, SIGTERM, SIGHUP, and the end of the npm that started the process. */
   readonly signal: AbortSignal;
   store(): Promise<Store>;
   /** The store, once its schema is known to be new enough. Error: `schema_outdated`. */
@@ -40,24 +40,53 @@ export function inSession<O extends object>(
     const options = command.optsWithGlobals() as O & { json?: boolean };
     const operands = command.args;
     const closers: (() => Promise<void>)[] = [];
+    const output = createOutput({ json: options.json ?? false });
     const abort = new AbortController();
-    const stop = () => abort.abort(new Interrupted());
-    process.once("SIGINT", stop);
-    process.once("SIGTERM", stop);
+    const stop = () => {
+      abort.abort(new Interrupted());
+      endInTime(output);
+    };
+    for (const signal of STOPS) process.once(signal, stop);
+    const unwatch = watchNpm(stop);
     try {
       const session = createSession({
         config: readConfig(withEnvFile(process.env)),
-        output: createOutput({ json: options.json ?? false }),
+        output,
         signal: abort.signal,
         onClose: (close) => void closers.push(close),
       });
       process.exitCode = (await action(session, options, ...operands)) ?? 0;
     } finally {
-      process.off("SIGINT", stop);
-      process.off("SIGTERM", stop);
+      unwatch();
       for (const close of closers.reverse()) await close();
+      for (const signal of STOPS) process.off(signal, stop);
     }
   };
+}
+
+/** Ctrl-C, a supervisor, and a terminal that is closed. A second one of a kind ends the process at once. */
+const STOPS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+/** A process that is to end exits within this time, even if something hangs. */
+const END_WITHIN_MS = 25_000;
+
+/** Until the process is gone: also while connections close, or while it waits for a server. */
+export function endInTime(output: Output): void {
+  setTimeout(() => {
+    output.note(`It did not end within ${END_WITHIN_MS / 1000} s, so it ends without closing the rest.`);
+    process.exit(1);
+  }, END_WITHIN_MS).unref();
+}
+
+/** npm passes on SIGINT and SIGTERM only. After any other end of it, such as SIGHUP, nobody would end the program. */
+function watchNpm(stop: () => void): () => void {
+  if (!/^exec node src\/cli\.ts\b/.test(process.env.npm_lifecycle_script ?? "")) return () => {};
+  const npm = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === npm) return;
+    clearInterval(timer);
+    stop();
+  }, 1_000).unref();
+  return () => clearInterval(timer);
 }
 
 class Interrupted extends EtlError {
