@@ -13,7 +13,7 @@ const ATTEMPTS = 8;
 export const extractSliceJob = defineJob({
   name: "extract-slice",
   queue: "fetch",
-  payload: z.strictObject({ sliceId: z.int().positive(), generation: z.int().positive() }),
+  payload: z.strictObject({ sliceId: z.int().positive(), generation: z.int().positive().max(2_147_483_647) }),
   options: {
     attempts: ATTEMPTS,
     backoff: { type: "custom" },

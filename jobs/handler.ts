@@ -4,6 +4,7 @@ import { faultOf } from "../src/faults.ts";
 import { LOCK_LOST } from "../src/pipeline/extract/work-slice.ts";
 import type { JobContext, JobCounts } from "./job.ts";
 import { JOBS } from "./registry.ts";
+import "../src/validation.ts";
 
 /** Is called when a worker takes and finishes jobs. */
 export interface JobWatcher {

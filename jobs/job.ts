@@ -45,6 +45,9 @@ export function defineJob<Payload>(definition: JobDefinition<Payload>): JobDefin
   return definition;
 }
 
+/** 100 years, the longest duration that a setting takes. */
+export const LONGEST_DAYS = 36_525;
+
 /** Options of control jobs. The schedule repeats them, so few attempts are enough. */
 export const CONTROL_OPTIONS: JobsOptions = {
   attempts: 3,

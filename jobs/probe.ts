@@ -1,5 +1,6 @@
 import { UnrecoverableError } from "bullmq";
 import { z } from "zod";
+import { EtlError } from "../src/errors.ts";
 import { probeMeter } from "../src/pipeline/probe/probe.ts";
 import { asRun, endOfProbe } from "../src/pipeline/runs.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
@@ -13,7 +14,12 @@ export const probeJob = defineJob({
   options: { ...CONTROL_OPTIONS, attempts: 1 },
   handle: async ({ source, probe }) => {
     if (probe === undefined) {
-      throw new UnrecoverableError("probe_unconfigured: This process has no deployment to probe.");
+      const cause = new EtlError({
+        code: "probe_unconfigured",
+        message: "This process has no deployment to probe.",
+        next: "Start all workers with the same settings.",
+      });
+      throw Object.assign(new UnrecoverableError(cause.message), { cause });
     }
     const {
       state,

@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { reconcileScheduled } from "../src/pipeline/reconcile/nightly.ts";
 import { asRun, END_OF_SKIPPED, endOfCounts, SKIPPED } from "../src/pipeline/runs.ts";
-import { CONTROL_OPTIONS, defineJob, type JobContext } from "./job.ts";
+import { CONTROL_OPTIONS, defineJob, type JobContext, LONGEST_DAYS } from "./job.ts";
 
 /** Reconciles final time with the CSV export and repairs it: the last `days`, and earlier days that a missed night left. */
 export const reconcileRangeJob = defineJob({
   name: "reconcile-range",
   queue: "control",
-  payload: z.strictObject({ days: z.int().min(1) }),
+  payload: z.strictObject({ days: z.int().min(1).max(LONGEST_DAYS) }),
   options: CONTROL_OPTIONS,
   handle: async (context, { days }) =>
     asRun(

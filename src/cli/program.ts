@@ -1,6 +1,6 @@
-import { Command } from "commander";
-import { printable } from "../printable.ts";
-import { describeError, exitCodeOf } from "./session/exit.ts";
+import { Command, CommanderError } from "commander";
+import { createOutput } from "./report/output.ts";
+import { exitCodeOf } from "./session/exit.ts";
 
 /** Adds options, arguments, subcommands and the action to a command. Every file in commands/ has one. */
 interface Definition {
@@ -97,13 +97,15 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
 
 /** Runs the command line and sets the exit code. */
 export async function main(): Promise<void> {
+  const json = process.argv.includes("--json");
   const program = new Command("usage-etl")
     .description(
       "Load billable trace counts of an agent platform into Postgres and reconcile them with its CSV export.",
     )
     .option(...JSON_OPTION)
     .exitOverride()
-    .showHelpAfterError("(see --help)");
+    // Printed below, as every other error is.
+    .configureOutput({ outputError: () => {}, ...(json ? { writeErr: () => {} } : {}) });
   const named = namedCommand();
   try {
     for (const [name, [about, load]] of Object.entries(COMMANDS)) {
@@ -116,9 +118,9 @@ export async function main(): Promise<void> {
     await program.parseAsync();
   } catch (error) {
     process.exitCode = exitCodeOf(error);
-    // Commander has printed its own errors already.
-    if (!(error instanceof Error && error.name === "CommanderError"))
-      process.stderr.write(`${printable(describeError(error))}\n`);
+    // Help is no error. Without a subcommand it was printed as the answer.
+    const isHelp = error instanceof CommanderError && error.code.startsWith("commander.help");
+    if (!isHelp || (json && process.exitCode !== 0)) createOutput({ json }).error(error);
   }
 }
 

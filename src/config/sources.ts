@@ -3,6 +3,7 @@ import { z } from "zod";
 import { Secret } from "./secret.ts";
 import { sourceSchema } from "./settings.ts";
 import { readSecretFile, type Values } from "./variables.ts";
+import "../validation.ts";
 
 type SourceFields = Omit<z.output<typeof sourceSchema>, "apiKey" | "apiKeyFile">;
 

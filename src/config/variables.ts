@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { UsageError } from "../errors.ts";
 import { SETTINGS, type Setting } from "./settings.ts";
 import { nearest } from "./spelling.ts";
+import "../validation.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 type Name = keyof typeof SETTINGS;

@@ -57,9 +57,9 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
   const closed = await close(name, "--json", "--without", left.toUpperCase());
   expect(closed).toMatchObject({ code: 0 });
   const settleAfterSeconds = 3 * 86_400;
-  expect(JSON.parse(closed.stdout)).toMatchObject({
-    default: { state: "closed", accepted: 0, without: [left], settleAfterSeconds },
-  });
+  expect(JSON.parse(closed.stdout)).toMatchObject([
+    { source: "default", state: "closed", accepted: 0, without: [left], settleAfterSeconds },
+  ]);
   const again = await close(name, "--without", left);
   expect([again.code, again.stdout]).toEqual([
     0,
@@ -84,5 +84,5 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
 
   const totals = await usageEtl(["totals", "--json"], env);
   expect(totals.code).toBe(0);
-  expect(JSON.parse(totals.stdout)).toMatchObject({ default: { differences: 0, findings: [] } });
+  expect(JSON.parse(totals.stdout)).toMatchObject([{ source: "default", differences: 0, findings: [] }]);
 });

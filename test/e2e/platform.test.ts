@@ -100,7 +100,7 @@ test("probe asks first, matches what was billed, and ends with 4 on a difference
   expect(standin.organisation.projects.some((one) => one.name === "agent-server")).toBe(false);
 
   const matched = await json(["probe", "--yes"], own);
-  expect([matched.code, matched.data.default]).toMatchObject([0, { state: "matched", expected: 6 }]);
+  expect([matched.code, matched.data[0]]).toMatchObject([0, { state: "matched", expected: 6 }]);
   expect(matched.stderr).toContain("6 of 6 traces billed");
 
   const project = standin.organisation.projects.find((one) => one.name === "agent-server");
@@ -113,10 +113,7 @@ test("probe asks first, matches what was billed, and ends with 4 on a difference
   await poll(() => standin.ledger.read(cell) > before, { deadlineMs: 30_000 });
   standin.ledger.change(cell, -1);
   const differs = await differing;
-  expect([differs.code, differs.data.default]).toMatchObject([
-    4,
-    { state: "differs", code: "probe_differs" },
-  ]);
+  expect([differs.code, differs.data[0]]).toMatchObject([4, { state: "differs", code: "probe_differs" }]);
 }, 120_000);
 
 test("probe ends with 4 where traces are billed to another user, or late", async () => {
@@ -134,5 +131,5 @@ test("probe ends with 4 where traces are billed to another user, or late", async
   expect([misbilled.code, misbilled.stdout]).toEqual([4, expect.stringContaining(`(rose: ${user} +6)`)]);
   standin.faults.set({ metering: [{ fault: { kind: "late", seconds: 6 }, times: 6 }] });
   const late = await json(["probe", "--yes"], { ...own, USAGE_PROBE_LATE_AFTER: "PT1S" });
-  expect([late.code, late.data.default]).toMatchObject([4, { state: "late", code: "probe_late" }]);
+  expect([late.code, late.data[0]]).toMatchObject([4, { state: "late", code: "probe_late" }]);
 }, 120_000);

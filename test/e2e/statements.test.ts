@@ -8,19 +8,17 @@ import { bench, document, envOf, routine, run } from "./program.ts";
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 interface Loaded {
-  readonly default: {
-    readonly range: readonly {
-      status: string;
-      code: string | null;
-      buckets: number;
-      nextRetry: string | null;
-    }[];
-  };
+  readonly range: readonly {
+    status: string;
+    code: string | null;
+    buckets: number;
+    nextRetry: string | null;
+  }[];
 }
 
 /** The statuses of the range that a command reported. */
 const statuses = (ended: Parameters<typeof document>[0]) =>
-  new Set((document(ended) as Loaded).default.range.map(({ status }) => status));
+  new Set((document(ended) as [Loaded])[0].range.map(({ status }) => status));
 
 test("a backfill after a failure fetches the failed part at once and ends with 0 only then", async () => {
   const made = await bench({ workspaces: [0] });
@@ -34,7 +32,7 @@ test("a backfill after a failure fetches the failed part at once and ends with 0
   });
   const failed = await run(backfill, env);
   expect([failed.code, statuses(failed)]).toEqual([3, new Set(["failed", "final", "provisional"])]);
-  const { default: first } = document(failed) as Loaded;
+  const [first] = document(failed) as [Loaded];
   expect(first.range.filter(({ status }) => status === "failed")).toMatchObject([
     { code: "request_refused", buckets: 6, nextRetry: expect.stringMatching(/Z$/) },
   ]);

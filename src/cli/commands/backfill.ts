@@ -62,7 +62,7 @@ export function define(backfill: Command): void {
   backfill
     .command("show <id>")
     .description("show one backfill and its failed fetch tasks")
-    .action(inSession((session: Session, _options: object, id: string) => show(session, toId(id))));
+    .action(inSession((session: Session, _options: object, id: string) => show(session, [toId(id)])));
   for (const action of ["pause", "resume", "cancel"] as const) {
     backfill
       .command(`${action} <id>`)
@@ -71,7 +71,7 @@ export function define(backfill: Command): void {
         inSession(async (session: Session, _options: object, id: string) => {
           const backfillId = toId(id);
           const steered = await steerBackfill(await session.migratedStore(), { backfillId, action });
-          session.output.data(steered, (one) => describeBackfills([one]));
+          session.output.data([steered], describeBackfills);
         }),
       );
   }
@@ -114,12 +114,14 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     session.output.data(started, describeBackfills);
     return exit;
   }
-  const exits = [];
+  const ended: number[] = [];
+  const exits: number[] = [];
   for (const { backfillId } of started) {
     const end = await followBackfill(session, backfillId);
-    if (end === "ended") exits.push(await show(session, backfillId));
+    if (end === "ended") ended.push(backfillId);
     else exits.push(end === "refused" ? EXIT.refused : EXIT.done);
   }
+  if (ended.length > 0) exits.push(await show(session, ended));
   return firstExit(exits);
 }
 
@@ -157,17 +159,35 @@ async function list(session: Session): Promise<undefined> {
   session.output.data(await listBackfills(db), describeBackfills);
 }
 
-/** Shows a backfill, the tasks of it that failed, and what the tables say about its range now. */
-async function show(session: Session, backfillId: number): Promise<number> {
+/** Shows backfills, the tasks of them that failed, and what the tables say about their ranges now. */
+async function show(session: Session, ids: readonly number[]): Promise<number> {
   const { db } = await session.migratedStore();
-  const backfill = await backfillOf(db, backfillId);
-  const failed = await failedSlices(db, backfillId);
-  const range = await rangeOfBackfill(db, backfill);
-  session.output.data({ ...backfill, failedSlices: failed, range: rangeToData(range) }, () =>
-    [describeBackfills([backfill]), ...failed.map(describeFailed), describeRange(range)].join("\n"),
+  const shown = await Promise.all(
+    ids.map(async (backfillId) => {
+      const backfill = await backfillOf(db, backfillId);
+      const [failed, range] = [await failedSlices(db, backfillId), await rangeOfBackfill(db, backfill)];
+      return { backfill, failed, range };
+    }),
+  );
+  session.output.data(
+    shown.map(({ backfill, failed, range }) => ({
+      ...backfill,
+      failedSlices: failed,
+      range: rangeToData(range),
+    })),
+    () =>
+      shown
+        .flatMap(({ backfill, failed, range }) => [
+          describeBackfills([backfill]),
+          ...failed.map(describeFailed),
+          describeRange(range),
+        ])
+        .join("\n"),
   );
   // Tasks that wait are no failure: only a finished backfill lacks what is not loaded.
-  return backfill.finishedAt === null ? EXIT.done : exitOfRange(range);
+  return firstExit(
+    shown.map(({ backfill, range }) => (backfill.finishedAt === null ? EXIT.done : exitOfRange(range))),
+  );
 }
 
 async function rangeOfBackfill(db: Database, backfill: Backfill) {

@@ -55,7 +55,7 @@ async function run(session: Session, options: CloseOptions, text: string): Promi
     results[source] = { ...result, asked };
   }
   session.output.data(
-    Object.fromEntries(Object.entries(results).map(([slug, { asked: _, ...result }]) => [slug, result])),
+    Object.entries(results).map(([source, { asked: _, ...result }]) => ({ source, ...result })),
     () =>
       Object.entries(results)
         .map(([slug, result]) => describeClose(`${slug}, ${text}`, result, month))

@@ -38,6 +38,7 @@ export function define(command: Command): void {
 
 async function run(session: Session, options: ExportOptions): Promise<undefined> {
   const { output, signal } = session;
+  refuseRowsAsDocument(options, output.json);
   const store = await session.migratedStore();
   const view = viewOf(await listViews(store.db), options.view);
   const columns = columnsOf(view, options.columns);
@@ -83,6 +84,16 @@ async function run(session: Session, options: ExportOptions): Promise<undefined>
   }
   if (options.out === undefined || !output.json) return;
   output.data({ view: view.name, rows, bytes, seconds, file: options.out }, () => "");
+}
+
+/** `--json` promises JSON on stdout. */
+function refuseRowsAsDocument({ out, format }: ExportOptions, json: boolean): void {
+  if (!json || out !== undefined || format === "json") return;
+  throw new UsageError({
+    code: "export_not_json",
+    message: `With --json, ${format === "csv" ? "CSV" : "Parquet"} rows are not printed.`,
+    next: "Use --format json for one object a line, or name a file with --out: --json then says what was written.",
+  });
 }
 
 function viewOf(views: readonly View[], asked: string): View {

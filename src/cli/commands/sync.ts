@@ -47,7 +47,7 @@ async function askService(session: Session): Promise<number> {
     asked.push(slug);
   }
   session.output.data(
-    { asked },
+    asked.map((source) => ({ source, asked: true })),
     () => `The service was asked to sync ${asked.join(", ")}. \`usage-etl status\` shows the progress.`,
   );
   return EXIT.done;

@@ -5,6 +5,7 @@ import { nearest } from "../../config/spelling.ts";
 import { UsageError } from "../../errors.ts";
 import { type PriceLine, refuse } from "../../pipeline/import-prices.ts";
 import { COLUMNS, priceSchema, REQUIRED } from "./price-schema.ts";
+import "../../validation.ts";
 
 /** One price as texts; absent or empty if not given. */
 interface RawPrice {

@@ -1,6 +1,8 @@
 import { SingleBar } from "cli-progress";
 import Table from "cli-table3";
 import { printable, printableLine } from "../../printable.ts";
+import { toDocument } from "./document.ts";
+import { describeError, factsOf } from "./error-report.ts";
 
 /** Data goes to stdout, everything else to stderr. Nothing that is written controls a terminal, whoever sent parts of it. */
 export interface Output {
@@ -8,8 +10,10 @@ export interface Output {
   readonly json: boolean;
   /** Writes one JSON document, or the text that `text` returns. */
   data<T>(value: T, text: (value: T) => string): void;
-  /** Writes a line for the person. It is never part of the data. */
+  /** Writes a line for the person. It is never part of the data; with `--json` it is `{"note": ...}`. */
   note(line: string): void;
+  /** Writes what ended the command, or its work on one of several sources; with `--json` as an object. */
+  error(error: unknown, source?: string): void;
   /** Runs `work` and shows its progress, on a terminal only. `work` may call `update` often. */
   progress<T>(label: string, work: (update: Update) => Promise<T>): Promise<T>;
 }
@@ -21,13 +25,17 @@ export type Update = (progress: { done: number; total?: number }) => void;
 const DRAW_AFTER_MS = 1000;
 
 export function createOutput({ json }: { json: boolean }): Output {
+  const say = (line: string) => void process.stderr.write(`${line}\n`);
   return {
     json,
     data: (value, text) =>
-      void process.stdout.write(
-        `${printable(json ? JSON.stringify(value, withFormerNames) : text(value))}\n`,
-      ),
-    note: (line) => void process.stderr.write(`${printable(line)}\n`),
+      void process.stdout.write(`${json ? toDocument(value) : printable(text(value))}\n`),
+    note: (line) => say(json ? toDocument({ note: line }) : printable(line)),
+    error: (error, source) => {
+      const facts = factsOf(error);
+      if (json) return say(toDocument(source === undefined ? facts : { source, ...facts }));
+      return say(printable(`${source === undefined ? "" : `${source}: `}${describeError(facts)}`));
+    },
     progress: (label, work) => (process.stderr.isTTY && !json ? withBar(label, work) : work(() => {})),
   };
 }
@@ -92,14 +100,4 @@ function shownCell(cell: Cell): string {
 export function instant(time: number | string): string {
   const text = new Date(time).toISOString();
   return text.endsWith("T00:00:00.000Z") ? text.slice(0, 10) : `${text.slice(0, 16)}Z`;
-}
-
-/** Scripts read the names that `--json` had before 0.2.0, so these stay beside the new ones. */
-function withFormerNames(_key: string, value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  if ("dimensionId" in value) return { ...value, externalId: value.dimensionId };
-  if (!("members" in value)) return value;
-  const { members, ...rest } = value as { members: readonly { workspaceId: string; scopeId: number }[] };
-  const [workspaceIds, scopeIds] = [members.map((m) => m.workspaceId), members.map((m) => m.scopeId)];
-  return { ...rest, workspaceIds, scopeIds };
 }

@@ -3,13 +3,13 @@ import { STRIDES } from "../../domain/time/stride.ts";
 import { EXIT } from "../session/exit.ts";
 import { instant, table } from "./output.ts";
 
-/** What `--json` shows of the range that was asked for. Instants are ISO texts in UTC. */
+/** What `--json` shows of the range that was asked for. */
 export function rangeToData(lines: readonly RangeLine[]) {
   return lines.map(({ first, end, retryAt, ...line }) => ({
     ...line,
-    from: new Date(first).toISOString(),
-    to: new Date(end).toISOString(),
-    nextRetry: retryAt === null ? null : new Date(retryAt).toISOString(),
+    from: new Date(first),
+    to: new Date(end),
+    nextRetry: retryAt === null ? null : new Date(retryAt),
   }));
 }
 

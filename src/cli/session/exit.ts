@@ -1,5 +1,6 @@
 import { CommanderError } from "commander";
-import { DeadlineError, EtlError, PlatformError, UnreachableError, UsageError } from "../../errors.ts";
+import { DeadlineError, PlatformError, UnreachableError, UsageError } from "../../errors.ts";
+import { knownError } from "../report/error-report.ts";
 
 /** Exit codes of every command; where several apply, the first of this order. */
 export const EXIT = {
@@ -17,8 +18,9 @@ export function firstExit(exits: readonly number[]): number {
   return Object.values(EXIT).find((code) => exits.includes(code)) ?? EXIT.done;
 }
 
-export function exitCodeOf(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+export function exitCodeOf(given: unknown): number {
+  if (given instanceof CommanderError) return given.exitCode === 0 ? EXIT.done : EXIT.usage;
+  const error = knownError(given);
   if (error instanceof UsageError) return EXIT.usage;
   if (error instanceof UnreachableError) return EXIT.unreachable;
   if (error instanceof DeadlineError) return EXIT.partlyFailed;
@@ -29,10 +31,4 @@ export function exitCodeOf(error: unknown): number {
     return code === "rpc_error" || (status >= 400 && status < 500) ? EXIT.refused : EXIT.unexpected;
   }
   return EXIT.unexpected;
-}
-
-/** An error as text: what happened, then the next step. An unexpected error is shown with its stack. */
-export function describeError(error: unknown): string {
-  if (error instanceof EtlError) return `${error.message}\n  ${error.next} [${error.code}]`;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -12,7 +12,7 @@ import type { OpenSource } from "../../pipeline/source/source.ts";
 import type { Store } from "../../store/db/database.ts";
 import type { RunKind } from "../../store/work/runs.ts";
 import { createOutput, type Output } from "../report/output.ts";
-import { describeError, exitCodeOf, firstExit } from "./exit.ts";
+import { exitCodeOf, firstExit } from "./exit.ts";
 
 /** What a command works with. Everything it opens is closed when the command ends, last first. */
 export interface Session {
@@ -124,7 +124,7 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
           exits.push(await workOn(source, { ready, kind, work }));
         } catch (error) {
           if (configs.length === 1 || error instanceof Interrupted) throw error;
-          given.output.note(`${source.slug}: ${describeError(error)}`);
+          given.output.error(error, source.slug);
           exits.push(exitCodeOf(error));
         }
       }

@@ -4,6 +4,7 @@ import { PlatformError, UsageError } from "../../errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
 import { getJson, sendJson } from "../http/json-document.ts";
 import { pollUntil } from "../http/poll.ts";
+import "../../validation.ts";
 
 /** Any object (Control plane in docs/platform.md). */
 type FreeForm = Readonly<Record<string, unknown>>;

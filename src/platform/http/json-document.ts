@@ -4,6 +4,7 @@ import { ValueScanner } from "../parse/json-scan.ts";
 import { describeValue } from "../parse/wire-values.ts";
 import { faultError } from "./errors.ts";
 import type { GetRequest, PlatformAnswer, PlatformHttp, SendRequest } from "./http.ts";
+import "../../validation.ts";
 
 /** An organisation of ten thousand workspaces lists some 5 MB. */
 const MAX_BYTES = 33_554_432;

@@ -3,6 +3,7 @@ import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { recordFault } from "./answer-fault.ts";
 import { DIMENSION, type GroupingWitness } from "./grouping.ts";
 import { describeValue, fromWireId, fromWireName, fromWireTime } from "./wire-values.ts";
+import "../../validation.ts";
 
 const text = z.string().nullish();
 

@@ -41,7 +41,7 @@ export async function checkLoad(
   const explained = `${world.story.at(-1)}: ${JSON.stringify([...shown, ...hours])}`;
   expect([explained, ended.code]).toEqual([explained, open.length === 0 ? 0 : 3]);
   if (asked.stride !== "day") return;
-  const { range } = (ended.said as { default: { range: RangeLine[] } }).default;
+  const [{ range }] = ended.said as [{ range: RangeLine[] }];
   const said = new Map<string, number>();
   for (const { stride, status, buckets } of range) {
     if (stride === "day") said.set(status, (said.get(status) ?? 0) + buckets);
@@ -155,7 +155,7 @@ export async function checkReconciled(
      WHERE c.stride IN ('day', 'hour') AND d.bucket_start >= $1 AND d.bucket_start < $2`,
     [`${from}T00:00Z`, `${to}T00:00Z`],
   );
-  const said = (ended.said as { default: { open: number; platformDisagrees: number } }).default;
+  const [said] = ended.said as [{ open: number; platformDisagrees: number }];
   expect([said.open, said.platformDisagrees]).toEqual([left?.open, left?.disagree]);
   if (ended.code !== 0) return;
   expect(said.open + said.platformDisagrees).toBe(0);
@@ -215,7 +215,7 @@ export async function checkClosed(
 ): Promise<void> {
   if (STOPPED.includes(ended.code ?? 1)) return;
   const { bench, monthStart } = world;
-  const { state, traces, without: leftOut = [] } = (ended.said as { default: Closed }).default;
+  const [{ state, traces, without: leftOut = [] }] = ended.said as [Closed];
   // A month that was closed without other workspaces is not closed as it was asked for.
   const isAsAsked = state !== "open" && leftOut.join() === [...without].sort().join();
   expect([world.story.at(-1), ended.code]).toEqual([world.story.at(-1), isAsAsked ? 0 : 4]);

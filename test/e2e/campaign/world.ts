@@ -78,7 +78,7 @@ export async function command(world: World, ...args: string[]): Promise<Ended & 
   const ended = await usageEtl([...args, "--json"], world.env);
   world.loseLater = undefined;
   const said = ended.stdout.trim() === "" ? undefined : JSON.parse(ended.stdout);
-  const reason = /\[(\w+)\]/.exec(ended.stderr)?.[1] ?? "";
+  const reason = /"code":"(\w+)"/.exec(ended.stderr)?.[1] ?? "";
   note(world, `${args.join(" ")} -> ${ended.code} ${reason}`);
   return { ...ended, said };
 }

@@ -47,7 +47,7 @@ async function backfill(bench: ServiceBench): Promise<{ code: number | null; sai
   );
   const show = ["backfill", "show", String(backfillId), "--json"];
   const { code, stdout } = await usageEtl(show, bench.environment);
-  return { code, said: JSON.parse(stdout) as Shown };
+  return { code, said: (JSON.parse(stdout) as [Shown])[0] };
 }
 
 /** Serves a bench whose stand-in refuses a window of the backfill with that fault every time. */

@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
 import { describe, expect, test } from "vitest";
-import { describeError, EXIT, exitCodeOf, firstExit } from "../../../src/cli/session/exit.ts";
+import { describeError, factsOf } from "../../../src/cli/report/error-report.ts";
+import { EXIT, exitCodeOf, firstExit } from "../../../src/cli/session/exit.ts";
 import { EtlError, PlatformError, UnreachableError, UsageError } from "../../../src/errors.ts";
 
 const facts = { code: "a_code", message: "It is wrong.", next: "Correct it." };
@@ -47,5 +48,5 @@ describe("exitCodeOf", () => {
 });
 
 test("an error shows what happened, the next step and its code", () => {
-  expect(describeError(new UsageError(facts))).toBe("It is wrong.\n  Correct it. [a_code]");
+  expect(describeError(factsOf(new UsageError(facts)))).toBe("It is wrong.\n  Correct it. [a_code]");
 });

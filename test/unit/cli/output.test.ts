@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createOutput, instant, table } from "../../../src/cli/report/output.ts";
+import { UsageError } from "../../../src/errors.ts";
 import { controlsIn } from "../../support/controls.ts";
 
 test("an instant is shown in its shortest form", () => {
@@ -64,4 +65,54 @@ test("--json keeps the names that scripts read before 0.2.0 beside the new ones"
       findings: [{ dimensionId: "p1", externalId: "p1" }],
     },
   ]);
+});
+
+/** What `work` writes to stdout and stderr, with `--json`. */
+function saidBy(work: (output: ReturnType<typeof createOutput>) => void): string[] {
+  const written = (["stdout", "stderr"] as const).map((to) => {
+    return vi.spyOn(process[to], "write").mockReturnValue(true);
+  });
+  work(createOutput({ json: true }));
+  const said = written.flatMap((spied) => spied.mock.calls.map(([line]) => String(line)));
+  for (const spied of written) spied.mockRestore();
+  return said;
+}
+
+test("--json shows all instants alike, however the code holds them", () => {
+  const at = "2026-03-01T05:00:00Z";
+  const forms = [
+    { start: Date.UTC(2026, 2, 1, 5), bucketStart: at },
+    { from: "2026-03-01T05:00Z", to: "2026-03-01" },
+    { nextRetry: new Date(at), name: "2026-03-01", firstDay: "2026-03-01" },
+  ];
+  expect(JSON.parse(saidBy((output) => output.data(forms, () => ""))[0] ?? "")).toEqual([
+    { start: at, bucketStart: at },
+    { from: at, to: "2026-03-01T00:00:00Z" },
+    { nextRetry: at, name: "2026-03-01", firstDay: "2026-03-01" },
+  ]);
+});
+
+test("--json writes errors and notes as objects, each on a line", () => {
+  const lines = saidBy((output) => {
+    output.note("Two\nlines.");
+    output.error(new UsageError({ code: "a_code", message: "It is wrong.", next: "Correct it." }), "eu");
+    output.error(Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:5432"), { code: "ECONNREFUSED" }));
+    output.error(new TypeError("x is undefined"));
+  });
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    { note: "Two\nlines." },
+    { source: "eu", code: "a_code", message: "It is wrong.", hint: "Correct it." },
+    {
+      code: "postgres_unreachable",
+      message: expect.stringContaining("ECONNREFUSED"),
+      hint: "See whether it runs.",
+    },
+    {
+      code: "unexpected",
+      message: "Unexpected TypeError: x is undefined",
+      hint: expect.any(String),
+      stack: expect.stringMatching(/^ {4}at /),
+    },
+  ]);
+  for (const line of lines) expect(line.indexOf("\n")).toBe(line.length - 1);
 });

@@ -101,7 +101,7 @@ describe("past a deadline", () => {
       3,
       { id: "d1", latestRevisionId: "r1", status: "BUILDING" },
     ]);
-    expect(stderr).toContain("[deadline_passed]");
+    expect(stderr).toContain('"code":"deadline_passed"');
   });
 
   test("deployment create --wait prints the id of a deployment without a revision too", async () => {
@@ -121,7 +121,7 @@ describe("past a deadline", () => {
       });
       const { code, stdout, stderr } = await runOn(server.url, ["run", "hi", "--json", ...within]);
       expect([code, JSON.parse(stdout)]).toMatchObject([3, { runId: "r1", threadId: "t1", reply: null }]);
-      expect(stderr).toContain("[deadline_passed]");
+      expect(stderr).toContain('"code":"deadline_passed"');
     }
   });
 

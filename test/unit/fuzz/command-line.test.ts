@@ -138,6 +138,10 @@ test(`every command line ends with a known exit code and a sentence, never a sta
       expect.stringMatching(/^ {4}at |\b(Type|Range|Syntax|Reference)Error\b/m),
     ]);
     expect(said).not.toContain(KEY);
+    if (args.includes("--json") && code !== 0) {
+      const { length, [length - 1]: last = "" } = said.trimEnd().split("\n");
+      expect([args, length, Object.keys(JSON.parse(last))]).toEqual([args, 1, ["code", "message", "hint"]]);
+    }
     // Nothing is reached, so nothing but help, settings and plans succeeds.
     expect(code).not.toBe(EXIT.unexpected);
   });
@@ -149,6 +153,12 @@ test.each([
   [["standin", "--scale", "9999999999"], "It is more than 1000."],
   [["plan", "--from", "0001-01-01", "--to", "2026-03-01"], "It is not between 1970-01-01 and 2100-01-01."],
   [["probe", "--within", "P99999999Y"], "It is more than 20 days."],
+  [["export", "--view", "dim_date", "--json"], '{"code":"export_not_json","message":"With --json, CSV rows'],
+  [
+    ["plan", "--strid", "--json"],
+    '{"code":"command_line_invalid","message":"Unknown option \'--strid\'. Did you mean',
+  ],
+  [["prices", "--json"], '{"code":"command_line_invalid","message":"The command is not complete."'],
 ])("%j is refused", async (args, why) => {
   const { code, said } = await run(args);
   expect([code, said]).toEqual([EXIT.usage, expect.stringContaining(why)]);
