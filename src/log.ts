@@ -7,8 +7,10 @@ export type { Logger };
 /** Fields that are never logged. */
 const REDACTED = ["apiKey", "*.apiKey", "headers", "*.headers", "password", "*.password", "url", "*.url"];
 
-/** JSON lines. A command logs to stderr, because its stdout is for data; the service logs to stdout. */
-export function createLogger(level: string, to: "stderr" | "stdout" = "stderr"): Logger {
+/** Where JSON lines go: a command's to stderr, because its stdout is for data; the service's to stdout. */
+export type LogTarget = "stderr" | "stdout" | { write(line: string): void };
+
+export function createLogger(level: string, to: LogTarget): Logger {
   const log = pino(
     {
       ...{ level, base: null, redact: REDACTED, timestamp: pino.stdTimeFunctions.isoTime },
@@ -17,7 +19,7 @@ export function createLogger(level: string, to: "stderr" | "stdout" = "stderr"):
         logMethod: limitLines(systemClock, (leftOut) => log.warn(leftOut, "lines left out")),
       },
     },
-    pino.destination({ fd: to === "stdout" ? 1 : 2, sync: true }),
+    typeof to === "object" ? to : pino.destination({ fd: to === "stdout" ? 1 : 2, sync: true }),
   );
   return log;
 }

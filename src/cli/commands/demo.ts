@@ -65,12 +65,14 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
 
   const config = demoConfig(given.config, postgres.url, standin);
   const session = createSession({ ...given, config });
-  const log = createLogger(config.logLevel);
+  const log = createLogger(config.logLevel, output.logTo);
   const store = await session.store();
   await migrate(store);
   return session.eachSource(async (source) => {
     let work = async (slices: readonly UsageRequest[]) => {
-      await output.progress("extract", (update) => runInline(source, slices, update));
+      await output.progress({ label: "load", unit: "requests" }, (update) =>
+        runInline(source, slices, update),
+      );
     };
     if (redisUrl !== undefined) {
       // No scheduler yet: a scheduled sync would fetch again what the first sync counts.
@@ -133,7 +135,7 @@ async function throughQueue(source: OpenSource, redisUrl: string, session: Sessi
   const { store, sourceId, config, clock } = source;
   const { slug } = config;
   const queue = fetchQueueOf(await openSessionQueue(session, "fetch", { redisUrl, slug }));
-  await session.output.progress("extract", async (update) => {
+  await session.output.progress({ label: "load", unit: "fetch tasks" }, async (update) => {
     // A killed run may have left tasks marked as queued in a Redis that is gone.
     await requeueLost(store, { sourceId, queue });
     await planSync(source);
@@ -170,7 +172,7 @@ async function firstSync(
     return { ...totals, windows: own.length, fewest: fewestRequests(own) };
   });
   const range = { start: source.dataStart, end: now };
-  const proof = await output.progress("reconcile", (update) =>
+  const proof = await output.progress({ label: "reconcile", unit: "windows" }, (update) =>
     reconcile(source, { range, stride: "day", repair: false }, update),
   );
   const totals = await dailyTotals(store.db, config.slug);

@@ -9,7 +9,7 @@ import type { Format } from "../export/format.ts";
 import { jsonFormat } from "../export/json.ts";
 import { parquetFormat } from "../export/parquet.ts";
 import { openFileTarget, openStdoutTarget } from "../export/target.ts";
-import type { Update } from "../report/output.ts";
+import type { Update } from "../report/progress.ts";
 import { type RangeOptions, rangeOf, withRange } from "../session/options.ts";
 import { inSession, type Session } from "../session/session.ts";
 
@@ -71,7 +71,7 @@ async function run(session: Session, options: ExportOptions): Promise<undefined>
     await writer.end();
     await target.commit();
   };
-  await output.progress(`rows of ${view.name}`, write).finally(() => target.abandon());
+  await output.progress({ label: view.name, unit: "rows" }, write).finally(() => target.abandon());
   const seconds = Number(((performance.now() - startedAt) / 1000).toFixed(1));
   output.note(`${rows.toLocaleString("en-US")} rows of ${view.name} in ${seconds} s.`);
   if (rows === 0) {

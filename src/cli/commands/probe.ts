@@ -88,7 +88,7 @@ async function askFirst(
 
 function showProbe(output: Output, source: OpenSource, request: ProbeRequest): Promise<ProbeResult> {
   let shown = -1;
-  return output.progress("billed", (update) =>
+  return output.progress({ label: "billed", unit: "traces" }, (update) =>
     probeMeter(source, request, ({ billed, expected, waitedMs, withinMs, settlesInMs }) => {
       update({ done: Math.min(billed, expected), total: expected });
       if (billed === shown) return;

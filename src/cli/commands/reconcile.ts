@@ -41,7 +41,7 @@ async function run(session: Session, options: ReconcileOptions): Promise<number>
       const now = await storeNow(source.store.db);
       const range = rangeOf(options, { start: floorToGrid(now - config.reconcileForMs, DAY_MS), end: now });
       const groupings = groupingsOf(options);
-      return output.progress("export", (update) =>
+      return output.progress({ label: "export", unit: "windows" }, (update) =>
         reconcile(source, { range, stride, groupings, repair }, update),
       );
     },

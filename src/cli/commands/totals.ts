@@ -22,7 +22,10 @@ export function define(command: Command): void {
 async function run(session: Session, { reach }: { reach: Reach }): Promise<number> {
   return reportPerSource(session, {
     kind: "totals",
-    work: (source) => session.output.progress("totals", (update) => checkTotals(source, reach, update)),
+    work: (source) =>
+      session.output.progress({ label: "totals", unit: "windows" }, (update) =>
+        checkTotals(source, reach, update),
+      ),
     exitOf: ({ failures, unverified, daysNotFinal, differences }) => {
       if (failures + unverified + daysNotFinal > 0) return EXIT.partlyFailed;
       return differences > 0 ? EXIT.mismatch : EXIT.done;

@@ -36,10 +36,10 @@ export async function followBackfill(
 ): Promise<"ended" | "interrupted" | "refused"> {
   const { output, signal } = session;
   const { db } = await session.store();
-  return output.progress(`backfill ${backfillId}`, async (update) => {
+  return output.progress({ label: `backfill ${backfillId}`, unit: "fetch tasks" }, async (update) => {
     for (;;) {
       const { total, done, failed, state, refused } = await backfillOf(db, backfillId);
-      update({ done: done + failed, total });
+      update({ done: done + failed, total, paused: state === "paused" });
       if (state === "done" || state === "cancelled") return "ended";
       if (signal.aborted || refused !== null) {
         if (refused !== null) output.note(`The platform refuses the key: ${refused}`);

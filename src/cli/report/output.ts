@@ -1,8 +1,10 @@
-import { SingleBar } from "cli-progress";
 import Table from "cli-table3";
+import type { LogTarget } from "../../log.ts";
 import { printable, printableLine } from "../../printable.ts";
 import { toDocument } from "./document.ts";
 import { describeError, factsOf } from "./error-report.ts";
+import { describeLogLine } from "./log-line.ts";
+import { type Counted, createBar, type Update } from "./progress.ts";
 
 /** Data goes to stdout, everything else to stderr. Nothing that is written controls a terminal, whoever sent parts of it. */
 export interface Output {
@@ -15,17 +17,17 @@ export interface Output {
   /** Writes what ended the command, or its work on one of several sources; with `--json` as an object. */
   error(error: unknown, source?: string): void;
   /** Runs `work` and shows its progress, on a terminal only. `work` may call `update` often. */
-  progress<T>(label: string, work: (update: Update) => Promise<T>): Promise<T>;
+  progress<T>(what: Counted, work: (update: Update) => Promise<T>): Promise<T>;
+  /** Where the log goes: JSON lines to stderr, but sentences on a terminal, and none of them breaks the bar. */
+  readonly logTo: LogTarget;
 }
 
-/** Without a total the number that is done is shown alone. */
-export type Update = (progress: { done: number; total?: number }) => void;
-
-/** Work that is over sooner needs no progress bar. */
-const DRAW_AFTER_MS = 1000;
-
 export function createOutput({ json }: { json: boolean }): Output {
-  const say = (line: string) => void process.stderr.write(`${line}\n`);
+  const bar = process.stderr.isTTY && !json ? createBar(process.stderr) : undefined;
+  const say = (line: string) => {
+    if (bar === undefined) process.stderr.write(`${line}\n`);
+    else bar.above(`${line}\n`);
+  };
   return {
     json,
     data: (value, text) =>
@@ -36,32 +38,9 @@ export function createOutput({ json }: { json: boolean }): Output {
       if (json) return say(toDocument(source === undefined ? facts : { source, ...facts }));
       return say(printable(`${source === undefined ? "" : `${source}: `}${describeError(facts)}`));
     },
-    progress: (label, work) => (process.stderr.isTTY && !json ? withBar(label, work) : work(() => {})),
+    progress: (what, work) => (bar === undefined ? work(() => {}) : bar.show(what, work)),
+    logTo: bar === undefined ? "stderr" : { write: (line) => say(describeLogLine(line)) },
   };
-}
-
-async function withBar<T>(label: string, work: (update: Update) => Promise<T>): Promise<T> {
-  const startedAt = Date.now();
-  let bar: SingleBar | undefined;
-  const update: Update = ({ done, total }) => {
-    if (Date.now() - startedAt < DRAW_AFTER_MS) return;
-    if (bar === undefined) {
-      bar = new SingleBar({
-        format:
-          total === undefined
-            ? `{value} ${label}`
-            : `${label} [{bar}] {value}/{total} {percentage}% {eta_formatted} left`,
-        formatValue: (value) => value.toLocaleString("en-US"),
-        stream: process.stderr,
-        hideCursor: true,
-        clearOnComplete: true,
-      });
-      bar.start(total ?? 0, done);
-    }
-    if (total !== undefined) bar.setTotal(total);
-    bar.update(done);
-  };
-  return work(update).finally(() => bar?.stop());
 }
 
 const EDGES = ["top", "bottom"].flatMap((edge) => [edge, `${edge}-mid`, `${edge}-left`, `${edge}-right`]);

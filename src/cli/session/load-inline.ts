@@ -29,7 +29,7 @@ export async function loadInline(
     kind,
     work: async (source) => {
       const { asked, slices } = await planOf(source, await storeNow(source.store.db));
-      const run = await session.output.progress(source.config.slug, (update) =>
+      const run = await session.output.progress({ label: source.config.slug, unit: "requests" }, (update) =>
         runInline(source, slices, update),
       );
       return { run, range: await statusOfAsked(source.store.db, source, asked) };

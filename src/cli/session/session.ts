@@ -100,7 +100,7 @@ class Interrupted extends EtlError {
 }
 
 export function createSession(given: Pick<Session, "config" | "output" | "signal" | "onClose">): Session {
-  const { config, signal, onClose } = given;
+  const { config, onClose } = given;
   let opened: Promise<Store> | undefined;
   const store = () => {
     opened ??= openChecked(requireDatabaseUrl(config), onClose);
@@ -134,14 +134,10 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
 
   async function workOn(
     source: SourceConfig,
-    given: { ready: Store; kind: RunKind | undefined; work: (source: OpenSource) => Promise<number> },
+    { ready, work, ...of }: { ready: Store; kind: RunKind | undefined; work: (source: OpenSource) => Promise<number> },
   ): Promise<number> {
     const { workOnSource } = await import("./source.ts");
-    return workOnSource(
-      source,
-      { config, store: given.ready, kind: given.kind, signal, onClose },
-      given.work,
-    );
+    return workOnSource(source, { ...given, ...of, store: ready }, work);
   }
 }
 

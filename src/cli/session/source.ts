@@ -11,7 +11,7 @@ import type { RunEnd, RunKind } from "../../store/work/runs.ts";
 import { EXIT } from "./exit.ts";
 import type { Session } from "./session.ts";
 
-type Given = { config: Config; store: Store } & Pick<Session, "signal" | "onClose">;
+type Given = { config: Config; store: Store } & Pick<Session, "signal" | "onClose" | "output">;
 
 /** Opens a source for a command. Apart from session.ts: most commands ask no platform, and start sooner without this. */
 async function openSourceOf(source: SourceConfig, given: Given): Promise<OpenSource> {
@@ -20,7 +20,7 @@ async function openSourceOf(source: SourceConfig, given: Given): Promise<OpenSou
 
 /** What a command needs to ask a source's platform. Its client is closed with the session. */
 export function sourceDepsOf(source: SourceConfig, given: Given): SourceDeps {
-  const { config, store, signal, onClose } = given;
+  const { config, store, signal, onClose, output } = given;
   const billing = billingClientOf(source);
   onClose(() => billing.close());
   return {
@@ -28,7 +28,7 @@ export function sourceDepsOf(source: SourceConfig, given: Given): SourceDeps {
     billing,
     config: source,
     settings: config,
-    log: createLogger(config.logLevel).child({ source: source.slug }),
+    log: createLogger(config.logLevel, output.logTo).child({ source: source.slug }),
     clock: systemClock,
     attempts: 8,
     admit: rateBudget(source.rateLimit),
