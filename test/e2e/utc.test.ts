@@ -24,7 +24,12 @@ describe("in any time zone the program uses UTC", () => {
     expect((await run(["sync", "--inline"], env)).code).toBe(0);
     expect(differences(await inStore(made), routine(made))).toEqual([]);
     expect(document(await run(["reconcile", "--json"], env))).toMatchObject([{ differences: [] }]);
-    const shown = document(await run(["coverage", "--json"], env)) as { stride: string; firstDay: string }[];
+    const shown = document(await run(["coverage", "--days", "--json"], env)) as {
+      stride: string;
+      firstDay: string;
+      lastDay: string;
+    }[];
+    expect(shown.filter(({ firstDay, lastDay }) => firstDay !== lastDay)).toEqual([]);
     const first = shown.filter(({ stride }) => stride === "day").map(({ firstDay }) => firstDay);
     expect(first.sort()[0]).toBe(new Date(made.dataStart).toISOString().slice(0, 10));
   });

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { type CoverageLine, coverageLines } from "../../store/report/overview.ts";
+import { withoutZeros } from "../report/fit.ts";
 import { table } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
 import { type RangeOptions, rangeOf, withRange } from "../session/options.ts";
@@ -10,28 +11,65 @@ const GAPS = ["failed", "missing", "unverified"];
 
 export function define(command: Command): void {
   withRange(command)
+    .option("--days", "show every day, in place of their sum")
     .option("--fail-on-gaps", "exit with 4 if a past day is failed, missing or unverified")
     .action(inSession(run));
 }
 
-async function run(session: Session, options: RangeOptions & { failOnGaps?: boolean }): Promise<number> {
+interface CoverageOptions extends RangeOptions {
+  readonly days?: boolean;
+  readonly failOnGaps?: boolean;
+}
+
+async function run(session: Session, options: CoverageOptions): Promise<number> {
   const { db } = await session.migratedStore();
   const isWhole = options.from === undefined && options.to === undefined;
-  const lines = await coverageLines(
-    db,
-    isWhole ? undefined : rangeOf(options, { start: 0, end: Date.now() }),
-  );
-  session.output.data(lines, describeCoverage);
+  const range = isWhole ? undefined : rangeOf(options, { start: 0, end: Date.now() });
+  const { days: byDay = false } = options;
+  const lines = await coverageLines(db, { range, byDay });
+  session.output.data(lines, () => describeCoverage(lines, byDay));
   const hasGaps = lines.some((line) => GAPS.includes(line.status) && line.endedDays > 0);
   return options.failOnGaps === true && (hasGaps || lines.length === 0) ? EXIT.mismatch : EXIT.done;
 }
 
-function describeCoverage(lines: readonly CoverageLine[]): string {
+/** From the best to the worst. */
+const STATUSES = ["ok", "empty", "provisional", "unverified", "missing", "failed", "not_available"];
+
+/** A table for each source and stride: days x workspaces of each dimension, or of each day and dimension, by status. */
+export function describeCoverage(lines: readonly CoverageLine[], byDay: boolean): string {
   if (lines.length === 0) {
     return "No usage is expected in that range, or no source is loaded yet. `usage-etl status` shows what is loaded.";
   }
-  return table(
-    ["source", "dimension", "stride", "status", "days x workspaces", "first", "last"],
-    lines.map((l) => [l.source, l.groupBy, l.stride, l.status, l.days, l.firstDay, l.lastDay]),
-  );
+  const groups = Map.groupBy(lines, ({ source, stride }) => `${source}, by ${stride}`);
+  return [...groups].map(([name, group]) => describeGroup(name, group, byDay)).join("\n\n");
+}
+
+function describeGroup(name: string, lines: readonly CoverageLine[], byDay: boolean): string {
+  const first = lines.map((line) => line.firstDay).sort()[0];
+  const last = lines
+    .map((line) => line.lastDay)
+    .sort()
+    .at(-1);
+  const rows = [
+    ...Map.groupBy(lines, ({ firstDay, groupBy }) => (byDay ? `${firstDay} ${groupBy}` : groupBy)),
+  ];
+  const cells = rows.map(([row, counted]) => [
+    ...row.split(" "),
+    ...STATUSES.map((status) => counted.find((line) => line.status === status)?.days ?? 0),
+  ]);
+  const head = [
+    ...(byDay ? ["day"] : []),
+    "dimension",
+    ...STATUSES.map((status) => status.replace("_", " ")),
+  ];
+  const gaps = byDay ? [] : lines.filter(({ status }) => GAPS.includes(status)).map(describeGap);
+  return [
+    `${name}, ${first} to ${last}: days x workspaces`,
+    table(...withoutZeros(head, cells)),
+    ...gaps,
+  ].join("\n");
+}
+
+function describeGap({ status, groupBy, firstDay, lastDay }: CoverageLine): string {
+  return `${status}: ${groupBy}, ${firstDay === lastDay ? `on ${firstDay}` : `between ${firstDay} and ${lastDay}; --days shows each`}`;
 }

@@ -2,15 +2,12 @@ import type { Command } from "commander";
 import { DAY_MS, HOUR_MS } from "../../domain/time/stride.ts";
 import { pruneLedgers } from "../../pipeline/prune.ts";
 import { listSources } from "../../store/report/overview.ts";
+import { withoutZeros } from "../report/fit.ts";
 import { rowsOf, table } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 const COLUMNS = ["source", "fetches", "slices", "restatements", "fragments", "userNames", "hours"] as const;
-const HEAD = ["source", "requests removed", "fetch tasks removed", "restatements removed"].concat([
-  "loaded intervals merged",
-  "user names removed",
-  "hours removed",
-]);
+const HEAD = ["source", "requests", "fetch tasks", "restatements", "intervals merged", "user names", "hours"];
 
 type Pruned = { readonly source: string } & Awaited<ReturnType<typeof pruneLedgers>>;
 
@@ -29,5 +26,8 @@ async function run({ config, output, ...session }: Session): Promise<undefined> 
       ...(await pruneLedgers(store, { sourceId, keepDays, keepHours, userEmail: config.userEmail })),
     });
   }
-  output.data(pruned, () => table(HEAD, rowsOf(pruned, COLUMNS)));
+  output.data(pruned, () => {
+    const [head, rows] = withoutZeros(HEAD, rowsOf(pruned, COLUMNS));
+    return head.length > 1 ? `Removed:\n${table(head, rows)}` : "Nothing was old enough to be removed.";
+  });
 }

@@ -3,6 +3,7 @@ import type { LogTarget } from "../../log.ts";
 import { printable, printableLine } from "../../printable.ts";
 import { toDocument } from "./document.ts";
 import { describeError, factsOf } from "./error-report.ts";
+import { type Cell, fitted } from "./fit.ts";
 import { describeLogLine } from "./log-line.ts";
 import { type Counted, createBar, type Update } from "./progress.ts";
 
@@ -46,8 +47,6 @@ export function createOutput({ json }: { json: boolean }): Output {
 const EDGES = ["top", "bottom"].flatMap((edge) => [edge, `${edge}-mid`, `${edge}-left`, `${edge}-right`]);
 const LINES = [...EDGES, "left", "left-mid", "mid", "mid-mid", "right", "right-mid"];
 
-type Cell = string | number | null;
-
 /** Rows of a table: these properties of every item. */
 export function rowsOf<K extends string>(
   items: readonly Readonly<Record<K, Cell>>[],
@@ -56,17 +55,21 @@ export function rowsOf<K extends string>(
   return items.map((item) => keys.map((key) => item[key]));
 }
 
-/** A table without lines, as wide as its content; numbers to the right. */
+/** A table without lines, as wide as its content but no wider than a terminal; numbers to the right. */
 export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const empty = Object.fromEntries(LINES.map((part) => [part, ""]));
   const isNumber = head.map((_, column) => rows.some((row) => typeof row[column] === "number"));
+  const [shownHead = [], ...shown] = fitted(
+    [[...head], ...rows.map((row) => row.map(shownCell))],
+    process.stdout.isTTY ? process.stdout.columns : undefined,
+  );
   const drawn = new Table({
-    head: [...head],
+    head: shownHead,
     chars: { ...empty, middle: "  " },
     style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
     colAligns: isNumber.map((number) => (number ? "right" : "left")),
   });
-  for (const row of rows) drawn.push(row.map(shownCell));
+  drawn.push(...shown);
   return drawn.toString();
 }
 

@@ -1,6 +1,7 @@
 import { isLoaded, type RangeLine } from "../../domain/planning/range-status.ts";
 import { STRIDES } from "../../domain/time/stride.ts";
 import { EXIT } from "../session/exit.ts";
+import { withoutZeros } from "./fit.ts";
 import { instant, table } from "./output.ts";
 
 /** What `--json` shows of the range that was asked for. */
@@ -22,21 +23,12 @@ export function describeRange(lines: readonly RangeLine[]): string {
     ...[line.groupBy, line.stride, line.status, line.code ?? "-", line.buckets],
     ...[instant(line.first), instant(line.end), line.retryAt === null ? "-" : instant(line.retryAt)],
   ]);
-  const head = [
-    "dimension",
-    "stride",
-    "status",
-    "reason",
-    "buckets x workspaces",
-    "from",
-    "to",
-    "next attempt",
-  ];
+  const head = ["dimension", "stride", "status", "reason", "buckets", "from", "to", "next attempt"];
   const loaded = describeLoaded(lines);
   if (loaded !== "" && open.every(({ status }) => status === "not_available")) {
-    return `All that the server answers is loaded: ${loaded} (${UNIT}). Not available:\n${table(head, rows)}`;
+    return `All that the server answers is loaded: ${loaded} (${UNIT}). Not available:\n${table(...withoutZeros(head, rows))}`;
   }
-  return `Not all of it is loaded${loaded === "" ? "" : `, only ${loaded} (${UNIT})`}:\n${table(head, rows)}`;
+  return `Not all of it is loaded${loaded === "" ? "" : `, only ${loaded} (${UNIT})`}:\n${table(...withoutZeros(head, rows))}`;
 }
 
 const UNIT = "buckets x workspaces x dimensions";

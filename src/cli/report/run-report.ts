@@ -1,5 +1,6 @@
 import type { RunResult } from "../../pipeline/extract/run-inline.ts";
 import { EXIT } from "../session/exit.ts";
+import { withoutZeros } from "./fit.ts";
 import { instant, table } from "./output.ts";
 
 const HEAD = ["dimension", "stride", "windows", "requests", "records", "traces"]
@@ -22,7 +23,7 @@ export function describeRun(run: RunResult): string {
       members.length === 1 ? `workspace ${members[0]?.workspaceId}` : `${members.length} workspaces`;
     return `failed: ${what}, ${where}: ${message} [${code}]`;
   });
-  return [table(HEAD, rows), ...failures].join("\n");
+  return [table(...withoutZeros(HEAD, rows)), ...failures].join("\n");
 }
 
 export function exitOfRun(run: RunResult): number {

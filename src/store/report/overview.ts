@@ -18,8 +18,12 @@ export interface CoverageLine {
   readonly lastDay: string;
 }
 
-/** Days x workspaces by status, from `reporting.usage_coverage_daily`. */
-export async function coverageLines(db: Database, range?: Interval): Promise<CoverageLine[]> {
+/** Days x workspaces by status, from `reporting.usage_coverage_daily`; of every day by itself if asked. */
+export async function coverageLines(
+  db: Database,
+  { range, byDay = false }: { range?: Interval | undefined; byDay?: boolean } = {},
+): Promise<CoverageLine[]> {
+  const day = byDay ? sql`usage_date` : sql`null::date`;
   const from = range === undefined ? null : new Date(range.start);
   const to = range === undefined ? null : new Date(range.end);
   const { rows } = await sql<CoverageLine>`
@@ -29,8 +33,8 @@ export async function coverageLines(db: Database, range?: Interval): Promise<Cov
     from reporting.usage_coverage_daily
     where (${from}::timestamptz is null or usage_date >= (${from}::timestamptz at time zone 'UTC')::date)
       and (${to}::timestamptz is null or usage_date < ((${to}::timestamptz - interval '1 microsecond') at time zone 'UTC')::date + 1)
-    group by 1, 2, 3, 4
-    order by 1, usage.dimension_position(group_by),
+    group by 1, 2, 3, 4, ${day}
+    order by 1, ${day}, usage.dimension_position(group_by),
              array_position(array['day', 'hour'], stride),
              array_position(array['not_available', 'failed', 'missing', 'unverified', 'provisional', 'empty', 'ok'], status)
   `.execute(db);
@@ -80,7 +84,8 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
              select json_agg(json_build_object(
                'groupBy', f.group_by, 'stride', f.stride, -- A day under way is loaded until it was asked for, not until it ends.
                'loadedUntil', to_char(least(f.loaded_until, f.fetched_at) at time zone 'UTC', ${ISO}),
-               'settledUntil', to_char(f.settled_until at time zone 'UTC', ${ISO})) order by f.group_by, f.stride)
+               'settledUntil', to_char(f.settled_until at time zone 'UTC', ${ISO}))
+               order by usage.dimension_position(f.group_by), array_position(array['day', 'hour'], f.stride))
              from reporting.data_freshness f where f.source_id = s.slug
            ), '[]') as freshness,
            coalesce((
