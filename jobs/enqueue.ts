@@ -9,6 +9,7 @@ export const enqueueJob = defineJob({
   queue: "control",
   payload: z.strictObject({}),
   options: { ...CONTROL_OPTIONS, attempts: 1 },
+  isFrequent: true,
   handle: async ({ source, fetchQueue }) => {
     const { store, sourceId } = await source.known();
     return enqueueSlices(store, { sourceId, queue: fetchQueue });

@@ -38,7 +38,8 @@ export function createHandler(
     try {
       const counts = await definition.handle({ ...context, log, signal }, payload.data, job);
       const ms = context.clock.now() - startedAt;
-      log.info({ ms, ...counts }, "job");
+      const isQuiet = definition.isFrequent === true && Object.values(counts).every((count) => count === 0);
+      log[isQuiet ? "debug" : "info"]({ ms, ...counts }, "job");
       onDone({ job: job.name, seconds: ms / 1000, counts });
       return counts;
     } catch (error) {

@@ -37,6 +37,8 @@ export interface JobDefinition<Payload> {
   readonly queue: "control" | "fetch";
   readonly payload: z.ZodType<Payload>;
   readonly options: JobsOptions;
+  /** It comes every few seconds: that nothing was to do is said at level debug only. */
+  readonly isFrequent?: boolean;
   readonly handle: (context: JobContext, payload: Payload, job: Job) => Promise<JobCounts>;
 }
 

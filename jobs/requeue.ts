@@ -9,6 +9,7 @@ export const requeueJob = defineJob({
   queue: "control",
   payload: z.strictObject({}),
   options: { ...CONTROL_OPTIONS, attempts: 1 },
+  isFrequent: true,
   handle: async ({ source, fetchQueue }) => {
     const { store, sourceId } = await source.known();
     const requeued = await requeueLost(store, { sourceId, queue: fetchQueue });

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { createOutput } from "./report/output.ts";
 import { exitCodeOf } from "./session/exit.ts";
@@ -103,31 +104,50 @@ export async function main(): Promise<void> {
       "Load billable trace counts of an agent platform into Postgres and reconcile them with its CSV export.",
     )
     .option(...JSON_OPTION)
+    .version(releaseOf(), "--version", "print the version")
     .exitOverride()
     // Printed below, as every other error is.
     .configureOutput({ outputError: () => {}, ...(json ? { writeErr: () => {} } : {}) });
-  const named = namedCommand();
+  const [asks, named] = namedCommands();
   try {
     for (const [name, [about, load]] of Object.entries(COMMANDS)) {
       const command = program.command(name).description(about);
       if (name === named) (await load()).define(command);
     }
+    const isCompletion = asks === "completion" || asks === "complete";
+    if (isCompletion) await addCompletion(program);
+    else program.command("completion").description("print a completion script for bash, zsh or fish");
     for (const command of allUnder(program)) command.option(...JSON_OPTION);
     // Arguments are not known before a command is loaded, so the list of commands shows none.
     program.configureHelp({ subcommandTerm: (command) => command.name() });
     await program.parseAsync();
   } catch (error) {
     process.exitCode = exitCodeOf(error);
-    // Help is no error. Without a subcommand it was printed as the answer.
-    const isHelp = error instanceof CommanderError && error.code.startsWith("commander.help");
+    // Help and the version are no errors. Without a subcommand help was printed as the answer.
+    const isHelp =
+      error instanceof CommanderError && (error.exitCode === 0 || error.code === "commander.help");
     if (!isHelp || (json && process.exitCode !== 0)) createOutput({ json }).error(error);
   }
 }
 
-/** The command that is run, or whose help is asked for. No option before a command takes a value. */
-function namedCommand(): string | undefined {
+/**
+ * What is asked for, and the command that is run, completed, or whose help is asked for. No option before a command takes
+ * a value.
+ */
+function namedCommands(): [asks: string | undefined, named: string | undefined] {
   const [first, second] = process.argv.slice(2).filter((word) => !word.startsWith("-"));
-  return first === "help" ? second : first;
+  return [first, first === "help" || first === "complete" ? second : first];
+}
+
+function releaseOf(): string {
+  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  return version;
+}
+
+/** `completion SHELL` prints a script, which asks `complete -- WORDS` at each Tab. Only the command typed so far is loaded. */
+async function addCompletion(program: Command): Promise<void> {
+  const { default: tab } = await import("@bomb.sh/tab/commander");
+  tab(program.name("usage-etl"), { completionCommandName: "completion" });
 }
 
 function allUnder(command: Command): Command[] {

@@ -166,7 +166,7 @@ export const SETTINGS = {
   ),
   USAGE_BULL_BOARD_TOKEN: secret(
     z.string().min(16, "must have 16 characters or more"),
-    "Password of the page /queues (bull-board). Unset: the page is not served.",
+    "Password of the page /queues (bull-board), 16 characters or more. Unset: the page is not served.",
   ),
   USAGE_TELEMETRY: setting(
     z.enum(["on", "off"], { error: "must be on or off" }).default("off"),

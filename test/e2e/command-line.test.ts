@@ -1,5 +1,12 @@
-import { describe, expect, test } from "vitest";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { run } from "./program.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 describe("a wrong command line ends with 2 and prints the reason to stderr only", () => {
   const range = ["--from", "2026-03-01", "--to", "2026-03-04"];
@@ -23,6 +30,54 @@ describe("a wrong command line ends with 2 and prints the reason to stderr only"
     expect(code).toBe(0);
     expect(stdout).toContain("--reprocess");
   });
+});
+
+test("--version prints the release", async () => {
+  const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  expect(await run(["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+});
+
+test("completion prints a script that completes commands, options and their values", async () => {
+  const { code, stdout: script } = await run(["completion", "bash"]);
+  expect(code).toBe(0);
+  // What bash-completion and readline do.
+  const typed = (...words: string[]) => `words=(usage-etl ${words.join(" ")}) cur=${words.at(-1)} COMPREPLY=()
+    __usage_etl_complete; echo "\${COMPREPLY[*]}"`;
+  const asked = `${script}
+    _get_comp_words_by_ref() { :; }; compopt() { :; }
+    usage-etl() { "${process.execPath}" "${join(ROOT, "src/cli.ts")}" "$@"; }
+    test_it() { local words cur
+    ${typed("back")}
+    ${typed("backfill", "--rep")}
+    ${typed("backfill", "--reprocess", "''")}
+    ${typed("backfill", "sh")}
+    }`
+    // The function's own declaration would hide what is typed.
+    .replace("local cur prev words cword", "local prev cword");
+  const said = execFileSync("bash", ["-c", `${asked}\ntest_it`], { encoding: "utf8" });
+  expect(said.split("\n")).toEqual(["backfill", "--reprocess", "missing all", "show", ""]);
+  for (const shell of ["zsh", "fish"]) {
+    expect((await run(["completion", shell])).stdout).toContain("usage-etl complete --");
+  }
+});
+
+test("what cannot be listened on, and a serve without Redis, end with what to set", async () => {
+  const taken = createServer();
+  await new Promise<void>((listening) => taken.listen(0, "127.0.0.1", listening));
+  onTestFinished(() => void taken.close());
+  const { port } = taken.address() as { port: number };
+  const ends = await Promise.all([
+    run(["standin", "--port", String(port)]),
+    run(["serve"], { DATABASE_URL: "postgres://127.0.0.1:1/db" }),
+  ]);
+  expect(ends.map(({ code }) => code)).toEqual([2, 2]);
+  expect(ends.map(({ stderr }) => stderr)).toEqual([
+    `The stand-in cannot be served: 127.0.0.1:${port} is in use.\n` +
+      "  Choose another address with --host and --port; --port 0 takes any free one. [http_unavailable]\n",
+    expect.stringMatching(
+      /^REDIS_URL is not set\.\n {2}Set it .*redis:\/\/.*sync --inline` by cron.*\[redis_missing\]\n$/,
+    ),
+  ]);
 });
 
 describe("colour", () => {

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { unavailable } from "../../service/http/server.ts";
 import { type FaultOptions, faultNames } from "../../standin/faults.ts";
 import { type StandinOptions, startStandin } from "../../standin/server.ts";
 import { inSession, type Session } from "../session/session.ts";
@@ -40,7 +41,15 @@ async function run({ output, signal, onClose }: Session, flags: StandinFlags): P
   const { fault, sendZero, ...options } = flags;
   const faults: FaultOptions | undefined = fault && { seed: flags.seed, rates: fault };
   const omitZero = sendZero !== true;
-  const { url, apiKey, close } = await startStandin({ ...options, omitZero, ...(faults && { faults }) });
+  const { host, port } = options;
+  const { url, apiKey, close } = await startStandin({
+    ...options,
+    ...{ omitZero, ...(faults && { faults }) },
+  }).catch((cause) => {
+    if (cause?.syscall !== "listen" && cause?.syscall !== "getaddrinfo") throw cause;
+    const next = "Choose another address with --host and --port; --port 0 takes any free one.";
+    throw unavailable({ what: "The stand-in", address: `${host}:${port}`, next }, cause);
+  });
   onClose(close);
   output.data({ url, apiKey }, () =>
     [

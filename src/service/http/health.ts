@@ -23,6 +23,8 @@ export interface ProcessState {
 
 export interface Health {
   readonly ok: boolean;
+  /** Of readiness: the process ends, and takes no new job. */
+  readonly draining?: boolean;
   /** By name of the check: `ok`, or what is wrong. */
   readonly checks: Readonly<Record<string, string>>;
 }
@@ -85,7 +87,8 @@ export async function readiness({ state, reader, redisTime, now }: ReadinessInpu
     ),
   ]);
   const [store] = state.storeFaults.values();
-  return toHealth({ postgres, store, redis, draining: state.draining ? "the process ends" : undefined });
+  const { ok, checks } = toHealth({ postgres, store, redis });
+  return { ok: ok && !state.draining, draining: state.draining, checks };
 }
 
 function toHealth(problems: Readonly<Record<string, string | undefined>>): Health {

@@ -42,12 +42,15 @@ export async function startHttpServer(
     await app.listen({ host, port: options.port });
   } catch (cause) {
     await app.close();
-    throw unavailable(`${host}:${options.port}`, cause as NodeJS.ErrnoException);
+    const next = "Set HTTP_HOST and HTTP_PORT to an address of this host that nobody else uses.";
+    const address = `${host}:${options.port}`;
+    throw unavailable({ what: "Health and metrics", address, next }, cause as NodeJS.ErrnoException);
   }
   const { port } = app.server.address() as AddressInfo;
   return { url: `http://${host}:${port}`, close: () => app.close() };
 }
 
+/** Why an address cannot be listened on. */
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: "is in use",
   EACCES: "is not allowed for this user",
@@ -56,12 +59,16 @@ const REASONS: Readonly<Record<string, string>> = {
   EAI_AGAIN: "does not resolve to an address",
 };
 
-function unavailable(address: string, cause: NodeJS.ErrnoException): UsageError {
+/** Error: `http_unavailable`. `next` says where to name another address. */
+export function unavailable(
+  { what, address, next }: { what: string; address: string; next: string },
+  cause: NodeJS.ErrnoException,
+): UsageError {
   const reason = REASONS[cause.code ?? ""] ?? `cannot be used (${cause.message})`;
   return new UsageError({
     code: "http_unavailable",
-    message: `Health and metrics cannot be served: ${address} ${reason}.`,
-    next: "Set HTTP_HOST and HTTP_PORT to an address of this host that nobody else uses.",
+    message: `${what} cannot be served: ${address} ${reason}.`,
+    next,
     cause,
   });
 }

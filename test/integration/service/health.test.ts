@@ -2,6 +2,7 @@ import { RateLimitError } from "bullmq";
 import { expect, onTestFinished, test } from "vitest";
 import { createHandler } from "../../../jobs/handler.ts";
 import type { JobContext } from "../../../jobs/job.ts";
+import { fetchQueueOf } from "../../../jobs/queues.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { isFetchWaiting } from "../../../src/service/fetch-progress.ts";
 import { readiness } from "../../../src/service/http/health.ts";
@@ -51,8 +52,16 @@ async function setup() {
       { deadlineMs: 20_000, everyMs: 50 },
     );
   await isReady();
-  return { toPostgres, toRedis, store, queues, ready, isReady };
+  return { toPostgres, toRedis, store, queues, state, ready, isReady };
 }
+
+test("a process says whether it is draining, and is not ready then", async () => {
+  const { state, ready } = await setup();
+  const checks = { postgres: "ok", store: "ok", redis: "ok" };
+  expect(await ready()).toEqual({ ok: true, draining: false, checks });
+  state.draining = true;
+  expect(await ready()).toEqual({ ok: false, draining: true, checks });
+});
 
 test("a process is not ready while Redis takes no write: it says why, and is ready again by itself", async () => {
   const { queues, ready, isReady } = await setup();
@@ -97,6 +106,50 @@ test("fetch messages wait for a worker unless their queue is empty, paused or li
   await fetch.resume();
   await fetch.rateLimit(60_000);
   expect(await isFetchWaiting(fetch)).toBe(false);
+});
+
+test("a job that comes every few seconds is logged at level info only where it did something", async () => {
+  const { store, queues } = await setup();
+  const logged: unknown[] = [];
+  const noteAt = (level: string) => (counts: object) => logged.push({ level, ...counts });
+  const log = { info: noteAt("info"), debug: noteAt("debug"), child: () => log };
+  const { fetch } = queues.of("default");
+  const context = {
+    ...{ log, clock: systemClock, signal: new AbortController().signal, fetchQueue: fetchQueueOf(fetch) },
+    source: { known: async () => ({ store, sourceId: 1 }) },
+    userEmail: "keep",
+  } as unknown as JobContext;
+  const handle = createHandler(context, { onTaken: () => {}, onDone: () => {}, onWork: () => () => {} });
+  for (const [name, data] of [
+    ["feed", {}],
+    ["sweep", {}],
+    ["prune", { keepDays: 1 }],
+  ] as const)
+    await handle({ name, id: "1", data } as never);
+  const source = { slug: "default", base_url: "https://x.example", data_start: "2026-01-05" };
+  await store.db
+    .insertInto("source")
+    .values({ ...source, hourly_hours: 24, configuration_digest: "" })
+    .execute();
+  const backfill = {
+    source_id: 1,
+    stride: "day",
+    groupings: ["workspace"],
+    reprocess: "missing",
+    workspaces: 1,
+  };
+  const period = { period_start: new Date("2026-03-01"), period_end: new Date("2026-03-02") };
+  await store.db
+    .insertInto("backfill")
+    .values({ ...backfill, ...period } as never)
+    .execute();
+  await handle({ name: "sweep", id: "1", data: {} } as never);
+  expect(logged).toMatchObject([
+    { level: "debug", fed: 0 },
+    { level: "debug", fed: 0, requeued: 0 },
+    { level: "info", fetches: 0 },
+    { level: "info", finishedBackfills: 1 },
+  ]);
 });
 
 test("a job's work begins and ends once, whatever comes of it", async () => {
