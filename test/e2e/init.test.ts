@@ -113,7 +113,7 @@ test("without a terminal init asks nothing, tries everything, and writes only if
   const found = await run(["migrate"], { USAGE_ENV_FILE: "" }, { cwd });
   expect(found).toMatchObject({ code: 0 });
   const again = await run(given, env, { cwd });
-  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("[env_file_exists]")]);
+  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('"code":"env_file_exists"')]);
   const replaced = await run([...given, "--overwrite", "--set", "USAGE_SYNC_EVERY=PT5M"], env, { cwd });
   expect(replaced.code).toBe(0);
   expect(readFileSync(join(cwd, "usage-etl.env"), "utf8")).toContain("USAGE_SYNC_EVERY=PT5M\n");

@@ -85,7 +85,7 @@ async function add(
   const { addWorkspaces } = await import("../../pipeline/source/add-workspaces.ts");
   const { sourceDepsOf } = await import("../session/source.ts");
   const store = await session.migratedStore();
-  const deps = sourceDepsOf(source, { config, store, signal, onClose });
+  const deps = sourceDepsOf(source, { config, store, signal, onClose, output });
   await addWorkspaces(deps, { workspaceIds: ids, isForced: options.force ?? false });
   const unnamed =
     source.workspaceIds.length === 0 ? [] : ids.filter((id) => !source.workspaceIds.includes(id));
