@@ -47,7 +47,12 @@ test("a sync whose key loses a workspace shows no zero; status says which, and t
   const alone = `rest on the listing alone, because no answer ever named the workspace: 28 of ${unused}`;
   expect(text).toContain(alone);
   const doctor = await run(["doctor"], env);
-  expect([doctor.code, doctor.stdout.replaceAll(/\s+/g, " ")]).toEqual([0, expect.stringContaining(alone)]);
+  // A configured workspace that the key no longer reads is a failure, by the live listing.
+  const said = doctor.stdout.replaceAll(/\s+/g, " ");
+  expect([doctor.code, said]).toEqual([2, expect.stringContaining(alone)]);
+  expect(said).toMatch(
+    new RegExp(`fail workspaces The listing lacks 1 of \\d+ configured workspaces: ${lost}`),
+  );
 
   standin.access.setReadable(workspace, true);
   proxy.rewrite = () => undefined;
