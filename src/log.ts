@@ -1,6 +1,7 @@
 import { type Logger, type LoggerOptions, pino } from "pino";
 import { type Clock, systemClock } from "./clock.ts";
 import { printable } from "./printable.ts";
+import { asTyped } from "./typed.ts";
 
 export type { Logger };
 
@@ -15,7 +16,7 @@ export function createLogger(level: string, to: LogTarget): Logger {
     {
       ...{ level, base: null, redact: REDACTED, timestamp: pino.stdTimeFunctions.isoTime },
       hooks: {
-        streamWrite: printable,
+        streamWrite: (line) => printable(asTyped(line)),
         logMethod: limitLines(systemClock, (leftOut) => log.warn(leftOut, "lines left out")),
       },
     },

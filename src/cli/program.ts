@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { PROGRAM } from "../typed.ts";
 import { createOutput } from "./report/output.ts";
 import { exitCodeOf } from "./session/exit.ts";
 
@@ -99,7 +100,7 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
 /** Runs the command line and sets the exit code. */
 export async function main(): Promise<void> {
   const json = process.argv.includes("--json");
-  const program = new Command("usage-etl")
+  const program = new Command(PROGRAM)
     .description(
       "Load billable trace counts of an agent platform into Postgres and reconcile them with its CSV export.",
     )

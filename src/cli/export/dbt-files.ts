@@ -20,7 +20,7 @@ function notNullOf(view: View): readonly string[] {
  */
 export function dbtSources(views: readonly View[]): string {
   const lines = [
-    "# Made by `usage-etl dbt sources` from the comments of the views.",
+    "# Made by usage-etl dbt sources from the comments of the views.",
     "version: 2",
     "sources:",
     "  - name: usage",
@@ -65,7 +65,7 @@ FROM {{ source('usage', '${view.name}') }}
 GROUP BY ${columns.join(", ")}
 HAVING count(*) > 1`;
     });
-  return `-- Made by \`usage-etl dbt keys\` from the keys of the views.\n${selects.join("\nUNION ALL\n")}\n`;
+  return `-- Made by usage-etl dbt keys from the keys of the views.\n${selects.join("\nUNION ALL\n")}\n`;
 }
 
 /** YAML's double-quoted scalars are JSON strings. */

@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
 import { EtlError, UsageError } from "../../errors.ts";
 import { faultOf } from "../../faults.ts";
+import { asTyped } from "../../typed.ts";
 
 /** What `--json` says of an error. */
 export interface ErrorFacts {
@@ -13,7 +14,7 @@ export interface ErrorFacts {
 
 export function factsOf(given: unknown): ErrorFacts {
   const error = knownError(given);
-  if (error instanceof EtlError) return { code: error.code, message: error.message, hint: error.next };
+  if (error instanceof EtlError) return { code: error.code, message: error.message, hint: asTyped(error.next) };
   const { name, message, stack = "" } = error instanceof Error ? error : new Error(String(error));
   const places = stack.split("\n").filter((line) => line.startsWith("    at "));
   return {

@@ -1,6 +1,7 @@
 import Table from "cli-table3";
 import type { LogTarget } from "../../log.ts";
 import { printable, printableLine } from "../../printable.ts";
+import { asTyped } from "../../typed.ts";
 import { toDocument } from "./document.ts";
 import { describeError, factsOf } from "./error-report.ts";
 import { type Cell, fitted } from "./fit.ts";
@@ -32,12 +33,12 @@ export function createOutput({ json }: { json: boolean }): Output {
   return {
     json,
     data: (value, text) =>
-      void process.stdout.write(`${json ? toDocument(value) : printable(text(value))}\n`),
-    note: (line) => say(json ? toDocument({ note: line }) : printable(line)),
+      void process.stdout.write(`${json ? toDocument(value) : printable(asTyped(text(value)))}\n`),
+    note: (line) => say(json ? toDocument({ note: line }) : printable(asTyped(line))),
     error: (error, source) => {
       const facts = factsOf(error);
       if (json) return say(toDocument(source === undefined ? facts : { source, ...facts }));
-      return say(printable(`${source === undefined ? "" : `${source}: `}${describeError(facts)}`));
+      return say(printable(asTyped(`${source === undefined ? "" : `${source}: `}${describeError(facts)}`)));
     },
     progress: (what, work) => (bar === undefined ? work(() => {}) : bar.show(what, work)),
     logTo: bar === undefined ? "stderr" : { write: (line) => say(describeLogLine(line)) },
