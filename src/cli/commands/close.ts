@@ -58,7 +58,12 @@ async function run(session: Session, options: CloseOptions, text: string): Promi
     Object.entries(results).map(([source, { asked: _, ...result }]) => ({ source, ...result })),
     () =>
       Object.entries(results)
-        .map(([slug, result]) => describeClose(`${slug}, ${text}`, result, month))
+        .map(([slug, result]) => {
+          const { settleAfterMs, redisUrl } = session.config;
+          const hasRedis = redisUrl !== undefined;
+          const asked = { month, without: result.asked, settleAfterMs, hasRedis };
+          return describeClose(`${slug}, ${text}`, result, asked);
+        })
         .join("\n"),
   );
   return firstExit(Object.values(results).map((one) => (isAsAsked(one) ? EXIT.done : EXIT.mismatch)));
@@ -111,8 +116,8 @@ function withinMonth(month: DateTime<true>, sources: readonly ListedSource[], te
   throw monthBeforeData(text);
 }
 
-function describeClose(what: string, result: Closed, month: DateTime<true>): string {
-  if (result.state === "open") return describeOpen(what, result.open, month);
+function describeClose(what: string, result: Closed, asked: Parameters<typeof describeOpen>[2]): string {
+  if (result.state === "open") return describeOpen(what, result.open, asked);
   const without = result.without.length === 0 ? "" : `, without ${result.without.join(", ")}`;
   if (result.state === "closed") {
     const accepted = result.accepted === 0 ? "" : `, ${result.accepted} disagreements accepted`;

@@ -1,0 +1,61 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Command } from "commander";
+import { expect, test } from "vitest";
+
+/** Every command that a message of the sources names is one that the command line takes, with its flags and values. */
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+const FILES = globSync(["src/**/*.ts", "jobs/*.ts"], { cwd: ROOT })
+  .filter((file) => file !== "src/typed.ts")
+  .sort();
+/** A day is also a name, and stands for every value that a message fills in. */
+const VALUE = "2026-03-01";
+
+const hints = FILES.flatMap((file) =>
+  [...readFileSync(join(ROOT, file), "utf8").matchAll(/\\?`usage-etl ((?:\$\{[^}]*\}|[^`\\])+)\\?`/g)].map(
+    // What is called flags may be empty.
+    ([, hint = ""]) => hint.replaceAll(/\$\{\w*Flags\}/g, "").replaceAll(/\$\{[^}]*\}/g, VALUE),
+  ),
+);
+
+test("the sources name many commands", () => {
+  expect(hints.length).toBeGreaterThan(40);
+});
+
+test.each(
+  // A test of the command itself runs what is put together in code.
+  [...new Set(hints)].filter((hint) => !hint.startsWith(VALUE)).sort(),
+)("usage-etl %s", async (hint) => {
+  const [name = "", ...args] = hint.split(" ");
+  const command = new Command(name);
+  const { define } = await (name === "platform"
+    ? import("../../../src/cli/commands/platform/platform.ts")
+    : import(`../../../src/cli/commands/${name}.ts`));
+  define(command);
+  expect(command.commands.length === 0 || args.length > 0 || name === "backfill").toBe(true);
+  for (const one of [command, ...allUnder(command)]) {
+    one
+      .exitOverride()
+      .configureOutput({ writeErr: () => {} })
+      .option("--json")
+      .action(() => {});
+  }
+  await command.parseAsync(args, { from: "user" });
+});
+
+test("a message names commands in backticks, so that they can be written as they are typed", () => {
+  const unmarked = FILES.flatMap((file) =>
+    readFileSync(join(ROOT, file), "utf8")
+      .split("\n")
+      .filter((line) => !/^\s*(\/\/|\/?\*)/.test(line) && /(?<!`)\busage-etl (?=[a-z])/.test(line))
+      .filter((line) => !/application_name|hashtext|Made by/.test(line)),
+  );
+  // Chat programs show the text of the webhook to people elsewhere.
+  expect(unmarked.filter((line) => !line.includes("See usage-etl status."))).toEqual([]);
+});
+
+function allUnder(command: Command): Command[] {
+  return command.commands.flatMap((one) => [one, ...allUnder(one)]);
+}
