@@ -6,17 +6,17 @@ import { nearest } from "./spelling.ts";
 import "../validation.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
-type Name = keyof typeof SETTINGS;
-export type Values = { readonly [N in Name]: z.output<(typeof SETTINGS)[N]["schema"]> };
+export type SettingName = keyof typeof SETTINGS;
+export type Values = { readonly [N in SettingName]: z.output<(typeof SETTINGS)[N]["schema"]> };
 
 /** Reads every setting. A setting with a problem is undefined, and the problem is added to `problems`. */
 export function readVariables(environment: Environment, problems: string[]): Values {
-  const names = Object.keys(SETTINGS) as Name[];
+  const names = Object.keys(SETTINGS) as SettingName[];
   return Object.fromEntries(names.map((name) => [name, readVariable(environment, name, problems)])) as Values;
 }
 
 /** Reads one setting. Error: `configuration_invalid`. */
-export function readSetting<N extends Name>(environment: Environment, name: N): Values[N] {
+export function readSetting<N extends SettingName>(environment: Environment, name: N): Values[N] {
   const problems: string[] = [];
   const value = readVariable(environment, name, problems);
   refuse(problems);
@@ -24,7 +24,7 @@ export function readSetting<N extends Name>(environment: Environment, name: N): 
 }
 
 /** The value of a variable, or for a secret the content of its `NAME_FILE`. A blank value counts as unset. */
-function readVariable(environment: Environment, name: Name, problems: string[]): unknown {
+export function readVariable(environment: Environment, name: SettingName, problems: string[]): unknown {
   const { schema, secret }: Setting = SETTINGS[name];
   const [text, file] = [environment[name], secret ? environment[`${name}_FILE`] : undefined].map((value) =>
     value?.trim() === "" ? undefined : value,

@@ -39,7 +39,26 @@ describe("configuration", () => {
       expect(stdout).toContain("https://api.example.com");
       expect(stdout).toContain("[redacted]");
     }
-    document(json);
+    expect(text.stdout).toMatch(
+      /^DATABASE_URL +postgres:\/\/me:\[redacted\]@127\.0\.0\.1:1\/db +environment$/m,
+    );
+    expect(text.stdout).toMatch(/^USAGE_RECONCILE_FOR +P45D +default\n {4}How far back/m);
+    for (const line of text.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+    expect(document(json)).toMatchObject({
+      reconcileForMs: 45 * 86_400_000,
+      settings: expect.arrayContaining([
+        expect.objectContaining({ setting: "USAGE_SETTLE_AFTER", value: "P3D", from: "default" }),
+      ]),
+    });
+  });
+
+  test("with a mistake is shown all the same, before the error that names it", async () => {
+    const env = { USAGE_RECONCILE_FOR: "P60D", USAGE_WORKSPACE_IDS: KEY, USAGE_SYNC_EVRY: "PT1H" };
+    const { code, stdout, stderr } = await run(["config"], env);
+    expect(code).toBe(2);
+    expect(stdout).toMatch(/^USAGE_RECONCILE_FOR +P60D +environment$/m);
+    expect(stdout).toMatch(/^USAGE_WORKSPACE_IDS +\(not valid\) +environment$/m);
+    expect(stderr).toMatch(/2 problems[\s\S]*did you mean USAGE_SYNC_EVERY\?/);
   });
 });
 
