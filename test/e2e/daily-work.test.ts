@@ -43,7 +43,23 @@ describe("the commands of a day", () => {
     await made.sql("DELETE FROM usage.dated_record WHERE bucket_start = $1::date", [first]);
     await quiet(["coverage", "--fail-on-gaps"], 4);
     // One request by workspace; by project, user and key one for each of two workspaces.
-    expect(await quiet(["backfill", ...range, "--dry-run"])).toMatchObject([{ requests: 7 }]);
+    const { count: before } = made.standin.requests;
+    const dry = await quiet(["backfill", ...range, "--dry-run"]);
+    const day = { from: new Date(made.dataStart).toISOString().replace(".000Z", "Z") };
+    expect(dry).toMatchObject([
+      {
+        ...{ source: "default", workspaces: 2, total: 7, windows: [{ stride: "day", requests: 7, ...day }] },
+        loaded: expect.arrayContaining([
+          expect.objectContaining({ groupBy: "user", status: "missing", buckets: 2, ...day }),
+        ]),
+      },
+    ]);
+    expect(await quiet(["plan", ...range])).toEqual(dry);
+    const shown = await run(["plan", "--from", first, "--to", "2090-01-01"], envOf(made));
+    expect(shown.stdout).toMatch(/ends in the future \(2090-01-01\)\. It is asked for until \S+\.\n/);
+    expect(shown.stdout).toMatch(/user +day +missing +2 +\S+ +\S+\n/);
+    for (const line of shown.stdout.split("\n")) expect(line.trimEnd().length).toBeLessThanOrEqual(80);
+    expect(made.standin.requests.count).toBe(before);
     await quiet(["backfill", ...range, "--inline"]);
     await quiet(["coverage", "--fail-on-gaps"]);
     expect(differences(await inStore(made), routine(made))).toEqual([]);

@@ -22,7 +22,7 @@ import {
   followBackfill,
   noteOverlaps,
 } from "../report/backfill-report.ts";
-import { instant } from "../report/output.ts";
+import { endsInFuture } from "../report/plan-report.ts";
 import { describeRange, exitOfRange, rangeToData } from "../report/range-report.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { type LoadPlan, loadInline } from "../session/load-inline.ts";
@@ -35,7 +35,7 @@ import {
   withSelection,
   workspacesOf,
 } from "../session/options.ts";
-import { reportPerSource } from "../session/per-source.ts";
+import { refuseOutside, showPreview } from "../session/preview.ts";
 import { addJob, askRedis, openSessionQueue } from "../session/queue.ts";
 import { inSession, type Session } from "../session/session.ts";
 
@@ -78,6 +78,7 @@ export function define(backfill: Command): void {
 }
 
 async function start(session: Session, options: BackfillOptions): Promise<number> {
+  if (options.dryRun === true) return showPreview(session, options);
   const range = rangeOf(options);
   const { stride, reprocess } = options;
   const groupings = groupingsOf(options);
@@ -86,10 +87,11 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     const known = source.workspaces.map((w) => w.workspaceId);
     const workspaceIds = workspacesOf(options.workspace, known);
     const asked = { ...askedOf(source, { range, stride, now }), groupings, workspaceIds };
+    const future = endsInFuture(range.end, asked.wanted[0]?.range.end);
+    if (future !== undefined) session.output.note(future);
     // Somebody waits: failures are asked about again now, whatever their retry time.
     return { asked, slices: await planSource(source, { ...asked, reprocess, retry: "all" }) };
   };
-  if (options.dryRun === true) return dryRun(session, planOf);
   if (options.inline === true) return loadInline(session, "backfill", planOf);
 
   const redisUrl = await askRedis(session);
@@ -132,26 +134,6 @@ function askedOf(
 ): Pick<Asked, "wanted"> {
   const clipped = clipToFuture(source, range, stride, now);
   return { wanted: clipped === undefined ? [] : [{ stride, range: clipped }] };
-}
-
-async function dryRun(
-  session: Session,
-  planOf: (source: OpenSource, now: number) => Promise<LoadPlan>,
-): Promise<number> {
-  return reportPerSource(session, {
-    work: async (source) => {
-      const { slices } = await planOf(source, await storeNow(source.store.db));
-      const seconds = Math.ceil((slices.length / source.config.rateLimit) * 10);
-      return { requests: slices.length, seconds };
-    },
-    exitOf: () => EXIT.done,
-    describe: (planned) =>
-      Object.entries(planned)
-        .map(
-          ([slug, one]) => `${slug}: ${one.requests} requests, at least ${one.seconds} s at the rate limit`,
-        )
-        .join("\n"),
-  });
 }
 
 async function list(session: Session): Promise<undefined> {
@@ -202,21 +184,6 @@ async function rangeOfBackfill(db: Database, backfill: Backfill) {
   const range = { start: Date.parse(from), end: Date.parse(to) };
   const asked = askedOf(source, { range, stride, now: Date.parse(createdAt) });
   return statusOfAsked(db, source, { ...asked, groupings, workspaceIds });
-}
-
-function refuseOutside(source: OpenSource, range: { start: number; end: number }, now: number): void {
-  const reason =
-    range.end <= source.dataStart
-      ? `ends before the source's data start, ${instant(source.dataStart)}`
-      : range.start > now
-        ? "lies in the future"
-        : undefined;
-  if (reason === undefined) return;
-  throw new UsageError({
-    code: "range_without_data",
-    message: `The range ${instant(range.start)} to ${instant(range.end)} ${reason}.`,
-    next: "Choose a range between the data start (USAGE_DATA_START) and now.",
-  });
 }
 
 function toId(text: string): number {

@@ -37,7 +37,12 @@ export interface PlanRequest {
 }
 
 /** The slices to fetch: what is required, but for settled time, time in flight and failures that are not asked about. */
-export async function planSource(source: OpenSource, request: PlanRequest): Promise<UsageRequest[]> {
+export async function planSource(
+  source: Pick<OpenSource, "sourceId" | "store" | "dataStart"> & {
+    readonly workspaces: readonly Pick<OpenSource["workspaces"][number], "workspaceId">[];
+  },
+  request: PlanRequest,
+): Promise<UsageRequest[]> {
   const { sourceId, store, dataStart } = source;
   const { wanted, reprocess, retry = "due", inFlight, groupings = GROUPINGS } = request;
   const strides = withFiner(wanted.map((want) => want.stride));
