@@ -13,13 +13,17 @@ interface Started {
   readonly root?: string;
 }
 
-/** How the program is called where it runs: installed, by `npx`, or in a clone, where no file is called `usage-etl`. */
+/**
+ * How the program is called where it runs: installed, by `npx`, or in a clone. `npm run` works in the folder of the clone, so
+ * who started the file itself elsewhere goes on so: another folder may hold another env file.
+ */
 export function programAs({ script, folder, npmCommand, root = ROOT }: Started): string {
   if (basename(script) === "usage-etl") return npmCommand === "exec" ? "npx usage-etl" : "usage-etl";
-  const isWithin = folder === root || folder.startsWith(root + sep);
+  const inClone = "npm run -s usage-etl --";
   // A folder that a shell would have to be told in quotes stays unnamed: the text may be part of a JSON document.
-  const prefix = isWithin || !/^[\w./-]+$/.test(root) ? "" : `--prefix ${root} `;
-  return `npm ${prefix}run -s usage-etl --`;
+  if (folder === root || !/^[\w./-]+$/.test(root)) return inClone;
+  if (npmCommand !== "run-script") return `${root}/node_modules/.bin/node ${root}/src/cli.ts`;
+  return folder.startsWith(root + sep) ? inClone : `npm --prefix ${root} run -s usage-etl --`;
 }
 
 /** What a person types to start this program, here. */

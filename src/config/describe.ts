@@ -7,7 +7,8 @@ export interface DescribedSetting {
   readonly setting: SettingName;
   /** As it was given, without secrets; null where it is not set and has no default. */
   readonly value: string | null;
-  readonly from: "environment" | "file" | "default" | "unset";
+  /** `file`: the file of a secret. */
+  readonly from: "environment" | "env file" | "file" | "default" | "unset";
   readonly meaning: string;
 }
 
@@ -15,8 +16,11 @@ const HIDDEN = "[redacted]";
 /** A value that is refused may be a secret in the wrong place. */
 const NOT_VALID = "(not valid)";
 
-/** Every setting with its value as it was given and where that comes from. Does not throw, whatever is set. */
-export function describeConfig(environment: Environment): DescribedSetting[] {
+/**
+ * Every setting with its value as it was given and where that comes from. Does not throw, whatever is set. `own` is the
+ * environment without the env file.
+ */
+export function describeConfig(environment: Environment, own = environment): DescribedSetting[] {
   return (Object.entries(SETTINGS) as [SettingName, Setting][]).map(
     ([setting, { schema, about, secret }]) => {
       const problems: string[] = [];
@@ -26,7 +30,9 @@ export function describeConfig(environment: Environment): DescribedSetting[] {
       const byDefault = defaultOf(schema);
       const from =
         text !== undefined
-          ? "environment"
+          ? own[setting]?.trim()
+            ? "environment"
+            : "env file"
           : file !== undefined
             ? "file"
             : byDefault === undefined

@@ -5,17 +5,22 @@ import { asTyped, programAs } from "../../src/typed.ts";
 
 const root = "/opt/usage-etl";
 
+const script = `${root}/src/cli.ts`;
+const byNpm = { script, npmCommand: "run-script" };
+
 test.each([
-  ["npm run, in the clone", { script: `${root}/src/cli.ts`, folder: root }, "npm run -s usage-etl --"],
+  ["npm run, in the clone", { ...byNpm, folder: root }, "npm run -s usage-etl --"],
+  ["npm run, in a folder of it", { ...byNpm, folder: `${root}/docs` }, "npm run -s usage-etl --"],
   [
-    "npm run, in a folder of it",
-    { script: `${root}/src/cli.ts`, folder: `${root}/docs` },
-    "npm run -s usage-etl --",
+    "npm run, from elsewhere",
+    { ...byNpm, folder: "/srv" },
+    "npm --prefix /opt/usage-etl run -s usage-etl --",
   ],
+  ["the file itself, in the clone", { script, folder: root }, "npm run -s usage-etl --"],
   [
     "the file itself, from elsewhere",
-    { script: `${root}/src/cli.ts`, folder: "/opt/usage-etl-data" },
-    "npm --prefix /opt/usage-etl run -s usage-etl --",
+    { script, folder: "/opt/usage-etl-data" },
+    "/opt/usage-etl/node_modules/.bin/node /opt/usage-etl/src/cli.ts",
   ],
   ["the package's bin", { script: "/usr/local/bin/usage-etl", folder: "/root" }, "usage-etl"],
   [

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { type Config, readConfig } from "../../config/config.ts";
 import { type DescribedSetting, describeConfig } from "../../config/describe.ts";
+import { withEnvFile } from "../../config/env-file.ts";
 import { printableLine } from "../../printable.ts";
 import { createOutput, table } from "../report/output.ts";
 
@@ -12,14 +13,16 @@ export function define(command: Command): void {
 
 /** Shows the settings even if some are refused: the error that lists those comes after them. */
 function show(output: ReturnType<typeof createOutput>): void {
-  const settings = describeConfig(process.env);
+  let environment = process.env;
   let config: Config | undefined;
   let refused: unknown;
   try {
-    config = readConfig(process.env);
+    environment = { ...withEnvFile(process.env) };
+    config = readConfig(environment);
   } catch (error) {
     refused = error;
   }
+  const settings = describeConfig(environment, process.env);
   output.data({ ...config, settings }, () => describe(settings, config));
   if (refused !== undefined) throw refused;
 }

@@ -6,6 +6,7 @@ import { readConfig } from "../../config/config.ts";
 import { ENV_FILE, fitsEnvFile, withEnvFile } from "../../config/env-file.ts";
 import { readSecretFile, readSetting, refuse } from "../../config/variables.ts";
 import { EtlError, UsageError } from "../../errors.ts";
+import { PROGRAM } from "../../typed.ts";
 import { exitCodeOf, firstExit } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 import { type Prompts, promptsFor } from "../setup/prompts.ts";
@@ -90,7 +91,7 @@ async function init(session: Session, options: InitOptions): Promise<number> {
   );
   const written = exit === 0 ? writeSettings(settings, { file, secrets: options.secrets, overwrite }) : [];
   const named = options.file === ENV_FILE ? [] : [`export USAGE_ENV_FILE=${file}`];
-  const next = exit === 0 ? [...named, "usage-etl migrate", "usage-etl sync --inline"] : [];
+  const next = exit === 0 ? [...named, `${PROGRAM} migrate`, `${PROGRAM} sync --inline`] : [];
   output.data({ tried, written, next }, () =>
     exit === 0
       ? [

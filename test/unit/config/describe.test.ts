@@ -51,3 +51,10 @@ test("defaults, files, and what is not set", () => {
   expect(shown("USAGE_WORKSPACE_IDS", {})).toEqual([null, "unset"]);
   expect(shown("USAGE_PROBE_EVERY", {})).toEqual([null, "unset"]);
 });
+
+test("what the env file sets beneath the environment", () => {
+  const merged = { USAGE_SYNC_EVERY: "PT5M", USAGE_SETTLE_AFTER: "P4D" };
+  const settings = describeConfig(merged, { USAGE_SYNC_EVERY: "PT5M" });
+  const from = Object.fromEntries(settings.map((one) => [one.setting, one.from]));
+  expect([from.USAGE_SYNC_EVERY, from.USAGE_SETTLE_AFTER]).toEqual(["environment", "env file"]);
+});
