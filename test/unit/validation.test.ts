@@ -3,7 +3,7 @@ import { z } from "zod";
 import { extractSliceJob } from "../../jobs/extract-slice.ts";
 import { pruneJob } from "../../jobs/prune.ts";
 import { reconcileRangeJob } from "../../jobs/reconcile-range.ts";
-import { SETTINGS, sourceSchema } from "../../src/config/settings.ts";
+import { sourceSchema } from "../../src/config/settings.ts";
 import "../../src/validation.ts";
 
 const EVERY = z.strictObject({
@@ -72,12 +72,6 @@ test.each<[string, z.ZodType, unknown, string[]]>([
     sourceSchema,
     { slug: 1, baseUrl: "https://x.example", apiKey: "", rateLimit: "x" },
     ["slug must be a text", "apiKey must not be empty", "rateLimit is not a number"],
-  ],
-  [
-    "a log level",
-    SETTINGS.USAGE_LOG_LEVEL.schema,
-    "loud",
-    [" must be silent or error or warn or info or debug"],
   ],
 ])("%s is refused in our words", (_, schema, value, said) => {
   const { issues = [] } = schema.safeParse(value).error ?? {};
