@@ -14,7 +14,8 @@ export interface ErrorFacts {
 
 export function factsOf(given: unknown): ErrorFacts {
   const error = knownError(given);
-  if (error instanceof EtlError) return { code: error.code, message: error.message, hint: asTyped(error.next) };
+  if (error instanceof EtlError)
+    return { code: error.code, message: error.message, hint: asTyped(error.next) };
   const { name, message, stack = "" } = error instanceof Error ? error : new Error(String(error));
   const places = stack.split("\n").filter((line) => line.startsWith("    at "));
   return {

@@ -134,7 +134,11 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
 
   async function workOn(
     source: SourceConfig,
-    { ready, work, ...of }: { ready: Store; kind: RunKind | undefined; work: (source: OpenSource) => Promise<number> },
+    {
+      ready,
+      work,
+      ...of
+    }: { ready: Store; kind: RunKind | undefined; work: (source: OpenSource) => Promise<number> },
   ): Promise<number> {
     const { workOnSource } = await import("./source.ts");
     return workOnSource(source, { ...given, ...of, store: ready }, work);
