@@ -12,7 +12,7 @@ export interface ExportNotes {
 }
 
 /** Keys and names kept in memory (some 50 MB); with more, one key may get a second number, and the store folds them. */
-const MAX_KEYS = 250_000;
+const MOST_KEYS = 250_000;
 /** Names of one key are searched one after another. */
 const MAX_NAMES_OF_KEY = 1_000;
 /** More rows with a wrong end than this are another stride. */
@@ -39,6 +39,7 @@ export class ExportKeys {
   readonly named = new Set<number>();
 
   readonly #requested: Requested;
+  readonly #mostKeys: number;
   #numbering: KeyNumbering;
   /** Number of the first key since the last `take`. */
   #first = 1;
@@ -46,8 +47,9 @@ export class ExportKeys {
   #wrongEnds = 0;
   #firstWrongLine = 0;
 
-  constructor(requested: Requested) {
+  constructor(requested: Requested, mostKeys = MOST_KEYS) {
     this.#requested = requested;
+    this.#mostKeys = mostKeys;
     this.#numbering = new KeyNumbering(requested);
   }
 
@@ -72,7 +74,7 @@ export class ExportKeys {
   /** Call `take` now, so that memory stays bounded. */
   get isFull(): boolean {
     const { keys, moreNames, mostNames } = this.#numbering;
-    return keys.length + moreNames >= MAX_KEYS || mostNames >= MAX_NAMES_OF_KEY;
+    return keys.length + moreNames >= this.#mostKeys || mostNames >= MAX_NAMES_OF_KEY;
   }
 
   /** The keys and ends since the last call; forgets them. */

@@ -11,6 +11,8 @@ export interface StagedExport extends Requested {
   readonly sourceId: number;
   /** Scope of each workspace, by its index. */
   readonly scopeIds: readonly number[];
+  /** Of keys in memory; default: what 50 MB hold. */
+  readonly mostKeys?: number;
   /** Each call yields all rows from the first. It returns true if the last one has no line end: it may be cut. */
   readonly rows: () => AsyncIterable<readonly ExportRow[], unknown>;
 }
@@ -82,7 +84,7 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
   await client.query(
     CREATE_KEYS + temporary(table, `key integer, bucket_start ${bucketType}, traces bigint`),
   );
-  const keys = new ExportKeys(staged);
+  const keys = new ExportKeys(staged, staged.mostKeys);
   const batches = staged.rows()[Symbol.asyncIterator]();
   let [hasMoreNames, hasEnds, isLastUnended] = [false, false, false];
   try {
