@@ -117,6 +117,6 @@ test("old hours are removed with their coverage if their day is loaded, and no f
   };
   await fc.assert(
     fc.asyncProperty(fc.array(load, { minLength: 1, maxLength: 12, size: "max" }), fc.nat(DAYS + 2), holds),
-    { numRuns: 25 },
+    { numRuns: 12 },
   );
 });
