@@ -68,16 +68,16 @@ async function look<T>(
 }
 
 /** Final hours that were loaded, times workspaces, by dimension and stride. Each hour once is the minimum. */
-async function settledHours(dir: string): Promise<Record<string, number>> {
-  return look(dir, async (sql) => {
-    const rows = await sql<{ key: string; hours: number }>(
-      `SELECT group_by || ' ' || stride AS key,
+type Sql = Parameters<Parameters<typeof look>[1]>[0];
+
+async function settledHours(sql: Sql): Promise<Record<string, number>> {
+  const rows = await sql<{ key: string; hours: number }>(
+    `SELECT group_by || ' ' || stride AS key,
               sum(workspaces * extract(epoch FROM least(period_end, $1) - period_start) / 3600)::integer AS hours
        FROM usage.fetch WHERE purpose = 'load' AND outcome = 'loaded' AND period_start < $1 GROUP BY 1`,
-      [new Date(settledUntil())],
-    );
-    return Object.fromEntries(rows.map(({ key, hours }) => [key, hours]));
-  });
+    [new Date(settledUntil())],
+  );
+  return Object.fromEntries(rows.map(({ key, hours }) => [key, hours]));
 }
 
 const settledUntil = () => (Math.floor(Date.now() / DAY_MS) - 3) * DAY_MS;
@@ -94,12 +94,15 @@ function once(): Record<string, number> {
 }
 
 /** All stored records of final days. */
-const settled = (dir: string) =>
-  look(dir, async (sql) => {
-    const cut = new Date(settledUntil()).toISOString().slice(0, 10);
-    const { records } = await dump({ sql });
-    return records.filter((line) => (/ (\d{4}-\d{2}-\d{2})/.exec(line)?.[1] ?? "") < cut);
-  });
+async function settled(sql: Sql): Promise<string[]> {
+  const cut = new Date(settledUntil()).toISOString().slice(0, 10);
+  const { records } = await dump({ sql });
+  return records.filter((line) => (/ (\d{4}-\d{2}-\d{2})/.exec(line)?.[1] ?? "") < cut);
+}
+
+/** What a demo that has ended stored. */
+const outcome = (dir: string) =>
+  look(dir, async (sql) => ({ hours: await settledHours(sql), records: await settled(sql) }));
 
 /** Command lines of processes that contain the folder. */
 function processesOf(dir: string): string[] {
@@ -119,12 +122,11 @@ test("the demo needs the fewest requests, finds no difference and fetches final 
   await farFromTheNextHour(90_000);
   const dir = await folder();
   const first = shown(await demo(dir));
-  expect(await settledHours(dir)).toEqual(once());
-  const before = await settled(dir);
+  const before = await outcome(dir);
+  expect(before.hours).toEqual(once());
 
   const second = shown(await demo(dir));
-  expect(await settledHours(dir)).toEqual(once());
-  expect(await settled(dir)).toEqual(before);
+  expect(await outcome(dir)).toEqual(before);
   const requests = (round: Shown) => round.extracted.reduce((sum, one) => sum + one.requests, 0);
   expect(requests(second)).toBeLessThan(requests(first) / 2);
   await poll(() => processesOf(dir).length === 0);
@@ -136,8 +138,8 @@ test("the demo needs the fewest requests, finds no difference and fetches final 
   running.process.kill("SIGKILL");
   expect((await running.ended).stdout).toBe("");
   shown(await demo(other), { afterKill: true });
-  expect(await settled(other)).toEqual(before);
-  const fetched = await settledHours(other);
+  const { records, hours: fetched } = await outcome(other);
+  expect(records).toEqual(before.records);
   // Only a load that was committed before its line in the ledger may be missing here.
   for (const [key, hours] of Object.entries(once())) expect(fetched[key]).toBeLessThanOrEqual(hours);
   expect(Object.keys(fetched).sort()).toEqual(Object.keys(once()).sort());
