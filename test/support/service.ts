@@ -10,6 +10,8 @@ import { poll } from "./poll.ts";
 import { setupMigrated } from "./store.ts";
 
 const DAY_MS = 86_400_000;
+/** One project and a few users in each workspace: these tests are about tasks, however much each of them loads. */
+const SCALE = 0.2;
 const GAPS = `SELECT count(*) FROM reporting.usage_coverage_daily WHERE status NOT IN ('ok', 'empty', 'provisional')`;
 
 /** A database, a Redis that only this test uses, a stand-in, and the environment of a process that serves them. */
@@ -47,13 +49,16 @@ interface ServiceOptions {
   servers?: { readonly store: Store; readonly databaseUrl: string; readonly redisUrl: string };
 }
 
-/** Syncs every 3 s, so that no test waits for one. */
+/**
+ * Syncs every 3 s, so that no test waits for one. Each sync loads anew what is not final: where no test waits for the next
+ * sync, a longer `USAGE_SYNC_EVERY` or fewer workspaces leave the machine to what it looks at.
+ */
 export async function setupService(options: ServiceOptions = {}): Promise<ServiceBench> {
   const { store, databaseUrl, redisUrl } = options.servers ?? (await startServers());
   const redis = new Redis(redisUrl, { maxRetriesPerRequest: null });
   redis.on("error", () => {});
   const dataStart = daysAgo(options.days ?? 5);
-  const standin = await startStandin({ dataStart, ...options.standin });
+  const standin = await startStandin({ dataStart, scale: SCALE, ...options.standin });
   onTestFinished(async () => {
     redis.disconnect();
     await standin.close();
@@ -66,7 +71,7 @@ export async function setupService(options: ServiceOptions = {}): Promise<Servic
     USAGE_API_KEY: standin.apiKey,
     USAGE_DATA_START: dataStart,
     USAGE_WORKSPACE_IDS: workspaceIds.join(","),
-    USAGE_HOURLY_FOR: "P2D",
+    USAGE_HOURLY_FOR: "P1D",
     USAGE_SYNC_EVERY: "PT3S",
     USAGE_RATE_LIMIT: "5000",
     USAGE_LOG_LEVEL: "info",

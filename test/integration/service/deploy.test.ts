@@ -19,9 +19,14 @@ const NEXT = {
 test("the previous release goes on loading while the next one migrates, and both run on the newer schema", {
   timeout: 420_000,
 }, async () => {
-  const bench = await setupService({ days: 30 });
+  const bench = await setupService({
+    days: 30,
+    workspaces: 2,
+    environment: { USAGE_SYNC_EVERY: "PT10S" },
+  });
   const release = nextRelease(NEXT);
-  const previous = await bench.serve();
+  // Slow enough that work is left after the migration.
+  const previous = await bench.serve({ environment: { USAGE_RATE_LIMIT: "100" } });
 
   // The next release refuses a schema older than itself.
   const early = await usageEtl(["serve"], bench.environment, { release });

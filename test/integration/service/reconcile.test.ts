@@ -8,7 +8,7 @@ import { senderOn } from "../../support/source.ts";
 test("the scheduled reconciliation of a running service repairs what the platform restated", {
   timeout: 240_000,
 }, async () => {
-  const bench = await setupService({ days: 6 });
+  const bench = await setupService({ days: 6, standin: { scale: 1 } });
   const service = await bench.serve();
   await bench.loaded();
   const day = Math.floor(Date.now() / DAY_MS) * DAY_MS - 5 * DAY_MS;

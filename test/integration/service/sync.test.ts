@@ -47,8 +47,8 @@ test("a Redis that is emptied during the first load changes no total, and nobody
   const undisturbed = await setupService({ days: 20 });
   const disturbed = await setupService({ days: 20 });
   for (const bench of [undisturbed, disturbed]) {
-    const slow = bench === disturbed ? { USAGE_RATE_LIMIT: "300", USAGE_SYNC_EVERY: "PT15S" } : {};
-    await bench.serve({ environment: slow });
+    const slow = bench === disturbed ? { USAGE_RATE_LIMIT: "300" } : {};
+    await bench.serve({ environment: { ...slow, USAGE_SYNC_EVERY: "PT15S" } });
   }
   await undisturbed.loaded();
   await poll(async () => (await disturbed.count("SELECT count(*) FROM usage.coverage")) > 20, {
@@ -75,7 +75,7 @@ test("another worker fetches the slices of one that was killed with SIGKILL", { 
 test("a refused key stops the source and is recorded, and another key clears it", {
   timeout: LONG,
 }, async () => {
-  const bench = await setupService();
+  const bench = await setupService({ workspaces: 2 });
   bench.standin.access.revoked = true;
   const service = await bench.serve();
   await poll(() => bench.value("SELECT refused_code FROM usage.source"), { deadlineMs: 20_000 });
@@ -94,7 +94,7 @@ test("a refused key stops the source and is recorded, and another key clears it"
 });
 
 test("a 429 stops the source for the time it names and fails no slice", { timeout: LONG }, async () => {
-  const bench = await setupService({ days: 3 });
+  const bench = await setupService({ days: 3, workspaces: 2 });
   bench.standin.faults.script({
     fault: { kind: "status", status: 429, retry_after: "1" },
     times: 5,
@@ -107,7 +107,7 @@ test("a 429 stops the source for the time it names and fails no slice", { timeou
 });
 
 test("a job whose data does not parse fails with its reason, and the others go on", async () => {
-  const bench = await setupService({ days: 2 });
+  const bench = await setupService({ days: 2, workspaces: 2 });
   const queue = await bench.openQueue("fetch");
   await queue.add("extract-slice", { slice: "an older release's" }, { jobId: "old" });
   await queue.add("no-such-job", {}, { jobId: "unknown" });

@@ -46,7 +46,7 @@ function attributeOf(span: Span | undefined, key: string): string | undefined {
 test("the fetch of a slice is a span, child of the span that enqueued it", {
   timeout: 60_000,
 }, async () => {
-  const bench = await setupService({ days: 2 });
+  const bench = await setupService({ days: 2, workspaces: 1 });
   const { spans, url } = await startReceiver();
   const sdk = { NODE_OPTIONS: `--import=${SDK}`, OTEL_EXPORTER_OTLP_ENDPOINT: url };
   await bench.serve({ environment: { ...sdk, USAGE_TELEMETRY: "on" } });
@@ -69,7 +69,7 @@ test("the fetch of a slice is a span, child of the span that enqueued it", {
 });
 
 test("the service emits no span without USAGE_TELEMETRY", { timeout: 60_000 }, async () => {
-  const bench = await setupService({ days: 2 });
+  const bench = await setupService({ days: 2, workspaces: 1 });
   const { spans, url } = await startReceiver();
   const sdk = { NODE_OPTIONS: `--import=${SDK}`, OTEL_EXPORTER_OTLP_ENDPOINT: url };
   await bench.serve({ environment: sdk });
