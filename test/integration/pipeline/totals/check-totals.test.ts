@@ -16,7 +16,12 @@ const WORKSPACE = 1;
 
 /** One workspace with days that reach back far enough for windows of weeks and months; hours play no part. */
 async function loaded(days: number, standin: { align?: "window" | "epoch" } = {}): Promise<Bench> {
-  const bench = await setup({ days, workspaces: [WORKSPACE], hourlyForMs: HOUR_MS, standin });
+  const bench = await setup({
+    days,
+    workspaces: [WORKSPACE],
+    hourlyForMs: HOUR_MS,
+    standin: { scale: 0.34, ...standin },
+  });
   await bench.fetch({
     wanted: [{ stride: "day", range: { start: bench.dataStart, end: bench.today } }],
     reprocess: "missing",
