@@ -10,7 +10,7 @@ import { setupSource, setupStore } from "./setup.ts";
 // An as-of query returns exactly what was settled at the instant, whatever happened afterwards.
 
 const numRuns = Number(process.env.MODEL_RUNS ?? 30);
-const timeout = 30_000 + numRuns * 2_000;
+const timeout = 60_000 + numRuns * 4_000;
 
 /** What is settled now, read from records and coverage alone. */
 const SETTLED_NOW = `
