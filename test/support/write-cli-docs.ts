@@ -134,6 +134,9 @@ async function prepare(): Promise<World> {
       [`127.0.0.1:${port}`, "127.0.0.1:5432"],
       [new URL(redis.url).host, "127.0.0.1:6379"],
       [/127\.0\.0\.1:\d{5}/g, "127.0.0.1:9464"],
+      // In the narrow column of `config`.
+      [/127\.0\.0\.1:\d{4} {2}env file$/g, "127.0.0.1:5432  env file"],
+      [/^ {25}\d\/usage$/g, `${" ".repeat(25)}/usage`],
       // Most of a minute passes, and machines differ.
       [/T09:0\d(:\d\d)?(\.\d+)?Z/g, "T09:00Z"],
       [/\b\d+\.\d s\b/g, "0.5 s"],

@@ -18,9 +18,9 @@ const LEAST = 8;
  * table at all. Pipes, files and `--json` get all of them.
  */
 export function fitted(rows: readonly string[][], columns: number | undefined): string[][] {
-  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  const excess = () => widths.reduce((sum, width) => sum + width + GAP, -GAP) - (columns ?? Infinity);
-  for (let widest = Math.max(...widths); excess() > 0 && widest > LEAST; widest = Math.max(...widths))
+  const widths = widthsOf(rows);
+  const isTooWide = () => widthOf(widths) > (columns ?? Infinity);
+  for (let widest = Math.max(...widths); isTooWide() && widest > LEAST; widest = Math.max(...widths))
     widths[widths.indexOf(widest)] = widest - 1;
   return rows.map((row) =>
     row.map((text, at) => {
@@ -28,4 +28,23 @@ export function fitted(rows: readonly string[][], columns: number | undefined): 
       return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
     }),
   );
+}
+
+/**
+ * The only row of a table that no terminal is wide enough for: a line for each column, since a person copies ids from it.
+ * Undefined if it fits, or if there are more rows.
+ */
+export function asLines([head = [], ...rows]: readonly string[][], columns = Infinity): string | undefined {
+  const [row] = rows;
+  if (row === undefined || rows.length > 1 || widthOf(widthsOf([head, row])) <= columns) return undefined;
+  const width = Math.max(...head.map((name) => name.length)) + GAP;
+  return head.map((name, at) => name.padEnd(width) + row[at]).join("\n");
+}
+
+function widthsOf(rows: readonly string[][]): number[] {
+  return (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+}
+
+function widthOf(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width + GAP, -GAP);
 }

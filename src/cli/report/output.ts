@@ -4,7 +4,7 @@ import { printable, printableLine } from "../../printable.ts";
 import { asTyped } from "../../typed.ts";
 import { toDocument } from "./document.ts";
 import { describeError, factsOf } from "./error-report.ts";
-import { type Cell, fitted } from "./fit.ts";
+import { asLines, type Cell, fitted } from "./fit.ts";
 import { describeLogLine } from "./log-line.ts";
 import { type Counted, createBar, type Update } from "./progress.ts";
 
@@ -56,14 +56,15 @@ export function rowsOf<K extends string>(
   return items.map((item) => keys.map((key) => item[key]));
 }
 
-/** A table without lines, as wide as its content but no wider than a terminal; numbers to the right. */
+/** A table without lines, as wide as its content but no wider than a terminal; numbers to the right. One row that is wider: a list. */
 export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const empty = Object.fromEntries(LINES.map((part) => [part, ""]));
   const isNumber = head.map((_, column) => rows.some((row) => typeof row[column] === "number"));
-  const [shownHead = [], ...shown] = fitted(
-    [[...head], ...rows.map((row) => row.map(shownCell))],
-    process.stdout.isTTY ? process.stdout.columns : undefined,
-  );
+  const cells = [[...head], ...rows.map((row) => row.map(shownCell))];
+  const columns = process.stdout.isTTY ? process.stdout.columns : undefined;
+  const lines = asLines(cells, columns);
+  if (lines !== undefined) return lines;
+  const [shownHead = [], ...shown] = fitted(cells, columns);
   const drawn = new Table({
     head: shownHead,
     chars: { ...empty, middle: "  " },

@@ -37,9 +37,21 @@ test("a table is no wider than the terminal, and whole in a pipe", () => {
   const id = "4340c6dc-954e-4ef4-a1e8-f73cc1826017";
   const widthOn = (terminal: object) => {
     Object.assign(process.stdout, terminal);
-    const lines = table(["workspace", "project", "traces"], [[id, id, 1_234_567]]).split("\n");
+    const row = [id, id, 1_234_567];
+    const lines = table(["workspace", "project", "traces"], [row, row]).split("\n");
     return Math.max(...lines.map((line) => line.length));
   };
   expect(widthOn({ isTTY: true, columns: 80 })).toBe(80);
   expect(widthOn({ isTTY: false, columns: 80 })).toBe(2 * 36 + 9 + 2 * 2);
+});
+
+test("one row that is wider than the terminal is a list, with its ids whole", () => {
+  const { isTTY, columns } = process.stdout;
+  onTestFinished(() => void Object.assign(process.stdout, { isTTY, columns }));
+  const id = "4340c6dc-954e-4ef4-a1e8-f73cc1826017";
+  Object.assign(process.stdout, { isTTY: true, columns: 80 });
+  expect(table(["state", "context", "task"], [["completed", id, id]])).toBe(
+    `state    completed\ncontext  ${id}\ntask     ${id}`,
+  );
+  expect(table(["state", "task"], [["completed", id]]).split("\n")).toHaveLength(2);
 });
