@@ -71,6 +71,21 @@ test("docs/cli.md names every command and option", async () => {
   expect([...new Set([...commands, ...options])].filter((name) => !named.has(name))).toEqual([]);
 });
 
+test("docs/cli.md shows what each command prints (`npm run docs:cli`)", async () => {
+  const [, outputs = ""] = read("docs/cli.md").split("<!-- outputs: npm run docs:cli -->");
+  const blocks = outputs.split(/^\$ usage-etl /m).slice(1);
+  const leaves = (await helpOfAll([])).filter(({ said }) => !/^Commands:$/m.test(said));
+  const names = leaves.map(({ path }) => path.join(" "));
+  expect(names).toContain("backfill show");
+  const isShown = (name: string) =>
+    blocks.some(
+      (block) =>
+        block.split("\n")[0]?.split(" ").slice(0, name.split(" ").length).join(" ") === name &&
+        block.trim().includes("\n"),
+    );
+  expect(names.filter((name) => !isShown(name))).toEqual([]);
+});
+
 /** What a pattern's first group matches in each page. */
 function found(pattern: RegExp, prepare = (text: string) => text): [page: string, match: string][] {
   return PAGES.flatMap((page) =>
