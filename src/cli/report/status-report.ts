@@ -172,7 +172,7 @@ function describeTasks({ waiting, queued, oldestSeconds }: ShownStatus): string 
 function describeDays({ stride, final, provisional, missing, failed, unverified }: OpenDays): string {
   const counts = { missing, failed, unverified, "not final": provisional, final };
   const parts = Object.entries(counts).map(([name, count]) => `${count.toLocaleString("en-US")} ${name}`);
-  return `${parts.join(", ")} (days x workspaces x dimensions${stride === "day" ? "" : ", by hour"})`;
+  return `${parts.join(", ")} (ended days x workspaces x dimensions${stride === "day" ? "" : ", by hour"})`;
 }
 
 /** One line for the dimensions of a stride that were loaded in the same hour: the earliest of them. */
