@@ -35,7 +35,7 @@ function shown(ended: Ended, { afterKill = false } = {}): Shown {
   expect([
     ended.code,
     ended.stderr.replace(
-      /^(Postgres: |Health and metrics: |Waiting for the Postgres of an earlier run ).*\n/gm,
+      /^(\{"note":")?(Postgres: |Health and metrics: |Waiting for the Postgres of an earlier run ).*\n/gm,
       "",
     ),
   ]).toEqual([0, ""]);
