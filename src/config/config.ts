@@ -92,10 +92,11 @@ function contradictions(
   return problems;
 }
 
+const DATABASE = "a Postgres 15 or later, such as postgres://user:password@host:5432/usage";
 const DATABASE_MISSING = {
   code: "database_missing",
   message: "DATABASE_URL is not set.",
-  next: "Set it to a Postgres 15 or later, such as postgres://user:password@host:5432/usage. `usage-etl demo` needs none.",
+  next: `Run \`usage-etl init\`, or set it to ${DATABASE}. \`usage-etl demo\` needs none.`,
 };
 
 /** The sources of a command that needs the database too: the error names everything that is missing. */
@@ -103,12 +104,12 @@ export function requireSources(config: Config): readonly SourceConfig[] {
   if (config.sources.length > 0) return config.sources;
   const message = "No source is configured: set both USAGE_BASE_URL and USAGE_API_KEY.";
   const next =
-    "The key needs organization:read. For several sources set USAGE_SOURCES_FILE. `usage-etl demo` needs neither.";
+    "Run `usage-etl init`, which asks for all of it. The key needs organization:read. For several sources set USAGE_SOURCES_FILE. `usage-etl demo` needs neither.";
   const lacksDatabase = config.databaseUrl === undefined;
   throw new UsageError({
     code: "source_missing",
     message: lacksDatabase ? `${message} ${DATABASE_MISSING.message}` : message,
-    next: lacksDatabase ? `${next}\n  ${DATABASE_MISSING.next}` : next,
+    next: lacksDatabase ? `${next}\n  DATABASE_URL is ${DATABASE}.` : next,
   });
 }
 
