@@ -11,7 +11,7 @@ import { requireSchema, type Session } from "../session/session.ts";
 import { type Notes, problemOf } from "./check.ts";
 
 /** Postgres 15 is the first with MERGE. */
-const OLDEST_POSTGRES = 150_000;
+export const OLDEST_POSTGRES = 150_000;
 /** The same as between hosts (jobs/clock-guard.ts). */
 const CLOCK_TOLERANCE_MS = 2_000;
 const NEED_POSTGRES = ["postgres_write", "schema", "roles"];
@@ -73,7 +73,7 @@ const ROLES_MISSING = {
   next: "Run `usage-etl migrate`. It prints the SQL to run.",
 };
 
-function tooOld(version: string, at: string): UsageError {
+export function tooOld(version: string, at: string): UsageError {
   return new UsageError({
     code: "postgres_too_old",
     message: `Postgres at ${at} has version ${version}.`,

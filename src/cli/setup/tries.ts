@@ -7,6 +7,7 @@ import { billingClientOf } from "../../platform/clients.ts";
 import { checkReachable, openStore } from "../../store/db/database.ts";
 import { serverCapabilities } from "../../store/report/overview.ts";
 import { withoutPassword } from "../../url.ts";
+import { OLDEST_POSTGRES, tooOld } from "../checks/postgres.ts";
 
 /** One thing that was tried. What fails throws instead. */
 export interface Finding {
@@ -81,13 +82,7 @@ export async function tryPostgres(url: string): Promise<Finding[]> {
     await checkReachable(store, url);
     const { version, number, hasReaders } = await serverCapabilities(store.db);
     const where = withoutPassword(url);
-    if (number < 150_000) {
-      throw new UsageError({
-        code: "postgres_too_old",
-        message: `Postgres at ${where} is version ${version}.`,
-        next: "Use version 15 or later.",
-      });
-    }
+    if (number < OLDEST_POSTGRES) throw tooOld(version, where);
     const { rows } = await sql<{ mayCreate: boolean; mayAddRoles: boolean; user: string; database: string }>`
       select has_database_privilege(current_database(), 'CREATE') or to_regnamespace('usage') is not null as "mayCreate",
              (select rolcreaterole or rolsuper from pg_roles where rolname = current_user) as "mayAddRoles",
