@@ -48,6 +48,13 @@ describe("several sources", () => {
       routine({ ...made, standin, workspaceIds: sourceOf("", standin).workspaceIds }),
     );
     expect(differences(await inStore(made), together(...book))).toEqual([]);
+
+    // A third one is configured, and nobody has contacted it yet: what is missing of it is said.
+    expect((await run(["status"], env)).code).toBe(0);
+    const third = { ...sourceOf("new", other), workspaceIds: [] };
+    const more = await several(made, [sourceOf("eu", made.standin), sourceOf("us", other), third]);
+    const status = await run(["status"], more);
+    expect([status.code, status.stderr]).toEqual([3, expect.stringContaining("Source new was never opened")]);
   });
 
   test("are loaded even if others fail; the first exit code that applies is returned", async () => {

@@ -17,7 +17,7 @@ import { listRuns } from "../../store/report/runs.ts";
 import { listedOnly, withdrawnZeros } from "../../store/report/zeros.ts";
 import { finalityOf } from "../report/lateness-report.ts";
 import { describeStatus, exitOfStatus, openDaysOf, type ShownStatus } from "../report/status-report.ts";
-import { firstExit } from "../session/exit.ts";
+import { EXIT, firstExit } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 export function define(command: Command): void {
@@ -65,7 +65,20 @@ async function run(session: Session): Promise<number> {
       ? "No source was ever opened. Run `usage-etl sync --inline`."
       : all.map((one) => describeStatus(one, now, config.settleAfterMs)).join("\n\n"),
   );
-  return firstExit(statuses.map(exitOfStatus));
+  const unopened = neverOpened(session, statuses);
+  return firstExit([...statuses.map(exitOfStatus), ...(unopened > 0 ? [EXIT.partlyFailed] : [])]);
+}
+
+/** Says which sources were added to a database that has others, and were not contacted yet. Returns how many there are. */
+function neverOpened({ config, output }: Session, statuses: readonly ShownStatus[]): number {
+  if (statuses.length === 0) return 0;
+  const added = config.sources.filter(({ slug }) => !statuses.some(({ source }) => source === slug));
+  for (const { slug } of added) {
+    output.note(
+      `Source ${slug} was never opened, so nothing of it is loaded. Run \`usage-etl sync --inline\`, or look at the log of the service.`,
+    );
+  }
+  return added.length;
 }
 
 /** What Redis shows of the service, or why it does not. Without `REDIS_URL` there is nothing to ask. */
