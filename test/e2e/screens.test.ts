@@ -23,6 +23,17 @@ const SCREENS: readonly (readonly [args: string, code: number])[] = [
   ["backfill list", 0],
 ];
 
+/** What a person starts. Its sentences may be longer than a line; its tables are not. */
+const WORK: readonly string[] = [
+  "sync --inline",
+  "backfill --from 2026-01-05 --to 2090-01-01 --reprocess all --inline",
+  "reconcile",
+  "totals --reach month",
+  "export --view dim_workspace",
+  "dbt keys",
+  "prune",
+];
+
 test("what a person looks at fits a terminal of 80 columns, and is one document for a program", async () => {
   const made = await bench();
   const env = { ...envOf(made), NO_COLOR: "1" };
@@ -35,6 +46,23 @@ test("what a person looks at fits a terminal of 80 columns, and is one document 
     const piped = await run([...args, "--json"], env);
     expect([command, piped.code], piped.stderr).toEqual([command, code]);
     expect(document(piped), command).toBeTypeOf("object");
+  }
+});
+
+test("what a person starts says the same on a terminal as in a pipe, without colours where nobody wants them", async () => {
+  const made = await bench({ workspaces: [0] });
+  const env = { ...envOf(made), NO_COLOR: "1" };
+  for (const command of WORK) {
+    const args = command.split(" ");
+    const terminal = onTerminal(args, env);
+    const code = await terminal.ended;
+    const piped = await run(args, env);
+    expect([command, code, piped.code], piped.stderr).toEqual([command, 0, 0]);
+    expect(await terminal.tooLong(), command).toEqual(
+      expect.not.arrayContaining([expect.stringMatching(/^(dimension|workspace|project|user|api_key) /)]),
+    );
+    // Cursor movements draw the progress; colours end with "m".
+    expect(terminal.written(), command).not.toMatch(/\[[\d;]+m/);
   }
 });
 
