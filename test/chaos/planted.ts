@@ -68,7 +68,7 @@ export const PLANTED: readonly PlantedBug[] = [
     name: "a fetch task that was handed back counts as one that ended its worker",
     file: "src/pipeline/extract/work-slice.ts",
     edits: [["if (isHandedBack(error, signal))", "if (isHandedBack(error, signal) && !signal)"]],
-    scale: ["const POISON_AFTER = 20;", "const POISON_AFTER = 3;"],
+    scale: ["const POISON_AFTER = 20;", "const POISON_AFTER = 1;"],
     environment: { CHAOS_ONLY: "429 to everything" },
   },
 ];
