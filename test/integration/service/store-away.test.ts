@@ -81,6 +81,8 @@ test("while Postgres cannot keep an answer the platform is not asked, and work g
   const bench = await setupService({
     days: 90,
     workspaces: 2,
+    // Answers large enough to fill the room that a full disk leaves.
+    standin: { scale: 1 },
     // Some four requests a second, so that work is left in every part of the test.
     environment: {
       ...{ USAGE_RATE_LIMIT: "40", USAGE_SYNC_EVERY: "PT5M", USAGE_HOURLY_FOR: "P1D" },
