@@ -100,7 +100,6 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
 /** Runs the command line and sets the exit code. */
 export async function main(): Promise<void> {
   const json = process.argv.includes("--json");
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", passOverClosedPipe);
   const program = new Command(PROGRAM)
     .description(
       "Load billable trace counts of an agent platform into Postgres and reconcile them with its CSV export.",
@@ -130,11 +129,6 @@ export async function main(): Promise<void> {
       error instanceof CommanderError && (error.exitCode === 0 || error.code === "commander.help");
     if (!isHelp || (json && process.exitCode !== 0)) createOutput({ json }).error(error);
   }
-}
-
-/** A reader such as `head` may leave early: the command goes on, and its exit code says what it did. */
-function passOverClosedPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EPIPE") throw error;
 }
 
 /**
