@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { asRun, END_OF_SKIPPED, endOfCounts, SKIPPED } from "../src/pipeline/runs.ts";
+import { asRun, END_OF_SKIPPED, endOfTotals, SKIPPED } from "../src/pipeline/runs.ts";
 import { checkTotals, REACHES } from "../src/pipeline/totals/check-totals.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
@@ -19,9 +19,6 @@ export const checkTotalsJob = defineJob({
         const { range, findings, failed, ...counts } = await checkTotals({ ...source, runId }, reach);
         return { reach, ...counts };
       },
-      (counts) =>
-        "skipped" in counts
-          ? END_OF_SKIPPED
-          : endOfCounts({ failed: counts.failures + counts.unverified, differences: counts.differences }),
+      (counts) => ("skipped" in counts ? END_OF_SKIPPED : endOfTotals(counts)),
     ),
 });

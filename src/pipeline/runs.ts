@@ -3,6 +3,7 @@ import { faultOf } from "../faults.ts";
 import { beginRun, endRun, type RunEnd, type RunKind } from "../store/work/runs.ts";
 import type { ProbeResult } from "./probe/probe.ts";
 import type { EnteredSource } from "./source/source.ts";
+import type { TotalsResult } from "./totals/check-totals.ts";
 
 /**
  * Does `work` as one run of the history that `runs` shows. `endOf` says how it ended; an error is its end too, and is
@@ -39,6 +40,17 @@ export function endOfCounts(counts: { failed: number; differences: number }): Ru
   if (failed > 0) return { outcome: "partly_failed", failed };
   if (differences === 0) return { outcome: "done" };
   return { outcome: "differs", code: "differences_left", message: `${differences} differences are left.` };
+}
+
+/** The end of a check of totals. Days that it could not check are no proof. */
+export function endOfTotals(
+  counts: Pick<TotalsResult, "failures" | "unverified" | "daysNotFinal" | "differences">,
+): RunEnd {
+  const { failures, unverified, daysNotFinal, differences } = counts;
+  const end = endOfCounts({ failed: failures + unverified, differences });
+  if (end.outcome !== "done" || daysNotFinal === 0) return end;
+  const message = `${daysNotFinal} days x scopes were not checked: they are not loaded and final.`;
+  return { outcome: "partly_failed", code: "days_not_final", message };
 }
 
 export function endOfProbe({
