@@ -3,6 +3,7 @@ import { evicts, NOT_APPENDING } from "../../../jobs/queues.ts";
 import { describeDuration, systemClock } from "../../clock.ts";
 import type { Config, SourceConfig } from "../../config/config.ts";
 import { schedulesFor } from "../../service/source.ts";
+import { counted } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
 import { type Notes, problemOf } from "./check.ts";
 
@@ -134,9 +135,4 @@ function noteWorkers({ workers, schedules, nextSync = Infinity }: QueueView, not
     { code: "sync_overdue", message, next: "Look at the logs of the workers." },
     EXIT.unreachable,
   );
-}
-
-/** Such as `1 worker` and `2 workers`. */
-export function counted(count: number, thing: string): string {
-  return `${count.toLocaleString("en-US")} ${thing}${count === 1 ? "" : "s"}`;
 }

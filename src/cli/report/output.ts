@@ -85,3 +85,8 @@ export function instant(time: number | string): string {
   const text = new Date(time).toISOString();
   return text.endsWith("T00:00:00.000Z") ? text.slice(0, 10) : `${text.slice(0, 16)}Z`;
 }
+
+/** Such as `1 worker` and `2 workers`. */
+export function counted(count: number, thing: string): string {
+  return `${count.toLocaleString("en-US")} ${thing}${count === 1 ? "" : "s"}`;
+}

@@ -1,7 +1,7 @@
 import type { UsageRequest } from "../../domain/planning/request.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import type { Preview, PreviewedSource, Wish } from "../../pipeline/sync/preview.ts";
-import { instant, table } from "./output.ts";
+import { counted, instant, table } from "./output.ts";
 import { rangeToData } from "./range-report.ts";
 
 /** A table is for people; `--json` has all windows. */
@@ -70,7 +70,7 @@ export function describePlan(planned: PlannedSource): string {
         ]),
     ...(left > 0 ? [`and ${left} more, which --json shows`] : []),
     `Requests for ${workspaces}: ${byDimension.join(", ")}`,
-    `${count(windows.length)} windows, ${count(slices.length)} requests, at least ${count(secondsOf(slices.length, rateLimit))} s at the rate limit`,
+    `${counted(windows.length, "window")}, ${counted(slices.length, "request")}, at least ${count(secondsOf(slices.length, rateLimit))} s at the rate limit`,
   ].join("\n");
 }
 

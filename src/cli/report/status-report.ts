@@ -7,10 +7,9 @@ import type { CoverageLine, SourceStatus } from "../../store/report/overview.ts"
 import type { SourceProgress } from "../../store/report/progress.ts";
 import type { Run } from "../../store/report/runs.ts";
 import type { ListedOnly, WithdrawnZeros } from "../../store/report/zeros.ts";
-import { counted } from "../checks/redis.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { describeFinality } from "./lateness-report.ts";
-import { instant } from "./output.ts";
+import { counted, instant } from "./output.ts";
 import { outcomeOf, second } from "./runs-report.ts";
 import { wrapped } from "./wrap.ts";
 import { describeListedOnly, describeWithdrawn } from "./zeros-report.ts";
@@ -154,7 +153,8 @@ function describeNext({ nextSync, redis, hasRedis }: ShownStatus, now: number): 
 
 function describeService({ redis, workers, schedulers }: ShownStatus): string {
   if (redis !== null) return `${redis.message} [${redis.code}]`;
-  if (workers === null || schedulers === null) return "not known: no Redis tells its clients";
+  if (workers === null || schedulers === null)
+    return "not known: REDIS_URL is not set, or that Redis does not list its clients";
   return `${counted(workers, "worker")}, ${counted(schedulers, "scheduler")} seen`;
 }
 

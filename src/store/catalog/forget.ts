@@ -22,7 +22,7 @@ interface ForgetHow {
  * Removes a workspace with all that depends on it, in one transaction. It locks the scopes, so it waits for running loads, and
  * loads that come later find their scopes gone and are discarded. New scopes wait for the lock of the workspace, and fail.
  *
- * Errors: `workspace_closed`, `records_kept`; then nothing has changed.
+ * Errors: `month_closed`, `records_kept`; then nothing has changed.
  */
 export async function forgetWorkspace(
   store: Store,
@@ -82,7 +82,7 @@ const OF_SOURCE = [
  * Removes a source with all that depends on it, in one transaction. The lock of its row keeps everything else from entering
  * rows of it, which then fail.
  *
- * Errors: `source_in_use`, `source_closed`, `records_kept`; then nothing has changed.
+ * Errors: `source_in_use`, `month_closed`, `records_kept`; then nothing has changed.
  */
 export async function forgetSource(
   store: Store,
