@@ -36,6 +36,24 @@ CREATE TABLE usage.backfill (
   CONSTRAINT backfill_state_known CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'cancelled'::text, 'done'::text])))
 );
 
+CREATE TABLE usage.closed_charge (
+  close_id integer NOT NULL,
+  usage_date date NOT NULL,
+  workspace_id integer NOT NULL,
+  sku text NOT NULL,
+  price_id integer NOT NULL,
+  tier integer NOT NULL,
+  from_quantity bigint NOT NULL,
+  unit_price numeric(18,10) NOT NULL,
+  currency text NOT NULL,
+  traces bigint NOT NULL,
+  cost numeric(38,10) NOT NULL,
+  CONSTRAINT closed_charge_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, tier),
+  CONSTRAINT closed_charge_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
+  CONSTRAINT closed_charge_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
+  CONSTRAINT closed_charge_traces_range CHECK ((traces > 0))
+);
+
 CREATE TABLE usage.closed_cost (
   close_id integer NOT NULL,
   workspace_id integer NOT NULL,
@@ -249,15 +267,27 @@ CREATE TABLE usage.price (
   valid_from date NOT NULL,
   valid_to date,
   imported_at timestamp with time zone NOT NULL DEFAULT now(),
+  counted_over text NOT NULL DEFAULT 'source'::text,
   CONSTRAINT price_pkey PRIMARY KEY (price_id),
   CONSTRAINT price_sku_id_fkey FOREIGN KEY (sku_id) REFERENCES usage.sku(sku_id),
   CONSTRAINT price_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT price_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
+  CONSTRAINT price_counted_over_known CHECK ((counted_over = ANY (ARRAY['source'::text, 'workspace'::text]))),
   CONSTRAINT price_currency_form CHECK ((currency ~ '^[A-Z]{3}$'::text)),
   CONSTRAINT price_unit_price_range CHECK ((unit_price >= (0)::numeric)),
   CONSTRAINT price_validity_order CHECK ((valid_from < valid_to)),
   CONSTRAINT price_workspace_of_source CHECK (((workspace_id IS NULL) OR (source_id IS NOT NULL))),
   CONSTRAINT price_no_overlap EXCLUDE USING gist (int4range(sku_id, sku_id, '[]'::text) WITH &&, int4range(COALESCE((source_id)::integer, 0), COALESCE((source_id)::integer, 0), '[]'::text) WITH &&, int4range(COALESCE(workspace_id, 0), COALESCE(workspace_id, 0), '[]'::text) WITH &&, daterange(valid_from, valid_to) WITH &&)
+);
+
+CREATE TABLE usage.price_tier (
+  price_id integer NOT NULL,
+  from_quantity bigint NOT NULL,
+  unit_price numeric(18,10) NOT NULL,
+  CONSTRAINT price_tier_pkey PRIMARY KEY (price_id, from_quantity),
+  CONSTRAINT price_tier_price_id_fkey FOREIGN KEY (price_id) REFERENCES usage.price(price_id) ON DELETE CASCADE,
+  CONSTRAINT price_tier_from_quantity_range CHECK ((from_quantity > 0)),
+  CONSTRAINT price_tier_unit_price_range CHECK ((unit_price >= (0)::numeric))
 );
 
 CREATE TABLE usage.probe (
@@ -1051,6 +1081,26 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   days_of_hours datemultirange
 -- )
 
+-- VIEW usage.charge (
+--   source_id smallint,
+--   slug text,
+--   usage_date date,
+--   month_start date,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   sku text,
+--   price_id integer,
+--   tier integer,
+--   from_quantity bigint,
+--   unit_price numeric(18,10),
+--   currency text,
+--   traces bigint,
+--   cost numeric(38,10),
+--   is_final boolean,
+--   coverage_status text
+-- )
+
 -- VIEW usage.daily_row (
 --   slug text,
 --   group_by text,
@@ -1254,6 +1304,36 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   days_expected integer,
 --   days_loaded integer,
 --   is_final boolean
+-- )
+
+-- VIEW usage.priced_day (
+--   source_id smallint,
+--   slug text,
+--   usage_date date,
+--   month_start date,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   sku_id integer,
+--   sku text,
+--   price_id integer,
+--   unit_price numeric(18,10),
+--   currency text,
+--   counted_over text,
+--   price_source_id smallint,
+--   price_workspace_id integer,
+--   is_tiered boolean
+-- )
+
+-- VIEW usage.volume_tier (
+--   price_id integer,
+--   tier integer,
+--   from_quantity bigint,
+--   to_quantity bigint,
+--   unit_price numeric(18,10)
 -- )
 
 -- VIEW usage.withdrawn_day (
@@ -1541,7 +1621,7 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_expected IS 'Days o
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuId). An ESTIMATE from the imported prices, not an invoice: without taxes, discounts, free allowances and commitments. Columns of FOCUS 1.2. Costs add up over all of these within one BillingCurrency; quantities add up within one SkuId. Empty without prices.';
+COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuPriceId). An ESTIMATE from the imported prices, not an invoice: without taxes, discounts and commitments. Columns of FOCUS 1.2. Costs add up over all of these within one BillingCurrency; quantities add up within one SkuId. Empty without prices.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BilledCost" IS 'Estimate: unit price times traces, exactly. Adds up within one BillingCurrency.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountId" IS 'The platform''s id of the organization; the slug of the source if the platform gives none.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountName" IS 'Name of the organization; the slug of the source if the platform gives none.';
@@ -1574,7 +1654,7 @@ COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceName" IS 'Agent p
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceSubcategory" IS 'AI Platforms.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuId" IS 'SKU of the imported price.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuMeter" IS 'Traces.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuPriceId" IS 'Number of the imported price: one unit price each.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuPriceId" IS 'Number of the imported price, and of the volume tier where it has tiers: one unit price each.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountId" IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountName" IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountType" IS 'Workspace.';

@@ -14,10 +14,9 @@ CROSS JOIN LATERAL (
   JOIN usage.entity e ON e.entity_id = k.workspace_id
   WHERE k.close_id = m.close_id
   UNION ALL
-  SELECT f."SubAccountId", f."SkuId", f."ContractedUnitPrice", f."BillingCurrency", 0, 0, f."BilledCost"
-  FROM reporting.focus_cost_usage_estimated f
-  WHERE f."x_SourceId" = src.slug AND f."x_UsageDate" >= m.month_start
-    AND f."x_UsageDate" < (m.month_start + interval '1 month')::date
+  SELECT c.workspace_id, c.sku, c.unit_price, c.currency, 0, 0, c.cost
+  FROM usage.charge c
+  WHERE c.source_id = m.source_id AND c.month_start = m.month_start
 ) p
 JOIN usage.labelled_entity w
   ON w.source_id = m.source_id AND w.dimension = 'workspace' AND w.dimension_id = p.workspace_id

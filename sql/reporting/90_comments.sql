@@ -151,7 +151,7 @@ BEGIN
         ('ServiceSubcategory', $$AI Platforms.$$, ''),
         ('SkuId', $$SKU of the imported price.$$, ''),
         ('SkuMeter', $$Traces.$$, ''),
-        ('SkuPriceId', $$Number of the imported price: one unit price each.$$, ''),
+        ('SkuPriceId', $$Number of the imported price, and of the volume tier where it has tiers: one unit price each.$$, ''),
         ('SubAccountId', $$The platform's id of the workspace.$$, ''),
         ('SubAccountName', $$Current name of the workspace.$$, ''),
         ('SubAccountType', $$Workspace.$$, ''),

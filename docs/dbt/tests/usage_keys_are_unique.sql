@@ -91,7 +91,7 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'focus_cost_usage_estimated' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'focus_cost_usage_estimated') }}
-GROUP BY "x_SourceId", "x_UsageDate", "SubAccountId", "SkuId"
+GROUP BY "x_SourceId", "x_UsageDate", "SubAccountId", "SkuPriceId"
 HAVING count(*) > 1
 UNION ALL
 SELECT 'metering_probe' AS view_name, count(*) AS rows_of_one_key

@@ -50,6 +50,20 @@ export interface Backfill {
   workspaces: number;
 }
 
+export interface ClosedCharge {
+  close_id: number;
+  cost: Numeric;
+  currency: string;
+  from_quantity: number;
+  price_id: number;
+  sku: string;
+  tier: number;
+  traces: number;
+  unit_price: Numeric;
+  usage_date: string;
+  workspace_id: number;
+}
+
 export interface ClosedCost {
   close_id: number;
   cost: Numeric;
@@ -198,6 +212,7 @@ export interface MonthlyTotal {
 }
 
 export interface Price {
+  counted_over: Generated<string>;
   currency: string;
   imported_at: Generated<Timestamp>;
   price_id: Generated<number>;
@@ -207,6 +222,12 @@ export interface Price {
   valid_from: string;
   valid_to: string | null;
   workspace_id: number | null;
+}
+
+export interface PriceTier {
+  from_quantity: number;
+  price_id: number;
+  unit_price: Numeric;
 }
 
 export interface Probe {
@@ -387,6 +408,7 @@ export interface Workspace {
 export interface DB {
   alert: Alert;
   backfill: Backfill;
+  closed_charge: ClosedCharge;
   closed_cost: ClosedCost;
   closed_total: ClosedTotal;
   closed_workspace: ClosedWorkspace;
@@ -403,6 +425,7 @@ export interface DB {
   month_close: MonthClose;
   monthly_total: MonthlyTotal;
   price: Price;
+  price_tier: PriceTier;
   probe: Probe;
   probe_figure: ProbeFigure;
   reconciled: Reconciled;

@@ -127,20 +127,30 @@ async function keepClose(
            coalesce(sum(w.traces) filter (where c.group_by = 'workspace'), 0)::bigint as traces
     from written w join usage.series s using (series_id) join usage.scope c using (scope_id)
   `.execute(db);
-  await sql`
-    insert into usage.closed_cost (close_id, workspace_id, sku, unit_price, currency, traces, cost)
-    select w.close_id, w.workspace_id, f."SkuId", f."ContractedUnitPrice", f."BillingCurrency",
-           sum(f."ConsumedQuantity"), sum(f."BilledCost")
-    from usage.closed_workspace w
-    join usage.entity e on e.entity_id = w.workspace_id
-    join usage.source s using (source_id)
-    join reporting.focus_cost_usage_estimated f on f."x_SourceId" = s.slug and f."SubAccountId" = e.external_id
-    where w.close_id = ${closeId} and not w.is_left_out and f."x_UsageDate" >= ${monthStart}::date
-      and f."x_UsageDate" < (${monthStart}::date + interval '1 month')::date
-    group by 1, 2, 3, 4, 5
-  `.execute(db);
+  await keepCharges(db, closeId);
   const counts = rows[0] as { totals: number; traces: number };
   return { state: "closed", ...counts, accepted, without: [...without].sort(), settleAfterSeconds };
+}
+
+/** Keeps the charges of the closed workspaces by day, and their sums by price. */
+async function keepCharges(db: Database, closeId: number): Promise<void> {
+  await sql`
+    insert into usage.closed_charge
+      (close_id, usage_date, workspace_id, sku, price_id, tier, from_quantity, unit_price, currency, traces, cost)
+    select w.close_id, c.usage_date, w.workspace_id, c.sku, c.price_id, c.tier, c.from_quantity, c.unit_price, c.currency,
+           c.traces, c.cost
+    from usage.month_close m
+    join usage.closed_workspace w using (close_id)
+    join usage.charge c
+      on c.source_id = m.source_id and c.month_start = m.month_start and c.workspace_entity_id = w.workspace_id
+    where m.close_id = ${closeId} and not w.is_left_out
+  `.execute(db);
+  await sql`
+    insert into usage.closed_cost (close_id, workspace_id, sku, unit_price, currency, traces, cost)
+    select close_id, workspace_id, sku, unit_price, currency, sum(traces), sum(cost)
+    from usage.closed_charge where close_id = ${closeId}
+    group by close_id, workspace_id, sku, unit_price, currency
+  `.execute(db);
 }
 
 async function closedBefore(

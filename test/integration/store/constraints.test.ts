@@ -37,6 +37,8 @@ const WHOLE = `
   INSERT INTO usage.sku (name) VALUES ('traces');
   INSERT INTO usage.price (sku_id, source_id, workspace_id, unit_price, currency, valid_from, valid_to)
     VALUES (1, 1, 1, 0.0005, 'USD', '2026-01-01', '2027-01-01');
+  INSERT INTO usage.price_tier VALUES (1, 1000, 0.0004);
+  INSERT INTO usage.closed_charge VALUES (1, '2026-01-05', 1, 'traces', 1, 0, 0, 0.5, 'USD', 2, 1);
   INSERT INTO usage.alert VALUES (1, 'stale', 1, 0, now(), now(), NULL);
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
     VALUES (1, 'p1', '2026-01-05Z', 'traces_differ', 1);
@@ -179,6 +181,10 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   closed_cost_close_id_fkey: copyOf("closed_cost", { close_id: "9" }),
   closed_cost_workspace_id_fkey: copyOf("closed_cost", { workspace_id: "9" }),
   closed_cost_traces_range: copyOf("closed_cost", { traces: "0" }),
+  closed_charge_pkey: copyOf("closed_charge", { traces: "3" }),
+  closed_charge_close_id_fkey: copyOf("closed_charge", { close_id: "9" }),
+  closed_charge_workspace_id_fkey: copyOf("closed_charge", { workspace_id: "9" }),
+  closed_charge_traces_range: copyOf("closed_charge", { traces: "0" }),
   closed_total_pkey: copyOf("closed_total", { traces: "6" }),
   closed_total_close_id_fkey: copyOf("closed_total", { close_id: "9" }),
   closed_total_series_id_fkey: copyOf("closed_total", { series_id: "9" }),
@@ -195,6 +201,11 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   price_validity_order: copyOf("price", { ...laterPrice, valid_to: laterPrice.valid_from }),
   price_workspace_of_source: copyOf("price", { ...laterPrice, source_id: "NULL" }),
   price_no_overlap: copyOf("price", { price_id: "9", valid_from: "'2026-12-31'::date", valid_to: "NULL" }),
+  price_counted_over_known: copyOf("price", { ...laterPrice, counted_over: "'year'" }),
+  price_tier_pkey: copyOf("price_tier", { unit_price: "1" }),
+  price_tier_price_id_fkey: copyOf("price_tier", { price_id: "9" }),
+  price_tier_from_quantity_range: copyOf("price_tier", { from_quantity: "0" }),
+  price_tier_unit_price_range: copyOf("price_tier", { from_quantity: "9", unit_price: "-1" }),
   alert_pkey: copyOf("alert", { told: "6" }),
   alert_source_id_fkey: copyOf("alert", { source_id: "9" }),
   alert_kind_known: copyOf("alert", { kind: "'other'" }),
