@@ -43,11 +43,6 @@ export function overlaps(one: Price, other: Price): boolean {
   return startsBefore(one, other.validTo) && startsBefore(other, one.validTo);
 }
 
-/** Equal for equal prices only. */
-export function textOf(price: Price): string {
-  return JSON.stringify([scopeOf(price), price.unitPrice, price.currency, price.validFrom, price.validTo]);
-}
-
 export function describePrice(price: Price): string {
   const of = price.workspace ?? price.source ?? "every source";
   return `${price.sku} of ${of}, ${price.validFrom} to ${price.validTo ?? "further notice"}: ${price.unitPrice} ${price.currency}`;

@@ -1,14 +1,9 @@
 import { nearest } from "../config/spelling.ts";
-import { describePrice, overlaps, type Price, scopeOf, textOf } from "../domain/price.ts";
+import { describePrice, overlaps, type Price, scopeOf } from "../domain/price.ts";
+import { joinTiers, type PlacedPrice, type PriceLine, textOf } from "../domain/volume-tier.ts";
 import { UsageError } from "../errors.ts";
 import type { Store } from "../store/db/database.ts";
 import { addPrices, knownWorkspaces, listPrices, lockPrices, removePrices } from "../store/report/prices.ts";
-
-/** A price, and its place in the file: `line 3`. */
-export interface PriceLine {
-  readonly where: string;
-  readonly price: Price;
-}
 
 /** A file whose columns are shifted has a problem on each line. */
 const PROBLEMS_SHOWN = 10;
@@ -25,21 +20,22 @@ export async function importPrices(
   return store.transaction(async ({ db }) => {
     await lockPrices(db);
     const { resolved, problems } = resolveWorkspaces(await knownWorkspaces(db), lines);
-    const wanted = new Set(resolved.map(({ price }) => textOf(price)));
+    const { joined, problems: tierProblems } = joinTiers(resolved);
+    const wanted = new Set(joined.map(({ price }) => textOf(price)));
     const { same = [], others = [] } = Object.groupBy(await listPrices(db), (price) =>
       wanted.has(textOf(price)) ? "same" : "others",
     );
     const kept = replace ? [] : others;
-    refuse(file, [...problems, ...overlapsOf(kept, resolved)]);
+    refuse(file, [...problems, ...tierProblems, ...overlapsOf(kept, joined)]);
     const there = new Set(same.map(textOf));
-    const added = resolved.map(({ price }) => price).filter((price) => !there.has(textOf(price)));
+    const added = joined.map(({ price }) => price).filter((price) => !there.has(textOf(price)));
     const removed = replace ? others : [];
     const removedIds = removed.map(({ priceId }) => priceId);
     await removePrices(db, removedIds);
     await addPrices(db, added);
     return {
       added: added.length,
-      unchanged: resolved.length - added.length,
+      unchanged: joined.length - added.length,
       removed: removed.length,
       stored: [...same, ...kept, ...added],
     };
@@ -96,9 +92,9 @@ function unknown(what: string, value: string, known: readonly string[]): string 
 }
 
 /** Prices of the file that overlap an earlier line, or a stored price that is not in the file. */
-function overlapsOf(stored: readonly Price[], lines: readonly PriceLine[]): string[] {
+function overlapsOf(stored: readonly Price[], lines: readonly PlacedPrice[]): string[] {
   const byScope = Map.groupBy(
-    stored.map((price): Partial<PriceLine> & { price: Price } => ({ price })),
+    stored.map((price): { where?: string; price: Price } => ({ price })),
     ({ price }) => scopeOf(price),
   );
   return lines.flatMap((line) => {

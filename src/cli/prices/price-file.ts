@@ -2,8 +2,9 @@ import { readFile } from "node:fs/promises";
 import { CsvError, parse } from "csv-parse/sync";
 import { z } from "zod";
 import { nearest } from "../../config/spelling.ts";
+import type { PriceLine } from "../../domain/volume-tier.ts";
 import { UsageError } from "../../errors.ts";
-import { type PriceLine, refuse } from "../../pipeline/import-prices.ts";
+import { refuse } from "../../pipeline/import-prices.ts";
 import { COLUMNS, priceSchema, REQUIRED } from "./price-schema.ts";
 import "../../validation.ts";
 

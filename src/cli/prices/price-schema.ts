@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type Price, parseUnitPrice } from "../../domain/price.ts";
+import { parseUnitPrice } from "../../domain/price.ts";
+import { COUNTED_OVER, type CountedOver, type PriceLine } from "../../domain/volume-tier.ts";
 
 const CURRENCIES = Intl.supportedValuesOf("currency");
 
@@ -15,6 +16,17 @@ const unitPrice = z.string().transform((text, context) => {
 });
 
 const orNull = z.string().transform((text) => (text === "" ? null : text));
+
+const NOT_A_QUANTITY = "is not a whole number of traces, at most 15 digits, such as 100000";
+const quantity = z
+  .string()
+  .regex(/^\d{0,15}$/, NOT_A_QUANTITY)
+  .transform(Number);
+
+const countedOver = z
+  .string()
+  .refine((text) => text === "" || COUNTED_OVER.includes(text as CountedOver), "is not source or workspace")
+  .transform((text) => (text === "" ? null : (text as CountedOver)));
 
 /** One line of a price file: texts, empty if not given. A message follows the column and its value. */
 export const priceSchema = z
@@ -32,6 +44,8 @@ export const priceSchema = z
     valid_to: orNull.pipe(day.nullable()),
     source: orNull,
     workspace: orNull.transform((id) => id?.toLowerCase() ?? null),
+    from_quantity: quantity,
+    counted_over: countedOver,
   })
   .refine(({ valid_from, valid_to }) => valid_to === null || valid_to > valid_from, {
     path: ["valid_to"],
@@ -39,12 +53,14 @@ export const priceSchema = z
     // Also beside problems of other columns.
     when: ({ issues }) => issues.every(({ path }) => !String(path?.[0]).startsWith("valid_")),
   })
-  .transform(({ unit_price, valid_from, valid_to, ...rest }): Price => {
-    return { ...rest, unitPrice: unit_price, validFrom: valid_from, validTo: valid_to };
+  .transform(({ sku, currency, source, workspace, ...named }): PriceLine["price"] => {
+    const { unit_price: unitPrice, valid_from: validFrom, valid_to: validTo } = named;
+    const { from_quantity: fromQuantity, counted_over: countedOver } = named;
+    return { sku, currency, source, workspace, unitPrice, validFrom, validTo, fromQuantity, countedOver };
   });
 
 export const REQUIRED = ["sku", "unit_price", "currency", "valid_from"];
-export const COLUMNS = [...REQUIRED, "valid_to", "source", "workspace"];
+export const COLUMNS = [...REQUIRED, "valid_to", "source", "workspace", "from_quantity", "counted_over"];
 
 function currencyProblem(code: string): string {
   const upper = code.toUpperCase();

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import type { Price } from "../../domain/price.ts";
+import type { TieredPrice } from "../../domain/volume-tier.ts";
 import type { Database } from "../db/database.ts";
 
-export interface StoredPrice extends Price {
+export interface StoredPrice extends TieredPrice {
   readonly priceId: number;
 }
 
@@ -11,7 +11,11 @@ export async function listPrices(db: Database): Promise<StoredPrice[]> {
   const { rows } = await sql<StoredPrice>`
     select p.price_id as "priceId", k.name as sku, trim_scale(p.unit_price)::text as "unitPrice", p.currency,
            to_char(p.valid_from, 'YYYY-MM-DD') as "validFrom", to_char(p.valid_to, 'YYYY-MM-DD') as "validTo",
-           s.slug as source, w.external_id as workspace
+           s.slug as source, w.external_id as workspace, p.counted_over as "countedOver",
+           (select coalesce(
+              json_agg(json_build_object('fromQuantity', from_quantity, 'unitPrice', trim_scale(unit_price)::text)
+                       order by from_quantity), '[]')
+            from usage.price_tier t where t.price_id = p.price_id) as tiers
     from usage.price p
     join usage.sku k using (sku_id)
     left join usage.source s on s.source_id = p.source_id
@@ -57,7 +61,7 @@ export async function removePrices(db: Database, priceIds: readonly number[]): P
 }
 
 /** Enters prices whose source and workspace are known. Errors: `price_no_overlap` of the schema where two overlap. */
-export async function addPrices(db: Database, prices: readonly Price[]): Promise<void> {
+export async function addPrices(db: Database, prices: readonly TieredPrice[]): Promise<void> {
   if (prices.length === 0) return;
   const given = JSON.stringify(prices);
   await sql`
@@ -65,15 +69,28 @@ export async function addPrices(db: Database, prices: readonly Price[]): Promise
     select distinct p ->> 'sku' from jsonb_array_elements(${given}::jsonb) p
     on conflict on constraint sku_name_key do nothing
   `.execute(db);
-  // Postgres casts each text itself, so that no price passes through a float.
+  // Postgres casts each text itself, so that no price passes through a float. Prices of one scope begin on different days.
   await sql`
-    insert into usage.price (sku_id, source_id, workspace_id, unit_price, currency, valid_from, valid_to)
-    select k.sku_id, s.source_id, e.entity_id, (p ->> 'unitPrice')::numeric, p ->> 'currency',
-           (p ->> 'validFrom')::date, (p ->> 'validTo')::date
-    from jsonb_array_elements(${given}::jsonb) p
-    join usage.sku k on k.name = p ->> 'sku'
-    left join usage.source s on s.slug = p ->> 'source'
-    left join usage.entity e
-      on e.source_id = s.source_id and e.dimension = 'workspace' and e.external_id = p ->> 'workspace'
+    with given as (
+      select p, k.sku_id, s.source_id, e.entity_id
+      from jsonb_array_elements(${given}::jsonb) p
+      join usage.sku k on k.name = p ->> 'sku'
+      left join usage.source s on s.slug = p ->> 'source'
+      left join usage.entity e
+        on e.source_id = s.source_id and e.dimension = 'workspace' and e.external_id = p ->> 'workspace'
+    ), added as (
+      insert into usage.price (sku_id, source_id, workspace_id, unit_price, currency, valid_from, valid_to, counted_over)
+      select sku_id, source_id, entity_id, (p ->> 'unitPrice')::numeric, p ->> 'currency', (p ->> 'validFrom')::date,
+             (p ->> 'validTo')::date, p ->> 'countedOver'
+      from given
+      returning price_id, sku_id, source_id, workspace_id, valid_from
+    )
+    insert into usage.price_tier (price_id, from_quantity, unit_price)
+    select a.price_id, (t ->> 'fromQuantity')::bigint, (t ->> 'unitPrice')::numeric
+    from given g
+    join added a
+      on a.sku_id = g.sku_id and a.source_id is not distinct from g.source_id
+     and a.workspace_id is not distinct from g.entity_id and a.valid_from = (g.p ->> 'validFrom')::date
+    cross join jsonb_array_elements(g.p -> 'tiers') t
   `.execute(db);
 }

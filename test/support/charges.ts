@@ -1,0 +1,141 @@
+import { importPrices } from "../../src/pipeline/import-prices.ts";
+import type { Store } from "../../src/store/db/database.ts";
+import { loadRows, windowOf } from "./store.ts";
+
+const DAY_MS = 86_400_000;
+const FIRST_DAY = Date.parse("2026-03-01");
+/** March and April 2026. */
+export const DAYS = 61;
+
+/** The day by its place: 0 is 2026-03-01, 31 is 2026-04-01. */
+export function dayOf(at: number): string {
+  return new Date(FIRST_DAY + at * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** One line of a price file. */
+export interface GivenPrice {
+  readonly sku?: string;
+  readonly unitPrice: string;
+  readonly currency?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly source?: string;
+  readonly workspace?: string;
+  readonly fromQuantity?: number;
+  readonly countedOver?: "source" | "workspace";
+}
+
+export function linesOf(given: readonly GivenPrice[]) {
+  return given.map((one, at) => ({
+    where: `line ${at}`,
+    price: {
+      ...{ sku: one.sku ?? "traces", unitPrice: one.unitPrice, currency: one.currency ?? "USD" },
+      ...{ validFrom: one.from ?? "2026-01-01", validTo: one.to ?? null },
+      ...{ source: one.source ?? null, workspace: one.workspace ?? null },
+      ...{ fromQuantity: one.fromQuantity ?? 0, countedOver: one.countedOver ?? null },
+    },
+  }));
+}
+
+export async function enterPrices(store: Store, given: readonly GivenPrice[]) {
+  return importPrices(store, { file: "prices", lines: linesOf(given), replace: true });
+}
+
+/** Traces by workspace and place of the day; a loaded day that is not named is zero. */
+export type Usage = Readonly<Record<string, Readonly<Record<number, number>>>>;
+
+/** Loads March and April of each workspace by the dimension workspace, but for the days that are left out. */
+export async function enterMonths(
+  { store, sourceId }: { store: Store; sourceId: number },
+  usage: Usage,
+  leftOut: Readonly<Record<string, readonly number[]>> = {},
+): Promise<void> {
+  for (const [workspaceId, days] of Object.entries(usage)) {
+    const ends = [...(leftOut[workspaceId] ?? []).flatMap((at) => [at, at + 1]), 31, DAYS].sort(
+      (a, b) => a - b,
+    );
+    let start = 0;
+    for (const end of ends) {
+      const rows = Object.entries(days)
+        .filter(([at, traces]) => Number(at) >= start && Number(at) < end && traces > 0)
+        .map(([at, traces]) => [dayOf(Number(at)), workspaceId, traces] as const);
+      if (start < end && !leftOut[workspaceId]?.includes(start)) {
+        const window = windowOf("day", dayOf(start), dayOf(end));
+        await loadRows(store, { sourceId, workspaceId, groupBy: "workspace", window, rows });
+      }
+      start = end;
+    }
+  }
+}
+
+/** Digits of a unit price after the point. */
+const SCALE = 10;
+
+function unscaled(price: string): bigint {
+  const [whole = "", fraction = ""] = price.split(".");
+  return BigInt(whole + fraction.padEnd(SCALE, "0"));
+}
+
+/** An unscaled count of ten-billionths as a decimal. */
+export function decimal(unscaledCost: bigint): string {
+  const digits = unscaledCost.toString().padStart(SCALE + 1, "0");
+  return `${digits.slice(0, -SCALE)}.${digits.slice(-SCALE)}`;
+}
+
+interface Counter {
+  whole: bigint;
+  readonly one: Map<string, bigint>;
+}
+
+/**
+ * What usage costs, one trace count after the other, in whole numbers of ten-billionths: `day workspace sku tier traces cost
+ * currency`, in the order of these. It shares no code with the views.
+ */
+export function expectedCharges(usage: Usage, prices: readonly GivenPrice[], source = "default"): string[] {
+  const lines: string[] = [];
+  const skus = [...new Set(prices.map((one) => one.sku ?? "traces"))].sort();
+  const counters = new Map<string, Counter>();
+  for (let at = 0; at < DAYS; at++) {
+    const day = dayOf(at);
+    for (const workspace of Object.keys(usage).sort()) {
+      const traces = BigInt(usage[workspace]?.[at] ?? 0);
+      for (const sku of traces === 0n ? [] : skus) {
+        const valid = prices.filter(
+          (one) =>
+            (one.sku ?? "traces") === sku &&
+            (one.from ?? "2026-01-01") <= day &&
+            (one.to === undefined || day < one.to) &&
+            (one.source === undefined || one.source === source) &&
+            (one.workspace === undefined || one.workspace === workspace),
+        );
+        const rank = (one: GivenPrice) =>
+          one.workspace === undefined ? (one.source === undefined ? 0 : 1) : 2;
+        const best = Math.max(...valid.map(rank));
+        const steps = valid
+          .filter((one) => rank(one) === best)
+          .sort((a, b) => (a.fromQuantity ?? 0) - (b.fromQuantity ?? 0));
+        if (steps.length === 0) continue;
+        const scope = `${day.slice(0, 7)} ${sku} ${steps[0]?.source} ${steps[0]?.workspace}`;
+        const counter = counters.get(scope) ?? { whole: 0n, one: new Map() };
+        counters.set(scope, counter);
+        const isOne = steps.some((one) => one.countedOver === "workspace");
+        let place = isOne ? (counter.one.get(workspace) ?? 0n) : counter.whole;
+        let left = traces;
+        steps.forEach((step, index) => {
+          const end = steps[index + 1]?.fromQuantity;
+          const room = end === undefined ? left : BigInt(end) - place;
+          const here = room < 0n ? 0n : room < left ? room : left;
+          if (here === 0n) return;
+          const cost = decimal(unscaled(step.unitPrice) * here);
+          const tier = steps.length === 1 ? 0 : index + 1;
+          lines.push(`${day} ${workspace} ${sku} ${tier} ${here} ${cost} ${step.currency ?? "USD"}`);
+          place += here;
+          left -= here;
+        });
+        counter.whole += traces;
+        counter.one.set(workspace, (counter.one.get(workspace) ?? 0n) + traces);
+      }
+    }
+  }
+  return lines;
+}
