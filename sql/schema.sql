@@ -1306,28 +1306,6 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   is_final boolean
 -- )
 
--- VIEW usage.priced_day (
---   source_id smallint,
---   slug text,
---   usage_date date,
---   month_start date,
---   workspace_entity_id integer,
---   workspace_id text,
---   workspace_name text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   sku_id integer,
---   sku text,
---   price_id integer,
---   unit_price numeric(18,10),
---   currency text,
---   counted_over text,
---   price_source_id smallint,
---   price_workspace_id integer,
---   is_tiered boolean
--- )
-
 -- VIEW usage.volume_tier (
 --   price_id integer,
 --   tier integer,
@@ -1348,6 +1326,23 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   day_scope_id integer,
 --   usage_date date,
 --   traces bigint
+-- )
+
+-- VIEW usage.workspace_price (
+--   source_id smallint,
+--   slug text,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   price_id integer,
+--   sku_id integer,
+--   sku text,
+--   unit_price numeric(18,10),
+--   currency text,
+--   counted_over text,
+--   price_source_id smallint,
+--   price_workspace_id integer,
+--   days datemultirange,
+--   is_tiered boolean
 -- )
 
 -- FUNCTION reporting.usage_api_key_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, api_key_short_key text, traces bigint, settled_at timestamp with time zone)

@@ -11,54 +11,60 @@ FROM (
 ) t
 WINDOW price AS (PARTITION BY price_id), steps AS (PARTITION BY price_id ORDER BY from_quantity);
 
--- Each expected day of a workspace with each SKU that has a price there, loaded or not: source x UTC day x workspace x SKU.
-CREATE OR REPLACE VIEW usage.priced_day AS
--- Materialized: computed once, not for each day. Prices are few, entities are many.
-WITH price AS MATERIALIZED (
-  SELECT p.price_id, p.sku_id, k.name AS sku, p.source_id, p.workspace_id, p.unit_price, p.currency, p.valid_from, p.valid_to,
-         p.counted_over,
-         EXISTS (
-           SELECT FROM usage.price o
-           JOIN usage.price_tier USING (price_id)
-           WHERE o.sku_id = p.sku_id AND o.source_id IS NOT DISTINCT FROM p.source_id
-             AND o.workspace_id IS NOT DISTINCT FROM p.workspace_id
-         ) AS is_tiered
-  FROM usage.price p
-  JOIN usage.sku k USING (sku_id)
-)
-SELECT s.source_id, u.source_id AS slug, u.usage_date, date_trunc('month', u.usage_date::timestamp)::date AS month_start,
-       w.entity_id AS workspace_entity_id, u.workspace_id, u.workspace_name, u.traces, u.is_final, u.coverage_status,
-       p.sku_id, p.sku, p.price_id, p.unit_price, p.currency, p.counted_over,
+-- Which price applies to a workspace, and on which days: the most specific one of each SKU, a workspace's before its source's
+-- before everybody's. The days of one workspace and SKU never overlap.
+CREATE OR REPLACE VIEW usage.workspace_price AS
+SELECT s.source_id, s.slug, w.entity_id AS workspace_entity_id, usage.shown_id(e.external_id) AS workspace_id, p.price_id,
+       k.sku_id, k.name AS sku, p.unit_price, p.currency, p.counted_over, p.source_id AS price_source_id,
+       p.workspace_id AS price_workspace_id, d.days,
        -- Prices of one SKU and scope follow each other in time; if one has tiers, all of them are counted together.
-       p.source_id AS price_source_id, p.workspace_id AS price_workspace_id, p.is_tiered
-FROM reporting.fct_usage_workspace_daily u
-JOIN usage.source s ON s.slug = u.source_id
-JOIN (
-  SELECT e.entity_id, e.source_id, usage.shown_id(e.external_id) AS workspace_id
-  FROM usage.workspace
-  JOIN usage.entity e USING (entity_id)
-) w ON w.source_id = s.source_id AND w.workspace_id = u.workspace_id
+       EXISTS (
+         SELECT FROM usage.price o
+         JOIN usage.price_tier USING (price_id)
+         WHERE o.sku_id = p.sku_id AND o.source_id IS NOT DISTINCT FROM p.source_id
+           AND o.workspace_id IS NOT DISTINCT FROM p.workspace_id
+       ) AS is_tiered
+FROM usage.workspace w
+JOIN usage.entity e USING (entity_id)
+JOIN usage.source s USING (source_id)
+JOIN usage.price p
+  ON (p.source_id IS NULL OR p.source_id = s.source_id) AND (p.workspace_id IS NULL OR p.workspace_id = w.entity_id)
+JOIN usage.sku k USING (sku_id)
 CROSS JOIN LATERAL (
-  SELECT DISTINCT ON (p.sku_id) p.*
-  FROM price p
-  WHERE p.valid_from <= u.usage_date AND (p.valid_to IS NULL OR p.valid_to > u.usage_date)
-    AND (p.source_id IS NULL OR p.source_id = s.source_id) AND (p.workspace_id IS NULL OR p.workspace_id = w.entity_id)
-  -- The most specific price of each SKU.
-  ORDER BY p.sku_id, p.workspace_id NULLS LAST, p.source_id NULLS LAST
-) p
--- Without prices the view reads no usage.
-WHERE EXISTS (SELECT FROM usage.price);
+  SELECT datemultirange(daterange(p.valid_from, p.valid_to))
+           - coalesce(range_agg(daterange(o.valid_from, o.valid_to)), '{}') AS days
+  FROM usage.price o
+  WHERE o.sku_id = p.sku_id AND (
+    (o.workspace_id = w.entity_id AND p.workspace_id IS NULL)
+    OR (o.source_id = s.source_id AND o.workspace_id IS NULL AND p.source_id IS NULL)
+  )
+) d
+WHERE NOT isempty(d.days);
 
 -- The current estimate: source x UTC day x workspace x SKU x volume tier, days with usage. A tier is filled in the order of
--- days, and within a day of the workspaces' ids. Filters of usage_date and month_start reach the days of SKUs without tiers;
--- with tiers only month_start does, since a day's tiers depend on the days before it.
+-- days, and within a day of the workspaces' ids. Filters reach the days of SKUs without tiers. With tiers all days are read,
+-- since the tiers of a day depend on the days before it.
 CREATE OR REPLACE VIEW usage.charge AS
-SELECT source_id, slug, usage_date, month_start, workspace_entity_id, workspace_id, workspace_name, sku, price_id, 0 AS tier,
-       0::bigint AS from_quantity, unit_price, currency, traces,
+-- Materialized: each is computed once, not for each day of the other, and only where something reads it.
+WITH price AS MATERIALIZED (SELECT * FROM usage.workspace_price),
+expected_day AS MATERIALIZED (
+  SELECT source_id AS slug, usage_date, workspace_id, workspace_name, traces, is_final, coverage_status
+  FROM reporting.fct_usage_workspace_daily
+)
+SELECT p.source_id, u.slug, u.usage_date, date_trunc('month', u.usage_date::timestamp)::date AS month_start,
+       p.workspace_entity_id, u.workspace_id, u.workspace_name, p.sku, p.price_id, 0 AS tier, 0::bigint AS from_quantity,
+       p.unit_price, p.currency, u.traces,
        -- Exact: the factors have 18 and 19 digits, ten of them after the point.
-       (unit_price * traces)::numeric(38, 10) AS cost, is_final, coverage_status
-FROM usage.priced_day
-WHERE NOT is_tiered AND traces > 0
+       (p.unit_price * u.traces)::numeric(38, 10) AS cost, usage.is_final(u.status) AS is_final, u.status AS coverage_status
+FROM (
+  SELECT slug, usage_date, workspace_id, workspace_name, sum(traces)::bigint AS traces, min(status) AS status
+  FROM usage.daily_row
+  WHERE group_by = 'workspace' AND traces > 0
+  GROUP BY slug, usage_date, workspace_id, workspace_name
+) u
+JOIN price p ON p.slug = u.slug AND p.workspace_id = u.workspace_id AND p.days @> u.usage_date
+-- Without prices the view reads no usage.
+WHERE NOT p.is_tiered AND EXISTS (SELECT FROM usage.price)
 UNION ALL
 SELECT d.source_id, d.slug, d.usage_date, d.month_start, d.workspace_entity_id, d.workspace_id, d.workspace_name, d.sku,
        d.price_id, t.tier, t.from_quantity, t.unit_price, d.currency, q.traces::bigint,
@@ -70,8 +76,14 @@ FROM (
          CASE d.counted_over WHEN 'workspace' THEN sum(d.traces) OVER one ELSE sum(d.traces) OVER whole END AS counted,
          CASE d.counted_over WHEN 'workspace' THEN bool_and(d.is_final) OVER one ELSE bool_and(d.is_final) OVER whole END
            AS is_certain
-  FROM usage.priced_day d
-  WHERE d.is_tiered
+  FROM (
+    -- Every expected day, loaded or not.
+    SELECT p.*, u.usage_date, date_trunc('month', u.usage_date::timestamp)::date AS month_start, u.workspace_name, u.traces,
+           u.is_final, u.coverage_status
+    FROM expected_day u
+    JOIN price p ON p.slug = u.slug AND p.workspace_id = u.workspace_id AND p.days @> u.usage_date
+    WHERE p.is_tiered
+  ) d
   WINDOW whole AS (
            PARTITION BY d.source_id, d.slug, d.month_start, d.sku_id, d.sku, d.price_source_id, d.price_workspace_id
            ORDER BY d.usage_date, d.workspace_id COLLATE "C"
