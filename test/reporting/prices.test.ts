@@ -145,6 +145,41 @@ describe("an import is refused and stores nothing", () => {
     expect(await listPrices(store.db)).toEqual([]);
   });
 
+  test.each([
+    [
+      ["0.4,EUR,1000,"],
+      'line 3, column "currency": EUR is not the currency of line 2, whose tier this is (USD)',
+    ],
+    [["0.4,USD,1000,", "0.3,USD,1000,"], 'line 4, column "from_quantity": 1000 is that of line 3 too'],
+    [
+      ["0.4,USD,1000,source", "0.3,USD,2000,workspace"],
+      'line 4, column "counted_over": "workspace" differs from line 3, another tier of the same price',
+    ],
+    [["0.4,USD,1000.5,"], 'line 3, column "from_quantity": "1000.5" is not a whole number of traces'],
+    [["0.4,USD,-1,"], 'line 3, column "from_quantity": "-1" is not a whole number of traces'],
+    [["0.4,USD,1000,month"], 'line 3, column "counted_over": "month" is not source or workspace'],
+    [["0.4,USD,,"], 'line 3, column "valid_from": 2026-01-01 to further notice overlaps line 2'],
+  ])("tiers %j", async (rows, problem) => {
+    const { store } = await setupSource();
+    const header = "sku,valid_from,unit_price,currency,from_quantity,counted_over\n";
+    const text = ["0.5,USD,0,", ...rows].map((row) => `traces,2026-01-01,${row}\n`).join("");
+    expect(await problemsOf(read(store, header + text))).toEqual([expect.stringContaining(problem)]);
+    expect(await listPrices(store.db)).toEqual([]);
+  });
+
+  test("when a tier has no price of the traces before it, or its days differ from them", async () => {
+    const { store } = await setupSource();
+    const header = "sku,valid_from,valid_to,unit_price,currency,from_quantity\n";
+    const first = "traces,2026-01-01,2026-07-01,0,USD,0\n";
+    const problem = expect.stringMatching(
+      /^line 3, column "from_quantity": no line has the price of the traces before 1000\. Add one with from_quantity 0 /,
+    );
+    for (const tier of ["other,2026-01-01,2026-07-01", "traces,2026-01-01,"]) {
+      expect(await problemsOf(read(store, `${header}${first}${tier},0.5,USD,1000\n`))).toEqual([problem]);
+    }
+    expect(await listPrices(store.db)).toEqual([]);
+  });
+
   test("when it overlaps a stored price: the message names both and the next step", async () => {
     const { store } = await setupSource();
     await read(store, `${HEADER}traces,0.0005,USD,2026-01-01,,,\n`);
@@ -178,6 +213,7 @@ describe("an import is refused and stores nothing", () => {
       ["columns are sku, unit_price", '"sku"', '"unit_price"', '"currency"', '"valid_from"'],
     ],
     ["sku,sku,unit_price,currency,valid_from\n", ['there are two columns "sku"']],
+    ["sku,Unit Price,unit_price,currency,valid_from\n", ['there are two columns "unit_price"']],
     ["", ["the file is empty"]],
     ["\n \n", ["the file is empty"]],
   ])("for the header %j", async (text, problems) => {
@@ -245,6 +281,16 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
     { sku: "base", unitPrice: "0.0005" },
     { sku: "retention" },
   ]);
+  // A file that lost its lines removes no price unless somebody says so.
+  const empty = await fileOf(HEADER);
+  const kept = await usageEtl(["prices", "import", empty, "--replace"], env);
+  expect(kept.code).toBe(2);
+  expect(kept.stderr).toMatch(
+    /holds no prices.*would remove every stored price.*add --yes\. \[price_file_empty\]/s,
+  );
+  expect((await usageEtl(["prices", "list"], env)).stdout).toContain("retention");
+  const gone = await usageEtl(["prices", "import", empty, "--replace", "--yes", "--json"], env);
+  expect(JSON.parse(gone.stdout)).toEqual({ added: 0, unchanged: 0, removed: 2, stored: 0 });
   const refused = await usageEtl(
     ["prices", "import", await fileOf(`${HEADER}base,-1,USD,2026-01-01,,,\n`)],
     env,

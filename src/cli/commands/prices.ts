@@ -1,5 +1,7 @@
 import type { Command } from "commander";
 import { overlaps, type Price } from "../../domain/price.ts";
+import type { TieredPrice } from "../../domain/volume-tier.ts";
+import { UsageError } from "../../errors.ts";
 import { importPrices } from "../../pipeline/import-prices.ts";
 import { adjustedCosts, listPrices } from "../../store/report/prices.ts";
 import { readPriceFile } from "../prices/price-file.ts";
@@ -10,19 +12,21 @@ export function define(prices: Command): void {
   prices
     .command("import <file>")
     .description(
-      "import all prices of a CSV file (sku,unit_price,currency,valid_from,valid_to,source,workspace) or JSON array, all or none",
+      "import all prices of a CSV file (sku,unit_price,currency,valid_from,valid_to,source,workspace,from_quantity,counted_over) or JSON array, all or none",
     )
     .option("--replace", "remove stored prices that the file does not hold", false)
+    .option("--yes", "remove all prices if the file holds none", false)
     .action(inSession(importFile));
   prices.command("list").description("show the stored prices").action(inSession(list));
 }
 
 async function importFile(
   { output, ...session }: Session,
-  { replace }: { replace: boolean },
+  { replace, yes }: { replace: boolean; yes: boolean },
   file = "",
 ): Promise<undefined> {
   const lines = await readPriceFile(file);
+  if (lines.length === 0 && !(replace && yes)) throw noPrices(file, replace);
   const store = await session.migratedStore();
   const { stored, ...counts } = await importPrices(store, { file, lines, replace });
   output.data(
@@ -40,6 +44,17 @@ async function importFile(
       `Closed months keep their cost. The prices and counts of now give another: ${adjusted.join(", ")}. See reporting.usage_month_close_cost.`,
     );
   }
+}
+
+/** A file that lost its lines would else remove every price, and so every cost. */
+function noPrices(file: string, replace: boolean): UsageError {
+  return new UsageError({
+    code: "price_file_empty",
+    message: `${file} holds no prices, only a header or an empty list. ${replace ? "With --replace it would remove every stored price." : "There is nothing to import."}`,
+    next: replace
+      ? "Nothing was changed. To remove all prices, so that no costs are estimated, add --yes."
+      : "Add prices to the file and import it again.",
+  });
 }
 
 /** Two SKUs valid on one day: right if one is charged on top of the other, wrong for two tiers of one price. */
@@ -65,14 +80,22 @@ async function list({ output, ...session }: Session): Promise<undefined> {
   output.data(prices, describePrices);
 }
 
-function describePrices(prices: readonly Price[]): string {
+/** A line for each volume tier, as in a price file. */
+function describePrices(prices: readonly TieredPrice[]): string {
   if (prices.length === 0) {
     return "No prices are stored, so no costs are estimated. Import some with `usage-etl prices import FILE`.";
   }
-  const shown = prices.map(({ source, workspace, ...price }) => {
-    return { ...price, source: source ?? "(all)", workspace: workspace ?? "(all)" };
-  });
+  const shown = prices.flatMap(({ source, workspace, tiers, unitPrice, ...price }) =>
+    [{ fromQuantity: 0, unitPrice }, ...tiers].map((tier) => ({
+      ...{ ...price, ...tier, source: source ?? "(all)", workspace: workspace ?? "(all)" },
+      countedOver: tiers.length === 0 ? null : price.countedOver,
+    })),
+  );
   const columns = ["sku", "unitPrice", "currency", "validFrom", "validTo", "source", "workspace"] as const;
   const head = ["sku", "unit price", "currency", "valid from", "valid to", "source", "workspace"];
-  return table(head, rowsOf(shown, columns));
+  if (prices.every(({ tiers }) => tiers.length === 0)) return table(head, rowsOf(shown, columns));
+  return table(
+    [...head, "from quantity", "counted over"],
+    rowsOf(shown, [...columns, "fromQuantity", "countedOver"]),
+  );
 }
