@@ -1,51 +1,45 @@
-import { DIMENSIONS } from "../../store/db/dimensions.ts";
 import { keyOf, type View } from "../../store/report/views.ts";
+import { dbtTestsOf } from "./dbt-tests.ts";
 
-/** These ids are null if a day or hour of the workspace is not loaded. */
-const NULL_WHERE_MISSING = Object.values(DIMENSIONS)
-  .map(({ id }) => id)
-  .filter((id) => id !== DIMENSIONS.workspace.id);
 /** By default a sync runs every 15 minutes. A day without one is an outage. */
 const FRESHNESS = "{ warn_after: { count: 6, period: hour }, error_after: { count: 24, period: hour } }";
 
-/** Key columns that are never null. */
-function notNullOf(view: View): readonly string[] {
-  const isFact = view.name.startsWith("fct_");
-  return keyOf(view).filter((name) => !(isFact && NULL_WHERE_MISSING.includes(name)));
-}
-
 /**
- * `sources.yml` for dbt 1.10 or later: the views with their comments, not-null tests of keys, and freshness. The masked
- * views hold the same rows as their originals and are not tested again.
+ * dbt compares one time of a table with the clock. The newest of all would hide a source, or a dimension, that stalls while others
+ * go on: so it is the oldest of them. Days are asked for in every sync, other strides by some sources only.
  */
+const OLDEST_FETCH = `select min(fetched_at) from {{ this }} where stride = 'day'
+{%- if var('usage_etl_sources', []) | length > 0 %} and source_id in ('{{ var("usage_etl_sources") | join("', '") }}'){% endif %}`;
+
+/** `sources.yml` for dbt 1.12 or later: the views with their comments, tests and freshness. */
 export function dbtSources(views: readonly View[]): string {
   const lines = [
     "# Made by usage-etl dbt sources from the comments of the views.",
     "version: 2",
     "sources:",
     "  - name: usage",
-    "    schema: reporting",
+    "    database: \"{{ var('usage_etl_database', target.database) }}\"",
+    "    schema: \"{{ var('usage_etl_schema', 'reporting') }}\"",
     "    tables:",
   ];
   for (const view of views) {
-    const notNull = view.name.endsWith("_masked") ? [] : notNullOf(view);
-    const isUnique = notNull.length === 1 && keyOf(view).length === 1;
     lines.push(`      - name: ${view.name}`, `        description: ${scalar(view.comment)}`);
     if (view.name === "data_freshness") {
       lines.push(
         "        config:",
-        "          loaded_at_field: fetched_at",
+        `          loaded_at_query: ${scalar(OLDEST_FETCH)}`,
         `          freshness: ${FRESHNESS}`,
       );
     }
     lines.push("        columns:");
-    for (const { name, type, comment } of view.columns) {
+    for (const column of view.columns) {
+      const { name, type, comment } = column;
       lines.push(`          - name: ${name}`);
       // Postgres folds unquoted names to lower case.
       if (name !== name.toLowerCase()) lines.push("            quote: true");
       lines.push(`            description: ${scalar(comment)}`, `            data_type: ${type}`);
-      if (notNull.includes(name))
-        lines.push(`            data_tests: [not_null${isUnique ? ", unique" : ""}]`);
+      const tests = dbtTestsOf(view, column).map((test) => `              - ${test}`);
+      if (tests.length > 0) lines.push("            data_tests:", ...tests);
     }
   }
   return `${lines.join("\n")}\n`;

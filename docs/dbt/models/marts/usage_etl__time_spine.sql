@@ -1,0 +1,2 @@
+select usage_date
+from {{ source('usage', 'dim_date') }}

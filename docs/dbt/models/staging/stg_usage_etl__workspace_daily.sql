@@ -1,0 +1,3 @@
+select source_id, usage_date, workspace_id, traces, is_final, coverage_status, fetched_at
+from {{ source('usage', 'fct_usage_workspace_daily') }}
+where {{ usage_etl.only_sources() }}

@@ -1,0 +1,69 @@
+import { STRIDES } from "../../domain/time/stride.ts";
+import { GROUPINGS } from "../../domain/usage/record.ts";
+import { DIMENSIONS } from "../../store/db/dimensions.ts";
+import { keyOf, timeColumnOf, type View, type ViewColumn } from "../../store/report/views.ts";
+
+/** These ids are null if a day or hour of the workspace is not loaded. */
+const NULL_WHERE_MISSING = Object.values(DIMENSIONS)
+  .map(({ id }) => id)
+  .filter((id) => id !== DIMENSIONS.workspace.id);
+
+const STATUSES = ["not_available", "failed", "missing", "unverified", "provisional", "empty", "ok"];
+const FINDINGS = ["missing_in_store", "missing_in_export", "traces_differ", "bucket_end_differs"];
+/** Values of a column; a column of one view stands behind the view's name. */
+const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
+  coverage_status: STATUSES,
+  status: STATUSES,
+  group_by: GROUPINGS,
+  stride: STRIDES,
+  kind: [...FINDINGS, "name_differs", "stride_total", "grouping_total"],
+  "backfill_status.state": ["running", "paused", "cancelled", "done"],
+  "metering_probe.state": ["sending", "waiting", "matched", "late", "differs", "inconclusive"],
+};
+
+/** The part of a large view that is tested: its newest time. Others are tested whole. */
+const NEWEST: Readonly<Record<string, string>> = {
+  usage_date: "usage_date >= current_date - 45",
+  x_UsageDate: '"x_UsageDate" >= current_date - 45',
+  usage_hour: "usage_hour >= now() - interval '3 days'",
+  period_start: "period_start >= now() - interval '3 days'",
+};
+
+/**
+ * Tests of a column as items of dbt's `data_tests`. The masked views hold the same rows as their originals and are not tested
+ * again.
+ */
+export function dbtTestsOf(view: View, { name }: ViewColumn): string[] {
+  if (view.name.endsWith("_masked")) return [];
+  const key = keyOf(view);
+  const isFact = view.name.startsWith("fct_");
+  const tests: [name: string, given?: string][] = [];
+  if (key.includes(name) && !(isFact && NULL_WHERE_MISSING.includes(name))) tests.push(["not_null"]);
+  if (key.length === 1 && key[0] === name) tests.push(["unique"]);
+  const accepted = ACCEPTED[`${view.name}.${name}`] ?? ACCEPTED[name];
+  if (accepted !== undefined) tests.push(["accepted_values", `{ values: [${accepted.join(", ")}] }`]);
+  const dimension = isFact ? parentOf(name) : undefined;
+  if (dimension !== undefined)
+    tests.push(["relationships", `{ to: "source('usage', '${dimension}')", field: ${name} }`]);
+  return tests.map(([test, given]) => testItem(test, given, whereOf(view)));
+}
+
+/** The view with one row for each value of a column of facts. */
+function parentOf(column: string): string | undefined {
+  if (column === "usage_date") return "dim_date";
+  const groupBy = GROUPINGS.find((one) => DIMENSIONS[one].id === column);
+  return groupBy && `dim_${groupBy}`;
+}
+
+function whereOf(view: View): string | undefined {
+  const time = timeColumnOf(view)?.name ?? "";
+  return keyOf(view).includes(time) ? NEWEST[time] : undefined;
+}
+
+function testItem(name: string, given: string | undefined, where: string | undefined): string {
+  const parts = [
+    ...(given === undefined ? [] : [`arguments: ${given}`]),
+    ...(where === undefined ? [] : [`config: { where: ${JSON.stringify(where)} }`]),
+  ];
+  return parts.length === 0 ? name : `${name}: { ${parts.join(", ")} }`;
+}
