@@ -12,7 +12,7 @@ CREATE TABLE usage.alert (
   cleared_at timestamp with time zone,
   CONSTRAINT alert_pkey PRIMARY KEY (source_id, kind),
   CONSTRAINT alert_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'settled_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text])))
+  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'settled_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text])))
 );
 
 CREATE TABLE usage.backfill (
@@ -1043,6 +1043,18 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   is_final boolean
 -- )
 
+-- VIEW reporting.usage_unpriced_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   traces bigint,
+--   has_other_price boolean,
+--   unpriced_skus text,
+--   is_final boolean,
+--   coverage_status text
+-- )
+
 -- VIEW usage.cell (
 --   day_scope_id integer,
 --   hour_scope_id integer,
@@ -1343,6 +1355,15 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   price_workspace_id integer,
 --   days datemultirange,
 --   is_tiered boolean
+-- )
+
+-- VIEW usage.workspace_usage (
+--   slug text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   traces bigint,
+--   status text
 -- )
 
 -- FUNCTION reporting.usage_api_key_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, api_key_short_key text, traces bigint, settled_at timestamp with time zone)
@@ -1805,4 +1826,14 @@ COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_traces IS 'Traces
 COMMENT ON COLUMN reporting.usage_unattributed_daily.attributed_traces IS 'Traces of the day whose records carry an id in the dimension; null: not loaded. Adds up over days and workspaces within one group_by.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.unattributed_traces IS 'Traces of the day without an id in the dimension: records without one, and what no record names. Null unless both counts are final. Adds up over days and workspaces within one group_by.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON VIEW reporting.usage_unpriced_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage on which a SKU has no price that is valid. Where has_other_price is false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of has_other_price. Empty without prices: then nothing is estimated.';
+COMMENT ON COLUMN reporting.usage_unpriced_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_unpriced_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.usage_unpriced_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.usage_unpriced_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.usage_unpriced_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting.usage_unpriced_daily.has_other_price IS 'Whether another SKU has a price on that day. False: the traces of the day have no price at all.';
+COMMENT ON COLUMN reporting.usage_unpriced_daily.unpriced_skus IS 'SKUs with a price for the workspace on other days only, with commas between. Null: no SKU has a price for it on any day.';
+COMMENT ON COLUMN reporting.usage_unpriced_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.usage_unpriced_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON TABLE usage.dated_record IS 'Records of the strides day, week, month and year; which one, the scope of the series tells. Never sum across scopes of different strides.';

@@ -41,6 +41,13 @@ CROSS JOIN LATERAL (
 ) d
 WHERE NOT isempty(d.days);
 
+-- Days with usage of each workspace. A sum, so that an answer that spells a workspace in two ways makes one day of it.
+CREATE OR REPLACE VIEW usage.workspace_usage AS
+SELECT slug, usage_date, workspace_id, workspace_name, sum(traces)::bigint AS traces, min(status) AS status
+FROM usage.daily_row
+WHERE group_by = 'workspace' AND traces > 0
+GROUP BY slug, usage_date, workspace_id, workspace_name;
+
 -- The current estimate: source x UTC day x workspace x SKU x volume tier, days with usage. A tier is filled in the order of
 -- days, and within a day of the workspaces' ids. Filters reach the days of SKUs without tiers. With tiers all days are read,
 -- since the tiers of a day depend on the days before it.
@@ -56,12 +63,7 @@ SELECT p.source_id, u.slug, u.usage_date, date_trunc('month', u.usage_date::time
        p.unit_price, p.currency, u.traces,
        -- Exact: the factors have 18 and 19 digits, ten of them after the point.
        (p.unit_price * u.traces)::numeric(38, 10) AS cost, usage.is_final(u.status) AS is_final, u.status AS coverage_status
-FROM (
-  SELECT slug, usage_date, workspace_id, workspace_name, sum(traces)::bigint AS traces, min(status) AS status
-  FROM usage.daily_row
-  WHERE group_by = 'workspace' AND traces > 0
-  GROUP BY slug, usage_date, workspace_id, workspace_name
-) u
+FROM usage.workspace_usage u
 JOIN price p ON p.slug = u.slug AND p.workspace_id = u.workspace_id AND p.days @> u.usage_date
 -- Without prices the view reads no usage.
 WHERE NOT p.is_tiered AND EXISTS (SELECT FROM usage.price)

@@ -72,6 +72,8 @@ BEGIN
         ('closed_cost', $$Estimate when the month was closed: unit price times traces. Adds up within one currency.$$, ''),
         ('adjustment_cost', $$What later prices and counts added or removed. Adds up within one currency.$$, ''),
         ('current_cost', $$Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.$$, ''),
+        ('has_other_price', $$Whether another SKU has a price on that day. False: the traces of the day have no price at all.$$, ''),
+        ('unpriced_skus', $$SKUs with a price for the workspace on other days only, with commas between. Null: no SKU has a price for it on any day.$$, ''),
         -- Changes and differences.
         ('old_traces', $$Count before the change; null: no record. Does not add up: one bucket may change more than once.$$, ''),
         ('new_traces', $$Count after the change; null: no record. Does not add up: one bucket may change more than once.$$, ''),

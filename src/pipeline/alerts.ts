@@ -1,7 +1,9 @@
 import { request } from "undici";
+import { describeUnpriced, type UnpricedUsage } from "../domain/unpriced.ts";
 import { EtlError } from "../errors.ts";
 import type { Database } from "../store/db/database.ts";
 import { type AlertFacts, type AlertKind, alertFacts, noteTold, toldAlerts } from "../store/report/alerts.ts";
+import { unpricedUsage } from "../store/report/unpriced.ts";
 import type { EnteredSource } from "./source/source.ts";
 
 /** One line of a message to the webhook. */
@@ -35,7 +37,7 @@ export async function raiseAlerts(
 ): Promise<{ told: number; cleared: number }> {
   const { webhookUrl, slug } = settings;
   if (webhookUrl === undefined) return { told: 0, cleared: 0 };
-  const facts = await alertFacts(store.db, sourceId);
+  const facts = await factsOf(store.db, sourceId);
   const before = new Map((await toldAlerts(store.db, sourceId)).map((alert) => [alert.kind, alert]));
   const alerts: (Alert & { newest: number })[] = [];
   for (const one of conditions(facts, settings)) {
@@ -75,7 +77,7 @@ export async function firingAlerts(
   sourceId: number,
   { staleAfterMs }: Pick<AlertSettings, "staleAfterMs">,
 ): Promise<{ kind: AlertKind; message: string }[]> {
-  const facts = await alertFacts(db, sourceId);
+  const facts = await factsOf(db, sourceId);
   return conditions(facts, { staleAfterMs })
     .filter(({ isFiring }) => isFiring)
     .map(({ kind, message }) => ({ kind, message }));
@@ -91,8 +93,14 @@ interface Condition {
   readonly over: string;
 }
 
-function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "staleAfterMs">): Condition[] {
-  const { differences, controlTotals, settledChanges, newestRestatement, quietSeconds } = facts;
+type Facts = AlertFacts & { readonly unpriced: UnpricedUsage };
+
+async function factsOf(db: Database, sourceId: number): Promise<Facts> {
+  return { ...(await alertFacts(db, sourceId)), unpriced: await unpricedUsage(db, sourceId) };
+}
+
+function conditions(facts: Facts, { staleAfterMs }: Pick<AlertSettings, "staleAfterMs">): Condition[] {
+  const { differences, controlTotals, settledChanges, newestRestatement, quietSeconds, unpriced } = facts;
   const hours = Math.floor(quietSeconds / 3600);
   return [
     {
@@ -139,6 +147,14 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
       ...facts.lostWorkspaces,
       message: `The key lost access to ${facts.lostWorkspaces.count} workspaces; ${facts.withdrawnZeros} zeros (days x dimensions) were withdrawn. See usage-etl status.`,
       over: "the key has access to every known workspace again, and what was withdrawn is loaded",
+    },
+    {
+      kind: "unpriced",
+      isFiring: unpriced.days > 0,
+      count: unpriced.days,
+      newest: Date.parse(unpriced.lastDay ?? "1970-01-01"),
+      message: describeUnpriced(unpriced) ?? "",
+      over: "every loaded day with usage has a price, or no prices are stored",
     },
   ];
 }

@@ -80,8 +80,9 @@ const OTHERS = `
   INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
     SELECT source_id, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', 1, 'missing' FROM usage.source, generate_series(1, 2);
   INSERT INTO usage.sku (name) VALUES ('base'), ('extended');
-  INSERT INTO usage.price (sku_id, unit_price, currency, valid_from)
-    SELECT sku_id, 0.5, 'USD', '2026-01-01' FROM usage.sku;
+  INSERT INTO usage.price (sku_id, unit_price, currency, valid_from, valid_to)
+    SELECT sku_id, 0.5, 'USD', '2026-01-01', CASE name WHEN 'extended' THEN '2026-03-01'::date END FROM usage.sku;
+  INSERT INTO usage.price_tier SELECT price_id, 2, 0.4 FROM usage.price;
   INSERT INTO usage.probe (source_id, project, state, period_start, sent_at, billed_at, finished_at)
     SELECT source_id, 'meter', 'matched', now(), now(), now(), now() FROM usage.source, generate_series(1, 2);
   INSERT INTO usage.probe_figure

@@ -143,3 +143,8 @@ SELECT 'usage_unattributed_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_unattributed_daily') }}
 GROUP BY source_id, usage_date, workspace_id, group_by
 HAVING count(*) > 1
+UNION ALL
+SELECT 'usage_unpriced_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_unpriced_daily') }}
+GROUP BY source_id, usage_date, workspace_id
+HAVING count(*) > 1

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { requireSources, type SourceConfig } from "../../config/config.ts";
+import { describeCosts } from "../../domain/unpriced.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { knownSyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { billingClientOf } from "../../platform/clients.ts";
@@ -8,6 +9,7 @@ import { noteRefusal } from "../../store/catalog/sources.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import type { Store } from "../../store/db/database.ts";
 import { listSources, type SourceStatus, sourceStatuses } from "../../store/report/overview.ts";
+import { unpricedUsage } from "../../store/report/unpriced.ts";
 import { listedOnly } from "../../store/report/zeros.ts";
 import {
   type Check,
@@ -142,7 +144,13 @@ async function checkStored(
   notes.pass("finality", advice);
   if (changed !== undefined) notes.warn("finality", { code: "final_changed", message: changed, next: "" });
   for (const line of describeListedOnly(await listedOnly(db, sourceId))) notes.pass("zeros", line);
+  const costs = await unpricedUsage(db, sourceId);
+  const message = describeCosts(costs);
+  if (costs.days === 0) notes.pass("costs", message);
+  else notes.warn("costs", { code: "usage_unpriced", message, next: PRICE_IT });
 }
+
+const PRICE_IT = "Import prices that are valid on these days with `usage-etl prices import`.";
 
 const MEANINGS: Readonly<Record<string, string>> = {
   no_listing: "the server does not list workspaces",

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { overlaps, type Price } from "../../domain/price.ts";
 import type { TieredPrice } from "../../domain/volume-tier.ts";
 import { UsageError } from "../../errors.ts";
 import { importPrices } from "../../pipeline/import-prices.ts";
-import { adjustedCosts, listPrices } from "../../store/report/prices.ts";
+import { listPrices } from "../../store/report/prices.ts";
+import { notesOf } from "../prices/import-notes.ts";
 import { readPriceFile } from "../prices/price-file.ts";
 import { rowsOf, table } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
@@ -34,16 +34,7 @@ async function importFile(
     ({ added, unchanged, removed }) =>
       `${added} prices added, ${unchanged} unchanged, ${removed} removed; ${stored.length} stored.`,
   );
-  const together = sharedDays(stored);
-  if (together !== undefined) {
-    output.note(`${together} are valid on the same days. Each is charged for every trace of those days.`);
-  }
-  const adjusted = await adjustedCosts(store.db);
-  if (adjusted.length > 0) {
-    output.note(
-      `Closed months keep their cost. The prices and counts of now give another: ${adjusted.join(", ")}. See reporting.usage_month_close_cost.`,
-    );
-  }
+  for (const note of await notesOf(store.db, stored)) output.note(note);
 }
 
 /** A file that lost its lines would else remove every price, and so every cost. */
@@ -55,23 +46,6 @@ function noPrices(file: string, replace: boolean): UsageError {
       ? "Nothing was changed. To remove all prices, so that no costs are estimated, add --yes."
       : "Add prices to the file and import it again.",
   });
-}
-
-/** Two SKUs valid on one day: right if one is charged on top of the other, wrong for two tiers of one price. */
-function sharedDays(prices: readonly Price[]): string | undefined {
-  for (const one of prices) {
-    const other = prices.find(
-      (price) => price.sku > one.sku && overlaps(one, price) && isForSame(one, price),
-    );
-    if (other !== undefined) return `The SKUs ${one.sku} and ${other.sku}`;
-  }
-  return undefined;
-}
-
-/** Whether both may apply to the same usage. A price without source or workspace applies to all. */
-function isForSame(one: Price, other: Price): boolean {
-  const meets = (a: string | null, b: string | null) => a === null || b === null || a === b;
-  return meets(one.source, other.source) && meets(one.workspace, other.workspace);
 }
 
 async function list({ output, ...session }: Session): Promise<undefined> {

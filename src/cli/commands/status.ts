@@ -14,6 +14,7 @@ import {
 } from "../../store/report/overview.ts";
 import { sourceProgress } from "../../store/report/progress.ts";
 import { listRuns } from "../../store/report/runs.ts";
+import { unpricedUsage } from "../../store/report/unpriced.ts";
 import { listedOnly, withdrawnZeros } from "../../store/report/zeros.ts";
 import { finalityOf } from "../report/lateness-report.ts";
 import { describeStatus, exitOfStatus, openDaysOf, type ShownStatus } from "../report/status-report.ts";
@@ -56,6 +57,7 @@ async function run(session: Session): Promise<number> {
         redis: problem,
         ...progressOf(progress.find((one) => one.source === slug)),
         days: openDaysOf(coverage.filter((line) => line.source === slug)),
+        costs: await unpricedUsage(db, sourceId),
         alerts: await firingAlerts(db, sourceId, { staleAfterMs: staleAfterOf(syncEveryMs) }),
       };
     }),

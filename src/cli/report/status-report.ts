@@ -1,5 +1,6 @@
 import { describeDuration } from "../../clock.ts";
 import type { Finality } from "../../domain/lateness.ts";
+import { describeCosts, type UnpricedUsage } from "../../domain/unpriced.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import type { SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import type { AlertKind } from "../../store/report/alerts.ts";
@@ -34,6 +35,7 @@ export type ShownStatus = SourceStatus &
     readonly redis: { readonly code: string; readonly message: string } | null;
     /** Days x workspaces x dimensions that are over, by stride. */
     readonly days: readonly OpenDays[];
+    readonly costs: UnpricedUsage;
     readonly alerts: readonly { readonly kind: AlertKind; readonly message: string }[];
   };
 
@@ -105,6 +107,7 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
       `${status.openDifferences} open differences, ${status.platformDisagrees} where the platform contradicts itself, ${status.restatements} restatements of final counts`,
     ),
     line("compared", describeCompared(status)),
+    line("costs", describeCosts(status.costs)),
     ...(status.alerts.length === 0
       ? [line("alerts", "none")]
       : status.alerts.map(({ kind, message }) => line("ALERT", `${message} [${kind}]`))),

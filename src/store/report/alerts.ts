@@ -7,7 +7,8 @@ export type AlertKind =
   | "settled_changed"
   | "stale"
   | "refused"
-  | "access_lost";
+  | "access_lost"
+  | "unpriced";
 
 interface Found {
   readonly count: number;

@@ -100,6 +100,31 @@ test("differences send an alert again when one is new, not when there are fewer"
   expect(await raise()).toEqual({ told: 0, cleared: 1 });
 });
 
+test("usage without a price sends an alert with its days and traces once prices are stored", async () => {
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  const usage = await bench.sql<{ day: string; traces: number }>(
+    `SELECT to_char(usage_date, 'YYYY-MM-DD') AS day, sum(traces)::integer AS traces
+     FROM reporting.fct_usage_workspace_daily GROUP BY usage_date HAVING sum(traces) > 0 ORDER BY 1`,
+  );
+  const [first, second] = usage;
+  await bench.sql("INSERT INTO usage.sku (name) VALUES ('traces')");
+  await bench.sql(
+    "INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, 1, 'USD', $1::date + 1 FROM usage.sku",
+    [first?.day],
+  );
+  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(heard[0]?.text).toBe(
+    `ALERT usage-etl default: 1 day with ${first?.traces.toLocaleString("en-US")} traces (${first?.day}) has no price, so the estimated costs leave them out. See reporting.usage_unpriced_daily.`,
+  );
+  await bench.sql("UPDATE usage.price SET valid_from = valid_from + 1");
+  expect(second).toBeDefined();
+  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  await bench.sql("UPDATE usage.price SET valid_from = '2020-01-01'");
+  expect(await raise()).toEqual({ told: 0, cleared: 1 });
+  expect(heard[2]?.text).toContain("every loaded day with usage has a price");
+});
+
 test("a message that the webhook refuses is sent again, and its address stays secret", async () => {
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
   answer = 500;

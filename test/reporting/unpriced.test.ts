@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { notesOf } from "../../src/cli/prices/import-notes.ts";
+import { describeCosts } from "../../src/domain/unpriced.ts";
+import { listPrices } from "../../src/store/report/prices.ts";
+import { unpricedUsage } from "../../src/store/report/unpriced.ts";
+import { enterMonths, enterPrices } from "../support/charges.ts";
+import { usageEtl } from "../support/cli.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+
+const [WORKSPACE, OTHER] = WORKSPACES;
+
+test("days with usage and without a price are listed, counted and named; zeros and days that are not loaded are not", async () => {
+  const bench = await setupSource();
+  // 4 March of the other workspace is not loaded.
+  await enterMonths(
+    bench,
+    { [WORKSPACE]: { 0: 5, 1: 7, 40: 1 }, [OTHER]: { 0: 11, 50: 2 } },
+    { [OTHER]: [3] },
+  );
+  const client = await connectPlain(bench.url, "usage_reader");
+  const read = async () =>
+    (
+      await client.query<Record<string, string>>(
+        "SELECT usage_date AS day, workspace_id AS w, traces, has_other_price AS other, unpriced_skus AS skus FROM reporting.usage_unpriced_daily ORDER BY 1, 2",
+      )
+    ).rows.map((row) => `${row.day} ${row.w?.slice(-1)} ${row.traces} ${row.other} ${row.skus}`);
+  const costs = () => unpricedUsage(bench.store.db, bench.sourceId);
+  const notes = async () => notesOf(bench.store.db, await listPrices(bench.store.db));
+
+  expect(await read()).toEqual([]);
+  expect(describeCosts(await costs())).toBe("No prices are imported, so no costs are estimated.");
+  expect(await notes()).toEqual([]);
+
+  // From 2 March on, with a gap from 5 to 15 April; another SKU from April on; the other workspace's price ends with March.
+  await enterPrices(bench.store, [
+    { unitPrice: "1", from: "2026-03-02", to: "2026-04-05", workspace: WORKSPACE },
+    { unitPrice: "1", from: "2026-04-15", workspace: WORKSPACE },
+    { unitPrice: "1", sku: "extra", from: "2026-04-01", workspace: WORKSPACE },
+    { unitPrice: "1", to: "2026-04-01", workspace: OTHER },
+  ]);
+  expect(await read()).toEqual([
+    "2026-03-01 1 5 f extra, traces",
+    "2026-03-02 1 7 t extra",
+    "2026-04-10 1 1 t traces",
+    "2026-04-20 2 2 f traces",
+  ]);
+  expect(await costs()).toEqual({
+    prices: 4,
+    days: 2,
+    traces: 7,
+    firstDay: "2026-03-01",
+    lastDay: "2026-04-20",
+  });
+  expect(await notes()).toEqual([
+    `SKU traces of ${WORKSPACE} has no price from 2026-04-05 to 2026-04-15 (not included): one price ends and the next begins later.`,
+    "Source default: 2 days with 7 traces (2026-03-01 to 2026-04-20) have no price, so the estimated costs leave them out. See reporting.usage_unpriced_daily.",
+    "The SKUs extra and traces are valid on the same days. Each is charged for every trace of those days.",
+  ]);
+  const status = await usageEtl(["status"], { DATABASE_URL: bench.url });
+  const shown = status.stdout.replace(/\s+/g, " ");
+  expect(shown).toContain("costs 2 days with 7 traces (2026-03-01 to 2026-04-20) have no price");
+  expect(shown).toContain("See reporting.usage_unpriced_daily. [unpriced]");
+
+  // A price for everybody fills the gap, and nothing is unpriced.
+  await enterPrices(bench.store, [
+    { unitPrice: "1" },
+    { unitPrice: "2", from: "2026-03-02", to: "2026-04-05", workspace: WORKSPACE },
+    { unitPrice: "2", from: "2026-04-15", workspace: WORKSPACE },
+  ]);
+  expect(await read()).toEqual([]);
+  expect(describeCosts(await costs())).toBe("Every loaded day with usage has a price.");
+  expect(await notes()).toEqual([]);
+});
