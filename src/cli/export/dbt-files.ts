@@ -38,7 +38,7 @@ export function dbtSources(views: readonly View[]): string {
       // Postgres folds unquoted names to lower case.
       if (name !== name.toLowerCase()) lines.push("            quote: true");
       lines.push(`            description: ${scalar(comment)}`, `            data_type: ${type}`);
-      const tests = dbtTestsOf(view, column).map((test) => `              - ${test}`);
+      const tests = dbtTestsOf(view, column).map((line) => `              ${line}`);
       if (tests.length > 0) lines.push("            data_tests:", ...tests);
     }
   }

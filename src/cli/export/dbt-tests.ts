@@ -21,31 +21,32 @@ const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   "metering_probe.state": ["sending", "waiting", "matched", "late", "differs", "inconclusive"],
 };
 
-/** The part of a large view that is tested: its newest time. Others are tested whole. */
+/** The part of a large view that is tested: its newest time, as YAML. Others are tested whole. */
 const NEWEST: Readonly<Record<string, string>> = {
   usage_date: "usage_date >= current_date - 45",
-  x_UsageDate: '"x_UsageDate" >= current_date - 45',
+  x_UsageDate: `'"x_UsageDate" >= current_date - 45'`,
   usage_hour: "usage_hour >= now() - interval '3 days'",
   period_start: "period_start >= now() - interval '3 days'",
 };
 
 /**
- * Tests of a column as items of dbt's `data_tests`. The masked views hold the same rows as their originals and are not tested
+ * Tests of a column as lines of dbt's `data_tests`. The masked views hold the same rows as their originals and are not tested
  * again.
  */
 export function dbtTestsOf(view: View, { name }: ViewColumn): string[] {
   if (view.name.endsWith("_masked")) return [];
   const key = keyOf(view);
   const isFact = view.name.startsWith("fct_");
-  const tests: [name: string, given?: string][] = [];
+  const tests: [name: string, given?: readonly string[]][] = [];
   if (key.includes(name) && !(isFact && NULL_WHERE_MISSING.includes(name))) tests.push(["not_null"]);
   if (key.length === 1 && key[0] === name) tests.push(["unique"]);
   const accepted = ACCEPTED[`${view.name}.${name}`] ?? ACCEPTED[name];
-  if (accepted !== undefined) tests.push(["accepted_values", `{ values: [${accepted.join(", ")}] }`]);
+  if (accepted !== undefined)
+    tests.push(["accepted_values", ["values:", ...accepted.map((value) => `  - ${value}`)]]);
   const dimension = isFact ? parentOf(name) : undefined;
   if (dimension !== undefined)
-    tests.push(["relationships", `{ to: "source('usage', '${dimension}')", field: ${name} }`]);
-  return tests.map(([test, given]) => testItem(test, given, whereOf(view)));
+    tests.push(["relationships", [`to: source('usage', '${dimension}')`, `field: ${name}`]]);
+  return tests.flatMap(([test, given]) => testItem(test, given, whereOf(view)));
 }
 
 /** The view with one row for each value of a column of facts. */
@@ -57,13 +58,15 @@ function parentOf(column: string): string | undefined {
 
 function whereOf(view: View): string | undefined {
   const time = timeColumnOf(view)?.name ?? "";
+  // Changes and differences are few, and of any age.
+  if (time === "period_start" && view.name !== "usage_record") return undefined;
   return keyOf(view).includes(time) ? NEWEST[time] : undefined;
 }
 
-function testItem(name: string, given: string | undefined, where: string | undefined): string {
+function testItem(name: string, given: readonly string[] = [], where: string | undefined): string[] {
   const parts = [
-    ...(given === undefined ? [] : [`arguments: ${given}`]),
-    ...(where === undefined ? [] : [`config: { where: ${JSON.stringify(where)} }`]),
+    ...(given.length === 0 ? [] : ["arguments:", ...given.map((line) => `  ${line}`)]),
+    ...(where === undefined ? [] : ["config:", `  where: ${where}`]),
   ];
-  return parts.length === 0 ? name : `${name}: { ${parts.join(", ")} }`;
+  return parts.length === 0 ? [`- ${name}`] : [`- ${name}:`, ...parts.map((line) => `    ${line}`)];
 }
