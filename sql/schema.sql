@@ -494,8 +494,12 @@ CREATE TABLE usage.source (
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   history_since timestamp with time zone,
   workspace_ids text[] NOT NULL DEFAULT '{}'::text[],
+  provider_name text,
+  invoice_issuer_name text,
   CONSTRAINT source_pkey PRIMARY KEY (source_id),
   CONSTRAINT source_slug_key UNIQUE (slug),
+  CONSTRAINT source_invoice_issuer_name_form CHECK ((invoice_issuer_name ~ '\S'::text)),
+  CONSTRAINT source_provider_name_form CHECK ((provider_name ~ '\S'::text)),
   CONSTRAINT source_refusal_whole CHECK (((refused_at IS NULL) = (refused_code IS NULL))),
   CONSTRAINT source_slug_form CHECK ((slug ~ '^[a-z][a-z0-9_-]{0,62}$'::text))
 );
@@ -866,12 +870,14 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   "SubAccountName" text,
 --   "SubAccountType" text,
 --   "Tags" text,
---   "ServiceProviderName" text,
---   "HostProviderName" text,
+--   "x_ServiceProviderName" text,
+--   "x_HostProviderName" text,
 --   "x_SourceId" text,
 --   "x_UsageDate" date,
 --   "x_IsFinal" boolean,
---   "x_CoverageStatus" text
+--   "x_CoverageStatus" text,
+--   "SkuPriceDetails" text,
+--   "x_BillingMonth" date
 -- )
 
 -- VIEW reporting.metering_probe (
@@ -1318,6 +1324,17 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   is_final boolean
 -- )
 
+-- VIEW usage.provider (
+--   source_id smallint,
+--   slug text,
+--   account_id text,
+--   account_name text,
+--   provider_name text,
+--   invoice_issuer_name text,
+--   data_start date,
+--   created_at timestamp with time zone
+-- )
+
 -- VIEW usage.volume_tier (
 --   price_id integer,
 --   tier integer,
@@ -1407,6 +1424,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 -- FUNCTION usage.month_of(day date) RETURNS date
 
 -- FUNCTION usage.months_of(first date, last date) RETURNS SETOF date
+
+-- FUNCTION usage.price_details(tier integer, from_quantity bigint) RETURNS text
 
 -- FUNCTION usage.recount_months() RETURNS trigger
 
@@ -1637,7 +1656,7 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_expected IS 'Days o
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuPriceId). An ESTIMATE from the imported prices, not an invoice: without taxes, discounts and commitments. Columns of FOCUS 1.2. Costs add up over all of these within one BillingCurrency; quantities add up within one SkuId. Empty without prices.';
+COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuPriceId). An ESTIMATE from the imported prices, not an invoice: without taxes, discounts and commitments. Columns of FOCUS 1.2; names are those of the day. Costs add up over all of these within one BillingCurrency; quantities add up within one SkuId. Empty without prices.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BilledCost" IS 'Estimate: unit price times traces, exactly. Adds up within one BillingCurrency.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountId" IS 'The platform''s id of the organization; the slug of the source if the platform gives none.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountName" IS 'Name of the organization; the slug of the source if the platform gives none.';
@@ -1657,14 +1676,14 @@ COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ContractedCost" IS 'Same
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ContractedUnitPrice" IS 'The imported unit price.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."EffectiveCost" IS 'Same as BilledCost: nothing is paid in advance.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."InvoiceId" IS 'Null: an estimate is on no invoice.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."InvoiceIssuerName" IS 'Host of the platform''s billing API.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."InvoiceIssuerName" IS 'Who invoices the usage: USAGE_INVOICE_ISSUER_NAME, or the provider.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ListCost" IS 'Same as BilledCost: only imported prices are known, no list prices.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ListUnitPrice" IS 'The imported unit price: no list prices are known.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PricingCategory" IS 'Standard.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PricingQuantity" IS 'Traces. Adds up as ConsumedQuantity does.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PricingUnit" IS 'Traces.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ProviderName" IS 'Host of the platform''s billing API.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PublisherName" IS 'Host of the platform''s billing API.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ProviderName" IS 'USAGE_PROVIDER_NAME, or the host of the platform''s billing API.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PublisherName" IS 'Same as ProviderName.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceCategory" IS 'AI and Machine Learning.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceName" IS 'Agent platform traces.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceSubcategory" IS 'AI Platforms.';
@@ -1672,15 +1691,17 @@ COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuId" IS 'SKU of the im
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuMeter" IS 'Traces.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuPriceId" IS 'Number of the imported price, and of the volume tier where it has tiers: one unit price each.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountId" IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountName" IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountName" IS 'Name of the workspace on the day of the charge.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountType" IS 'Workspace.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."Tags" IS 'JSON object as text; the platform''s usage has no tags.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceProviderName" IS 'ProviderName, as FOCUS 1.3 calls it.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."HostProviderName" IS 'Host of the platform''s billing API (FOCUS 1.3).';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_ServiceProviderName" IS 'Same as ProviderName, which FOCUS 1.3 calls ServiceProviderName.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_HostProviderName" IS 'Same as ProviderName: on whose servers the platform runs is not known.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_SourceId" IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_UsageDate" IS 'UTC day of the charge, for filters and joins with the other views.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_IsFinal" IS 'Whether the traces of the day are final. False: provisional, the estimate may still change.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_CoverageStatus" IS 'Status of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuPriceDetails" IS 'JSON object as text: the volume tier of the price and its first quantity; {} without tiers.';
+COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
 COMMENT ON VIEW reporting.metering_probe IS 'Grain: meter probe x dimension (key: source_id, probe_id, group_by). Shows the known traffic that was sent, and by how much the figure of the dimension rose. A probe without figures is one row with null group_by. Never add up over dimensions.';
 COMMENT ON COLUMN reporting.metering_probe.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.metering_probe.probe_id IS 'Number of the probe.';

@@ -1,11 +1,42 @@
--- Costs in the columns of FOCUS 1.2, estimated from imported prices. Names are spelled as in FOCUS, so that any reader of
--- FOCUS files can read this view. Our own columns begin with x_, as FOCUS asks.
--- It reads one dimension, the workspace: the others show the same traces and would charge them again. Days without traces
--- have no row: FOCUS wants a positive quantity.
+-- Costs in the columns of FOCUS, estimated from imported prices. Names are spelled as in FOCUS, so that any reader of FOCUS files
+-- can read these views. Columns that are not of FOCUS begin with x_, as it asks.
+
+-- Who provides and invoices the usage of a source. Without the settings all that is known is the host of the billing API, without
+-- scheme, port and path.
+CREATE OR REPLACE VIEW usage.provider AS
+SELECT s.source_id, s.slug, coalesce(s.organization_id, s.slug) AS account_id, coalesce(s.organization_name, s.slug) AS account_name,
+       p.name AS provider_name, coalesce(s.invoice_issuer_name, p.name) AS invoice_issuer_name, s.data_start, s.created_at
+FROM usage.source s
+CROSS JOIN LATERAL (
+  SELECT coalesce(s.provider_name, substring(s.base_url FROM '^[a-z]+://(?:[^/@]*@)?([^/:?#]+)')) AS name
+) p;
+
+-- Properties of a price beside its amount: its volume tier, as texts, since FOCUS takes a number for one per unit.
+CREATE OR REPLACE FUNCTION usage.price_details(tier integer, from_quantity bigint) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN tier = 0 THEN '{}'
+  ELSE jsonb_build_object('x_VolumeTier', tier::text, 'x_VolumeTierFrom', from_quantity::text)::text END;
+
+-- These are columns of FOCUS 1.3, and the view is of 1.2. CREATE OR REPLACE cannot rename. Views of customers on them go on working.
+DO $$
+DECLARE
+  one text;
+BEGIN
+  FOR one IN
+    SELECT attname FROM pg_attribute
+    WHERE attrelid = to_regclass('reporting.focus_cost_usage_estimated') AND attname IN ('ServiceProviderName', 'HostProviderName')
+  LOOP
+    EXECUTE format('ALTER VIEW reporting.focus_cost_usage_estimated RENAME COLUMN %I TO %I', one, 'x_' || one);
+  END LOOP;
+END
+$$;
+
+-- FOCUS 1.2. It reads one dimension, the workspace: the others show the same traces and would charge them again. Days without
+-- traces have no row: FOCUS wants a positive quantity.
 CREATE OR REPLACE VIEW reporting.focus_cost_usage_estimated AS
 SELECT u.cost AS "BilledCost",
-       coalesce(s.organization_id, s.slug) AS "BillingAccountId",
-       coalesce(s.organization_name, s.slug) AS "BillingAccountName",
+       s.account_id AS "BillingAccountId",
+       s.account_name AS "BillingAccountName",
        'Organization'::text AS "BillingAccountType",
        u.currency AS "BillingCurrency",
        (date_trunc('month', u.usage_date::timestamp) + interval '1 month') AT TIME ZONE 'UTC' AS "BillingPeriodEnd",
@@ -14,7 +45,7 @@ SELECT u.cost AS "BilledCost",
        -- Null: no correction of an earlier billing period.
        NULL::text AS "ChargeClass",
        concat(
-         'Estimate: ', u.traces, ' traces of ', coalesce(u.workspace_name, u.workspace_id), ' on ', to_char(u.usage_date, 'YYYY-MM-DD'), ' at ',
+         'Estimate: ', u.traces, ' traces of ', coalesce(n.name, u.workspace_id), ' on ', to_char(u.usage_date, 'YYYY-MM-DD'), ' at ',
          trim_scale(u.unit_price), ' ', u.currency, ' each (', u.sku, ')'
        ) AS "ChargeDescription",
        'Usage-Based'::text AS "ChargeFrequency",
@@ -27,14 +58,14 @@ SELECT u.cost AS "BilledCost",
        u.cost AS "EffectiveCost",
        -- No invoice: an estimate is not billed.
        NULL::text AS "InvoiceId",
-       f.provider AS "InvoiceIssuerName",
+       s.invoice_issuer_name AS "InvoiceIssuerName",
        u.cost AS "ListCost",
        u.unit_price AS "ListUnitPrice",
        'Standard'::text AS "PricingCategory",
        u.traces::numeric(20, 0) AS "PricingQuantity",
        'Traces'::text AS "PricingUnit",
-       f.provider AS "ProviderName",
-       f.provider AS "PublisherName",
+       s.provider_name AS "ProviderName",
+       s.provider_name AS "PublisherName",
        'AI and Machine Learning'::text AS "ServiceCategory",
        'Agent platform traces'::text AS "ServiceName",
        'AI Platforms'::text AS "ServiceSubcategory",
@@ -42,18 +73,29 @@ SELECT u.cost AS "BilledCost",
        'Traces'::text AS "SkuMeter",
        u.price_id || CASE WHEN u.tier > 0 THEN '-' || u.tier ELSE '' END AS "SkuPriceId",
        u.workspace_id AS "SubAccountId",
-       u.workspace_name AS "SubAccountName",
+       n.name AS "SubAccountName",
        'Workspace'::text AS "SubAccountType",
        '{}'::text AS "Tags",
-       -- FOCUS 1.3 replaces ProviderName and PublisherName by these two.
-       f.provider AS "ServiceProviderName",
-       f.provider AS "HostProviderName",
+       -- Columns that are not of FOCUS 1.2. FOCUS 1.3 replaces ProviderName and PublisherName by the first two.
+       s.provider_name AS "x_ServiceProviderName",
+       s.provider_name AS "x_HostProviderName",
        u.slug AS "x_SourceId",
        u.usage_date AS "x_UsageDate",
        u.is_final AS "x_IsFinal",
-       u.coverage_status AS "x_CoverageStatus"
+       u.coverage_status AS "x_CoverageStatus",
+       usage.price_details(u.tier, u.from_quantity) AS "SkuPriceDetails",
+       date_trunc('month', u.usage_date::timestamp)::date AS "x_BillingMonth"
 FROM usage.charge u
-JOIN usage.source s USING (source_id)
--- All that is known of the provider is the host of the billing API, without scheme, port and path.
-CROSS JOIN LATERAL (SELECT substring(s.base_url FROM '^[a-z]+://(?:[^/@]*@)?([^/:?#]+)') AS provider) f;
-COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuPriceId). An ESTIMATE from the imported prices, not an invoice: without taxes, discounts and commitments. Columns of FOCUS 1.2. Costs add up over all of these within one BillingCurrency; quantities add up within one SkuId. Empty without prices.';
+JOIN usage.provider s USING (source_id)
+-- The name of the day: of those in use then, the one that went out of use first. A later fetch of the day may bring a newer one.
+CROSS JOIN LATERAL (
+  SELECT (
+    SELECT e.name
+    FROM usage.entity_name e
+    CROSS JOIN LATERAL (SELECT u.usage_date::timestamp AT TIME ZONE 'UTC' AS day) d
+    WHERE e.entity_id = u.workspace_entity_id
+    ORDER BY greatest(e.first_bucket - d.day, d.day - e.last_bucket, interval '0'), e.last_bucket, e.fetch_number, e.name
+    LIMIT 1
+  ) AS name
+) n;
+COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuPriceId). An ESTIMATE from the imported prices, not an invoice: without taxes, discounts and commitments. Columns of FOCUS 1.2; names are those of the day. Costs add up over all of these within one BillingCurrency; quantities add up within one SkuId. Empty without prices.';

@@ -50,6 +50,13 @@ const rateLimit = wholeNumber.min(1, "must be at least 1").max(1_000_000, "must 
 const organizationId = z
   .string()
   .regex(/^[\x21-\x7e]*$/, "has a space, a line end or a character beyond ASCII");
+/** A name that readers of views see. */
+const displayName = z
+  .string()
+  .trim()
+  .min(1, "is blank")
+  .max(200, "must have 200 characters or less")
+  .regex(/^\P{Cc}*$/u, "has a control character");
 const answerLimit = wholeNumber.min(1, "must be at least 1").max(1_048_576, "must be 1048576 or less");
 
 export interface Setting {
@@ -176,6 +183,14 @@ export const SETTINGS = {
     z.enum(["keep", "hash", "drop"], { error: "must be keep, hash or drop" }).default("keep"),
     "What is stored of user e-mail addresses: the address, a hash of it, or nothing.",
   ),
+  USAGE_PROVIDER_NAME: setting(
+    displayName.optional(),
+    "Provider's name in the FOCUS views. Unset: the host of USAGE_BASE_URL.",
+  ),
+  USAGE_INVOICE_ISSUER_NAME: setting(
+    displayName.optional(),
+    "Who invoices the usage, in the FOCUS views. Unset: the provider.",
+  ),
   USAGE_SOURCES_FILE: setting(
     z.string().optional(),
     "JSON file with several sources, instead of USAGE_BASE_URL and USAGE_API_KEY.",
@@ -217,6 +232,9 @@ export const sourceSchema = z.strictObject({
   /** Whom its traces are billed to: a user's id, a short key, or (none). */
   probeUser: z.string().min(1).optional(),
   probeShortKey: z.string().min(1).optional(),
+  /** Names in the FOCUS views. */
+  providerName: displayName.optional(),
+  invoiceIssuerName: displayName.optional(),
 });
 
 export function describeSettings(): { name: string; about: string; secret: boolean }[] {

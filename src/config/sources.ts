@@ -36,6 +36,8 @@ export function readSources(values: Values, problems: string[]): SourceConfig[] 
       probeProject: values.USAGE_PROBE_PROJECT,
       probeUser: values.USAGE_PROBE_USER,
       probeShortKey: values.USAGE_PROBE_SHORT_KEY,
+      providerName: values.USAGE_PROVIDER_NAME,
+      invoiceIssuerName: values.USAGE_INVOICE_ISSUER_NAME,
     },
   ];
 }

@@ -29,7 +29,15 @@ export async function addSource(
     workspaceIds,
     dataStart = "2026-03-01",
     strides = ["day", "hour"],
-  }: { slug: string; workspaceIds: readonly string[]; dataStart?: string; strides?: readonly Stride[] },
+    ...names
+  }: {
+    slug: string;
+    workspaceIds: readonly string[];
+    dataStart?: string;
+    strides?: readonly Stride[];
+    providerName?: string;
+    invoiceIssuerName?: string;
+  },
 ): Promise<number> {
   const sourceId = await registerSource(store, {
     slug,
@@ -37,6 +45,7 @@ export async function addSource(
     dataStart,
     hourlyHours: 24,
     configurationDigest: "one",
+    ...names,
   });
   await registerWorkspaces(store.db, { sourceId, workspaceIds });
   await noteAccess(store, { sourceId, asked: workspaceIds, named: workspaceIds, at: Date.now() });

@@ -45,6 +45,8 @@ export async function enterSource({ store, config, settings, log }: SourceDeps):
     dataStart: config.dataStart,
     hourlyHours: Math.ceil(settings.hourlyForMs / HOUR_MS),
     configurationDigest: configurationDigest(config),
+    providerName: config.providerName,
+    invoiceIssuerName: config.invoiceIssuerName,
   });
   await logDataStart({ db: store.db, sourceId, config, log }, before);
   return { store, sourceId };

@@ -12,6 +12,9 @@ interface SourceSettings {
   readonly hourlyHours: number;
   /** Digest of key and configuration. If it changes, kept failures and a refused key are cleared. */
   readonly configurationDigest: string;
+  /** Names in the FOCUS views. Undefined: the host of the base URL; the provider. */
+  readonly providerName?: string | undefined;
+  readonly invoiceIssuerName?: string | undefined;
 }
 
 /** Enters the source or updates its row, and returns its id. A configured data start moves the stored one earlier only. */
@@ -24,6 +27,8 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
       data_start: dataStart,
       hourly_hours: hourlyHours,
       configuration_digest: configurationDigest,
+      provider_name: settings.providerName ?? null,
+      invoice_issuer_name: settings.invoiceIssuerName ?? null,
     };
     // Table before row, like bindOrganization in another process: the other order could deadlock.
     await sql`lock table usage.source in row exclusive mode`.execute(db);

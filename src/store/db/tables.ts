@@ -370,8 +370,10 @@ export interface Source {
   data_start: string;
   history_since: Timestamp | null;
   hourly_hours: number;
+  invoice_issuer_name: string | null;
   organization_id: string | null;
   organization_name: string | null;
+  provider_name: string | null;
   refused_at: Timestamp | null;
   refused_code: string | null;
   refused_message: string | null;
