@@ -54,6 +54,24 @@ CREATE TABLE usage.closed_charge (
   CONSTRAINT closed_charge_traces_range CHECK ((traces > 0))
 );
 
+CREATE TABLE usage.closed_correction (
+  close_id integer NOT NULL,
+  usage_date date NOT NULL,
+  workspace_id integer NOT NULL,
+  sku text NOT NULL,
+  price_id integer NOT NULL,
+  tier integer NOT NULL,
+  from_quantity bigint NOT NULL,
+  unit_price numeric(18,10) NOT NULL,
+  currency text NOT NULL,
+  traces bigint NOT NULL,
+  cost numeric(38,10) NOT NULL,
+  CONSTRAINT closed_correction_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, currency, unit_price),
+  CONSTRAINT closed_correction_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
+  CONSTRAINT closed_correction_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
+  CONSTRAINT closed_correction_traces_nonzero CHECK ((traces <> 0))
+);
+
 CREATE TABLE usage.closed_cost (
   close_id integer NOT NULL,
   workspace_id integer NOT NULL,
@@ -239,6 +257,7 @@ CREATE TABLE usage.month_close (
   closed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
   accepted_disagreements integer NOT NULL,
   settle_after_seconds bigint,
+  keeps_charges boolean NOT NULL DEFAULT false,
   CONSTRAINT month_close_pkey PRIMARY KEY (close_id),
   CONSTRAINT month_close_once UNIQUE (source_id, month_start),
   CONSTRAINT month_close_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
@@ -832,6 +851,91 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   is_final boolean
 -- )
 
+-- VIEW reporting.focus_1_4_billing_period (
+--   "BillingPeriodCreated" timestamp with time zone,
+--   "BillingPeriodEnd" timestamp with time zone,
+--   "BillingPeriodLastUpdated" timestamp with time zone,
+--   "BillingPeriodStart" timestamp with time zone,
+--   "BillingPeriodStatus" text,
+--   "InvoiceIssuerName" text,
+--   "x_BillingMonth" date,
+--   "x_Sources" integer,
+--   "x_SourcesClosed" integer
+-- )
+
+-- VIEW reporting.focus_1_4_cost_and_usage (
+--   "AllocatedMethodDetails" text,
+--   "AllocatedMethodId" text,
+--   "AllocatedResourceId" text,
+--   "AllocatedResourceName" text,
+--   "AllocatedTags" text,
+--   "AvailabilityZone" text,
+--   "BilledCost" numeric(38,10),
+--   "BillingAccountId" text,
+--   "BillingAccountName" text,
+--   "BillingAccountType" text,
+--   "BillingCurrency" text,
+--   "BillingPeriodEnd" timestamp with time zone,
+--   "BillingPeriodStart" timestamp with time zone,
+--   "CapacityReservationId" text,
+--   "CapacityReservationStatus" text,
+--   "ChargeCategory" text,
+--   "ChargeClass" text,
+--   "ChargeDescription" text,
+--   "ChargeFrequency" text,
+--   "ChargePeriodEnd" timestamp with time zone,
+--   "ChargePeriodStart" timestamp with time zone,
+--   "CommitmentDiscountCategory" text,
+--   "CommitmentDiscountId" text,
+--   "CommitmentDiscountName" text,
+--   "CommitmentDiscountQuantity" numeric(38,10),
+--   "CommitmentDiscountStatus" text,
+--   "CommitmentDiscountType" text,
+--   "CommitmentDiscountUnit" text,
+--   "CommitmentProgramEligibilityDetails" text,
+--   "ConsumedQuantity" numeric(20,0),
+--   "ConsumedUnit" text,
+--   "ContractApplied" text,
+--   "ContractedCost" numeric(38,10),
+--   "ContractedUnitPrice" numeric(18,10),
+--   "EffectiveCost" numeric(38,10),
+--   "HostProviderName" text,
+--   "InvoiceDetailId" text,
+--   "InvoiceId" text,
+--   "InvoiceIssuerName" text,
+--   "ListCost" numeric(38,10),
+--   "ListUnitPrice" numeric(18,10),
+--   "PricingCategory" text,
+--   "PricingCurrency" text,
+--   "PricingCurrencyContractedUnitPrice" numeric(18,10),
+--   "PricingCurrencyEffectiveCost" numeric(38,10),
+--   "PricingCurrencyListUnitPrice" numeric(18,10),
+--   "PricingQuantity" numeric(20,0),
+--   "PricingUnit" text,
+--   "RegionId" text,
+--   "RegionName" text,
+--   "ResourceId" text,
+--   "ResourceName" text,
+--   "ResourceType" text,
+--   "ServiceCategory" text,
+--   "ServiceName" text,
+--   "ServiceProviderName" text,
+--   "ServiceSubcategory" text,
+--   "SkuId" text,
+--   "SkuMeter" text,
+--   "SkuPriceDetails" text,
+--   "SkuPriceId" text,
+--   "SubAccountId" text,
+--   "SubAccountName" text,
+--   "SubAccountType" text,
+--   "Tags" text,
+--   "x_SourceId" text,
+--   "x_UsageDate" date,
+--   "x_BillingMonth" date,
+--   "x_IsFinal" boolean,
+--   "x_CoverageStatus" text
+-- )
+
 -- VIEW reporting.focus_cost_usage_estimated (
 --   "BilledCost" numeric(38,10),
 --   "BillingAccountId" text,
@@ -1061,6 +1165,24 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   coverage_status text
 -- )
 
+-- VIEW usage.billed_charge (
+--   source_id smallint,
+--   usage_date date,
+--   billing_month date,
+--   is_correction boolean,
+--   workspace_entity_id integer,
+--   sku text,
+--   price_id integer,
+--   tier integer,
+--   from_quantity bigint,
+--   unit_price numeric(18,10),
+--   currency text,
+--   traces bigint,
+--   cost numeric(38,10),
+--   is_final boolean,
+--   coverage_status text
+-- )
+
 -- VIEW usage.cell (
 --   day_scope_id integer,
 --   hour_scope_id integer,
@@ -1117,6 +1239,14 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   cost numeric(38,10),
 --   is_final boolean,
 --   coverage_status text
+-- )
+
+-- VIEW usage.closed_period (
+--   close_id integer,
+--   source_id smallint,
+--   month_start date,
+--   closed_at timestamp with time zone,
+--   corrected_in date
 -- )
 
 -- VIEW usage.daily_row (
@@ -1322,6 +1452,23 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   days_expected integer,
 --   days_loaded integer,
 --   is_final boolean
+-- )
+
+-- VIEW usage.open_correction (
+--   source_id smallint,
+--   usage_date date,
+--   billing_month date,
+--   workspace_entity_id integer,
+--   sku text,
+--   price_id integer,
+--   tier integer,
+--   from_quantity bigint,
+--   unit_price numeric(18,10),
+--   currency text,
+--   traces bigint,
+--   cost numeric(38,10),
+--   is_final boolean,
+--   coverage_status text
 -- )
 
 -- VIEW usage.provider (
@@ -1656,6 +1803,87 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_expected IS 'Days o
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON VIEW reporting.focus_1_4_billing_period IS 'Grain: calendar month (UTC) x issuer of invoices, from the data start on (key: InvoiceIssuerName, x_BillingMonth). Columns of FOCUS 1.4. Joins focus_1_4_cost_and_usage by BillingPeriodStart and InvoiceIssuerName. Closed: every source of the issuer closed the month with a release that keeps charges by day.';
+COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodCreated" IS 'Start of the month, or when the first source of the issuer was entered, the later of both.';
+COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodEnd" IS 'End of the UTC calendar month, not included.';
+COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodLastUpdated" IS 'When a source of the issuer last closed the month; BillingPeriodCreated before.';
+COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodStart" IS 'Start of the UTC calendar month.';
+COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodStatus" IS 'Closed: every source of the issuer closed the month, so its charges never change. Open: any other month.';
+COMMENT ON COLUMN reporting.focus_1_4_billing_period."InvoiceIssuerName" IS 'Who invoices the usage: USAGE_INVOICE_ISSUER_NAME, or the provider.';
+COMMENT ON COLUMN reporting.focus_1_4_billing_period."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
+COMMENT ON COLUMN reporting.focus_1_4_billing_period."x_Sources" IS 'Sources of the issuer whose data starts in this month or before.';
+COMMENT ON COLUMN reporting.focus_1_4_billing_period."x_SourcesClosed" IS 'How many of them closed the month.';
+COMMENT ON VIEW reporting.focus_1_4_cost_and_usage IS 'Grain: UTC day x workspace x SKU x price x billing month (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). An ESTIMATE from the imported prices, not an invoice. Columns of FOCUS 1.4. Rows of a closed month never change: what changed since is a row with ChargeClass Correction in the first open month after it. Costs add up over all of these within one BillingCurrency, to those of focus_cost_usage_estimated. Empty without prices.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AllocatedMethodDetails" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AllocatedMethodId" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AllocatedResourceId" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AllocatedResourceName" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AllocatedTags" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AvailabilityZone" IS 'Null: the platform names no zones.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."BilledCost" IS 'Estimate: unit price times traces, exactly. Adds up within one BillingCurrency.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."BillingAccountId" IS 'The platform''s id of the organization; the slug of the source if the platform gives none.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."BillingAccountName" IS 'Name of the organization; the slug of the source if the platform gives none.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."BillingAccountType" IS 'Organization.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."BillingCurrency" IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."BillingPeriodEnd" IS 'End of the UTC calendar month, not included.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."BillingPeriodStart" IS 'Start of the UTC calendar month.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CapacityReservationId" IS 'Null: no capacity is reserved.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CapacityReservationStatus" IS 'Null: no capacity is reserved.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ChargeCategory" IS 'Usage.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ChargeClass" IS 'Correction: what changed in a month since it was closed; its quantities and costs may be negative. Null: any other charge.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ChargeDescription" IS 'The charge in words.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ChargeFrequency" IS 'Usage-Based.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ChargePeriodEnd" IS 'End of the UTC day, not included.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ChargePeriodStart" IS 'Start of the UTC day.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentDiscountCategory" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentDiscountId" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentDiscountName" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentDiscountQuantity" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentDiscountStatus" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentDiscountType" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentDiscountUnit" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentProgramEligibilityDetails" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ConsumedQuantity" IS 'Traces. Adds up over days and workspaces within one SkuId: two SKUs charge the same traces.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ConsumedUnit" IS 'Traces.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ContractApplied" IS 'Null: no contracts are known.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ContractedCost" IS 'Same as BilledCost: ContractedUnitPrice times PricingQuantity.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ContractedUnitPrice" IS 'The imported unit price.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."EffectiveCost" IS 'Same as BilledCost: nothing is paid in advance.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."HostProviderName" IS 'Same as ServiceProviderName: on whose servers the platform runs is not known.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."InvoiceDetailId" IS 'Null: an estimate is on no invoice.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."InvoiceId" IS 'Null: an estimate is on no invoice.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."InvoiceIssuerName" IS 'Who invoices the usage: USAGE_INVOICE_ISSUER_NAME, or the provider.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ListCost" IS 'Same as BilledCost: only imported prices are known, no list prices.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ListUnitPrice" IS 'The imported unit price: no list prices are known.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."PricingCategory" IS 'Standard.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."PricingCurrency" IS 'Same as BillingCurrency.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."PricingCurrencyContractedUnitPrice" IS 'Same as ContractedUnitPrice.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."PricingCurrencyEffectiveCost" IS 'Same as EffectiveCost.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."PricingCurrencyListUnitPrice" IS 'Same as ListUnitPrice.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."PricingQuantity" IS 'Traces. Adds up as ConsumedQuantity does.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."PricingUnit" IS 'Traces.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."RegionId" IS 'Null: usage is not counted by region.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."RegionName" IS 'Null: usage is not counted by region.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ResourceId" IS 'Null: traces are counted, not resources.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ResourceName" IS 'Null: traces are counted, not resources.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ResourceType" IS 'Null: traces are counted, not resources.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ServiceCategory" IS 'AI and Machine Learning.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ServiceName" IS 'Agent platform traces.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ServiceProviderName" IS 'USAGE_PROVIDER_NAME, or the host of the platform''s billing API.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ServiceSubcategory" IS 'AI Platforms.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."SkuId" IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."SkuMeter" IS 'Traces.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."SkuPriceDetails" IS 'JSON object as text: the volume tier of the price and its first quantity; {} without tiers.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."SkuPriceId" IS 'Number of the imported price, and of the volume tier where it has tiers: one unit price each.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."SubAccountId" IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."SubAccountName" IS 'Name of the workspace on the day of the charge.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."SubAccountType" IS 'Workspace.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."Tags" IS 'JSON object as text; the platform''s usage has no tags.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."x_SourceId" IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."x_UsageDate" IS 'UTC day of the charge, for filters and joins with the other views.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."x_IsFinal" IS 'Whether the traces of the day are final. False: provisional, the estimate may still change.';
+COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."x_CoverageStatus" IS 'Status of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
 COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuPriceId). An ESTIMATE from the imported prices, not an invoice: without taxes, discounts and commitments. Columns of FOCUS 1.2; names are those of the day. Costs add up over all of these within one BillingCurrency; quantities add up within one SkuId. Empty without prices.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BilledCost" IS 'Estimate: unit price times traces, exactly. Adds up within one BillingCurrency.';
 COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountId" IS 'The platform''s id of the organization; the slug of the source if the platform gives none.';

@@ -68,14 +68,20 @@ const OTHERS = `
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
     SELECT scope_id, external_id, '2026-03-01Z', 'traces_differ', 1
     FROM usage.scope, unnest('{"",(none),one}'::text[]) external_id WHERE stride IN ('hour', 'day');
-  INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements, settle_after_seconds)
-    SELECT source_id, '2026-03-01', 0, 1 FROM usage.source;
+  INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements, settle_after_seconds, keeps_charges)
+    SELECT source_id, m, 0, 1, true FROM usage.source, unnest('{2026-03-01,2026-04-01}'::date[]) m;
   INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false
     FROM usage.month_close JOIN usage.entity USING (source_id) JOIN usage.workspace USING (entity_id);
   INSERT INTO usage.closed_cost SELECT close_id, entity_id, sku, price, currency, 5, 2.5
     FROM usage.month_close JOIN usage.entity USING (source_id) JOIN usage.workspace USING (entity_id),
          unnest('{base,extended}'::text[]) sku, unnest('{0.5,0.6}'::numeric[]) price,
          unnest('{EUR,USD}'::text[]) currency;
+  INSERT INTO usage.closed_charge SELECT close_id, month_start + 1, workspace_id, sku, 9, tier, 3 * tier - 3, 0.5, 'EUR', 5, 2.5
+    FROM usage.month_close JOIN usage.closed_workspace USING (close_id), unnest('{base,extended}'::text[]) sku, generate_series(1, 2) tier;
+  INSERT INTO usage.closed_correction SELECT close_id, '2026-03-02', workspace_id, sku, 9, 1, 0, price, currency, traces, traces * price
+    FROM usage.month_close JOIN usage.closed_workspace USING (close_id), unnest('{base,extended}'::text[]) sku,
+         unnest('{0.5,0.6}'::numeric[], '{-3,3}'::bigint[]) p (price, traces), unnest('{EUR,USD}'::text[]) currency
+    WHERE month_start = '2026-04-01';
   INSERT INTO usage.closed_total SELECT close_id, series_id, 5 FROM usage.month_close, usage.series;
   INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
     SELECT source_id, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', 1, 'missing' FROM usage.source, generate_series(1, 2);

@@ -89,6 +89,16 @@ FROM {{ source('usage', 'fct_usage_workspace_monthly') }}
 GROUP BY source_id, month_start, workspace_id
 HAVING count(*) > 1
 UNION ALL
+SELECT 'focus_1_4_billing_period' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'focus_1_4_billing_period') }}
+GROUP BY "InvoiceIssuerName", "x_BillingMonth"
+HAVING count(*) > 1
+UNION ALL
+SELECT 'focus_1_4_cost_and_usage' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'focus_1_4_cost_and_usage') }}
+GROUP BY "x_SourceId", "x_BillingMonth", "x_UsageDate", "SubAccountId", "SkuId", "SkuPriceId", "BillingCurrency", "ContractedUnitPrice"
+HAVING count(*) > 1
+UNION ALL
 SELECT 'focus_cost_usage_estimated' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'focus_cost_usage_estimated') }}
 GROUP BY "x_SourceId", "x_UsageDate", "SubAccountId", "SkuPriceId"

@@ -64,6 +64,20 @@ export interface ClosedCharge {
   workspace_id: number;
 }
 
+export interface ClosedCorrection {
+  close_id: number;
+  cost: Numeric;
+  currency: string;
+  from_quantity: number;
+  price_id: number;
+  sku: string;
+  tier: number;
+  traces: number;
+  unit_price: Numeric;
+  usage_date: string;
+  workspace_id: number;
+}
+
 export interface ClosedCost {
   close_id: number;
   cost: Numeric;
@@ -199,6 +213,7 @@ export interface MonthClose {
   accepted_disagreements: number;
   close_id: Generated<number>;
   closed_at: Generated<Timestamp>;
+  keeps_charges: Generated<boolean>;
   month_start: string;
   settle_after_seconds: number | null;
   source_id: number;
@@ -411,6 +426,7 @@ export interface DB {
   alert: Alert;
   backfill: Backfill;
   closed_charge: ClosedCharge;
+  closed_correction: ClosedCorrection;
   closed_cost: ClosedCost;
   closed_total: ClosedTotal;
   closed_workspace: ClosedWorkspace;

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { UsageError } from "../../errors.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
+import { keepCorrections } from "./keep-corrections.ts";
 import {
   type OpenDay,
   type OpenReason,
@@ -128,6 +129,7 @@ async function keepClose(
     from written w join usage.series s using (series_id) join usage.scope c using (scope_id)
   `.execute(db);
   await keepCharges(db, closeId);
+  await keepCorrections(db, closeId);
   const counts = rows[0] as { totals: number; traces: number };
   return { state: "closed", ...counts, accepted, without: [...without].sort(), settleAfterSeconds };
 }

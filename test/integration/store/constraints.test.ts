@@ -39,6 +39,7 @@ const WHOLE = `
     VALUES (1, 1, 1, 0.0005, 'USD', '2026-01-01', '2027-01-01');
   INSERT INTO usage.price_tier VALUES (1, 1000, 0.0004);
   INSERT INTO usage.closed_charge VALUES (1, '2026-01-05', 1, 'traces', 1, 0, 0, 0.5, 'USD', 2, 1);
+  INSERT INTO usage.closed_correction VALUES (1, '2026-01-05', 1, 'traces', 1, 0, 0, 0.5, 'USD', -2, -1);
   INSERT INTO usage.alert VALUES (1, 'stale', 1, 0, now(), now(), NULL);
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
     VALUES (1, 'p1', '2026-01-05Z', 'traces_differ', 1);
@@ -100,6 +101,10 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   source_pkey: copyOf("source", { slug: "'other'" }),
   source_slug_key: copyOf("source", { source_id: "2" }),
   source_slug_form: copyOf("source", { source_id: "2", slug: "'No Slug'" }),
+  source_provider_name_form: copyOf("source", { source_id: "2", slug: "'other'", provider_name: "' '" }),
+  source_invoice_issuer_name_form: copyOf("source", {
+    ...{ source_id: "2", slug: "'other'", invoice_issuer_name: "''" },
+  }),
   source_refusal_whole: copyOf("source", { source_id: "2", slug: "'other'", refused_at: "now()" }),
   source_fact_pkey: copyOf("source_fact", { evidence: "'again'" }),
   source_fact_known: copyOf("source_fact", { fact: "'no_minute'" }),
@@ -185,6 +190,10 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   closed_charge_close_id_fkey: copyOf("closed_charge", { close_id: "9" }),
   closed_charge_workspace_id_fkey: copyOf("closed_charge", { workspace_id: "9" }),
   closed_charge_traces_range: copyOf("closed_charge", { traces: "0" }),
+  closed_correction_pkey: copyOf("closed_correction", { traces: "3" }),
+  closed_correction_close_id_fkey: copyOf("closed_correction", { close_id: "9" }),
+  closed_correction_workspace_id_fkey: copyOf("closed_correction", { workspace_id: "9" }),
+  closed_correction_traces_nonzero: copyOf("closed_correction", { sku: "'other'", traces: "0" }),
   closed_total_pkey: copyOf("closed_total", { traces: "6" }),
   closed_total_close_id_fkey: copyOf("closed_total", { close_id: "9" }),
   closed_total_series_id_fkey: copyOf("closed_total", { series_id: "9" }),

@@ -1,0 +1,19 @@
+import { sql } from "kysely";
+import type { Database } from "../db/database.ts";
+
+/**
+ * Keeps what the month that is being closed shows as corrections of earlier months, and marks it as one that keeps its
+ * charges. In this order: the views show corrections in the first month that is not marked.
+ */
+export async function keepCorrections(db: Database, closeId: number): Promise<void> {
+  await sql`
+    insert into usage.closed_correction
+      (close_id, usage_date, workspace_id, sku, price_id, tier, from_quantity, unit_price, currency, traces, cost)
+    select m.close_id, c.usage_date, c.workspace_entity_id, c.sku, c.price_id, c.tier, c.from_quantity, c.unit_price,
+           c.currency, c.traces, c.cost
+    from usage.month_close m
+    join usage.open_correction c on c.source_id = m.source_id and c.billing_month = m.month_start
+    where m.close_id = ${closeId}
+  `.execute(db);
+  await db.updateTable("month_close").set({ keeps_charges: true }).where("close_id", "=", closeId).execute();
+}
