@@ -1,8 +1,9 @@
 import { z } from "zod";
+import { keepStatistics } from "../src/pipeline/statistics.ts";
 import { enqueueSlices, requeueLost } from "../src/pipeline/sync/enqueue.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** Requeues messages that Redis lost, removes stale ones and ends finished backfills. */
+/** Requeues messages that Redis lost, removes stale ones, ends finished backfills, and keeps statistics of new tables. */
 export const requeueJob = defineJob({
   // The older name stays: schedules in Redis, releases beside this one and dashboards know it.
   name: "sweep",
@@ -14,6 +15,6 @@ export const requeueJob = defineJob({
     const { store, sourceId } = await source.known();
     const requeued = await requeueLost(store, { sourceId, queue: fetchQueue });
     const { fed } = await enqueueSlices(store, { sourceId, queue: fetchQueue });
-    return { ...requeued, fed };
+    return { ...requeued, fed, analyzed: await keepStatistics(store) };
   },
 });

@@ -4,6 +4,7 @@ import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { noteTaskFailed } from "../../store/work/runs.ts";
 import type { OpenSource } from "../source/source.ts";
+import { keepStatistics } from "../statistics.ts";
 import { extractSlice, NO_ROWS, type RowCounts, type SliceResult } from "./extract.ts";
 import { createDownDetector } from "./platform-down.ts";
 import type { OnProgress } from "./sequentially.ts";
@@ -101,7 +102,10 @@ export async function runInline(
     await noteTaskFailed(source.store.db, { runId: source.runId, code, message });
   }
   if (stop !== undefined) throw stop;
-  if (slices.length > 0) await source.access.confirm();
+  if (slices.length > 0) {
+    await source.access.confirm();
+    await keepStatistics(source.store);
+  }
   return { counts: [...counts.values()].sort(byDimensionAndStride), failures };
 }
 

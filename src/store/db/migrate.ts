@@ -5,6 +5,7 @@ import { EtlError } from "../../errors.ts";
 import type { Database, Store } from "./database.ts";
 import { expandDimensions } from "./dimensions.ts";
 import { SCHEMA_LOCK_RETRY, type SchemaLockRetry, withSchemaLock } from "./schema-lock.ts";
+import { analyzeStale } from "./statistics.ts";
 
 const MIGRATIONS = new URL("../../../sql/migrations/", import.meta.url);
 const REPORTING = new URL("../../../sql/reporting/", import.meta.url);
@@ -21,7 +22,7 @@ interface MigrateResult {
 /**
  * Brings schema and views up to date. Leaves those of a newer release alone: this release works on them, and would only
  * undo the views. Kysely's migration lock makes parallel starts safe. The views are replaced in place afterwards, under an
- * advisory lock. Errors: `migration_failed`; `schema_in_use` if a long report locks what has to change.
+ * advisory lock. Tables without statistics are analyzed. Errors: `migration_failed`; `schema_in_use` if a long report locks what has to change.
  */
 export async function migrate(
   store: Store,
@@ -44,6 +45,7 @@ export async function migrate(
   }
   const missingRoles = await ensureReaders(store.db);
   await replaceViews(store, lockRetry);
+  await analyzeStale(store.db);
   return {
     applied: (results ?? []).filter((r) => r.status === "Success").map((r) => r.migrationName),
     newer: [],

@@ -1,0 +1,16 @@
+-- Tables of few rows that the views join. By default autovacuum analyzes a table after 50 changes, which these may never
+-- see: then Postgres plans the views as if the tables were empty.
+DO $$
+DECLARE
+  small text;
+BEGIN
+  FOREACH small IN ARRAY ARRAY[
+    'source', 'source_fact', 'entity', 'entity_name', 'workspace', 'scope', 'series', 'coverage', 'failure', 'settlement',
+    'withdrawal', 'month_close', 'closed_workspace', 'sku', 'price', 'probe', 'probe_figure', 'backfill'
+  ] LOOP
+    EXECUTE format(
+      'ALTER TABLE usage.%I SET (autovacuum_analyze_threshold = 2, autovacuum_analyze_scale_factor = 0.1)', small
+    );
+  END LOOP;
+END
+$$;

@@ -1,0 +1,34 @@
+import { sql } from "kysely";
+import type { Database } from "./database.ts";
+
+/**
+ * Analyzes the tables that autovacuum has not reached yet: those that were never analyzed, and those of which a tenth or
+ * more changed since. Without statistics Postgres plans views as if their tables were empty. A table is read by sample, so
+ * its size matters little. Call it after loads, never inside their transaction. Returns the names of the tables.
+ *
+ * A table of another owner is left out. A table that autovacuum works on is skipped. So is all of it if Postgres refuses or
+ * cancels: then autovacuum does it later.
+ */
+export async function analyzeStale(db: Database): Promise<string[]> {
+  try {
+    const { rows } = await sql<{ relname: string }>`
+      select c.relname
+      from pg_class c
+      where c.relnamespace = 'usage'::regnamespace and c.relkind = 'r' and pg_relation_size(c.oid) > 0
+        and pg_has_role(c.relowner, 'usage')
+        and (
+          c.reltuples < 0
+          or pg_stat_get_mod_since_analyze(c.oid) > 10 + c.reltuples / 10
+          -- The counters of other sessions come late. Pages do not.
+          or pg_relation_size(c.oid) / current_setting('block_size')::integer > c.relpages * 1.2
+        )
+      order by c.relname
+    `.execute(db);
+    if (rows.length === 0) return [];
+    const tables = sql.join(rows.map(({ relname }) => sql.id("usage", relname)));
+    await sql`analyze (skip_locked) ${tables}`.execute(db);
+    return rows.map(({ relname }) => relname);
+  } catch {
+    return [];
+  }
+}
