@@ -41,6 +41,22 @@ AS $$
   SELECT generate_series(lower(part), upper(part) - interval '1 hour', interval '1 hour') FROM unnest(parts) part
 $$;
 
+-- Days between two days, and hours between two hours, ends included. ROWS is far below what years have: by more, Postgres
+-- would compile plans first that end before they are compiled.
+CREATE OR REPLACE FUNCTION usage.days_between(first date, last date) RETURNS SETOF date
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 30
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT first + n FROM generate_series(0, last - first) n
+$$;
+
+CREATE OR REPLACE FUNCTION usage.hours_between(first timestamptz, last timestamptz) RETURNS SETOF timestamptz
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 100
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT generate_series(first, last, interval '1 hour')
+$$;
+
 CREATE OR REPLACE FUNCTION usage.count_days(parts datemultirange) RETURNS integer
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp

@@ -27,28 +27,48 @@ CROSS JOIN LATERAL (
 ) f
 WHERE f.traces IS NOT NULL;
 
+-- Loaded and final days of each cell, of its own records or of hours, with what the status of a day needs.
+CREATE OR REPLACE VIEW usage.cell_days AS
+SELECT x.*, x.days + x.days_of_hours AS loaded, x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours AS final,
+       c.starts, c.fetched_at, f.starts AS failure_starts, f.ends AS failure_ends, f.states AS failure_states,
+       coalesce(f.failed, '{}') AS failed, n.source_id IS NOT NULL AS is_unavailable,
+       ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = x.day_scope_id) AS day_series,
+       ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = x.hour_scope_id) AS hour_series
+FROM usage.cell_time x
+LEFT JOIN usage.day_coverage c ON c.scope_id = x.day_scope_id
+LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id
+LEFT JOIN usage.source_fact n ON n.source_id = x.source_id AND n.fact = 'no_day'
+-- Keeps the planner from computing this for each day and mention: once for each cell is enough.
+OFFSET 0;
+
 -- One row for each expected day of a cell, from the source's data start to today, with how it is loaded. The status holds
--- for every figure of the day, but for the difference between empty and ok: each figure has its own.
+-- for every figure of the day, but for the difference between empty and ok: each figure has its own. The days come as one
+-- list, newest first: a filter on the day is applied to it once, and a query for the newest days stops early.
 CREATE OR REPLACE VIEW usage.day_state AS
-SELECT cell.day_scope_id, cell.hour_scope_id, cell.source_id, cell.slug, cell.data_start, cell.hourly_hours, cell.group_by,
-       cell.workspace_id, cell.workspace_name, day::date AS usage_date, t.loaded, t.settled,
-       CASE WHEN t.is_day THEN c.fetched_at[width_bucket(day::date, c.starts)] ELSE h.fetched_at END AS fetched_at,
+SELECT x.day_scope_id, x.hour_scope_id, x.source_id, x.slug, x.data_start, x.hourly_hours, x.group_by, x.workspace_id,
+       x.workspace_name, d.usage_date, t.loaded, t.settled,
+       CASE
+         WHEN x.days @> d.usage_date THEN x.fetched_at[width_bucket(d.usage_date, x.starts)]
+         WHEN t.by_hours THEN (
+           SELECT min(c.fetched_at) FROM usage.coverage c
+           WHERE c.scope_id = x.hour_scope_id AND c.period_start < (d.usage_date + 1)::timestamp AT TIME ZONE 'UTC'
+             AND c.period_end > d.usage_date::timestamp AT TIME ZONE 'UTC'
+         )
+       END AS fetched_at,
        usage.figure_status(
-         t.loaded, n.source_id IS NOT NULL, usage.failure_at(day::date, f.starts, f.ends, f.states), t.settled, NULL
+         t.loaded, x.is_unavailable, usage.failure_at(d.usage_date, x.failure_starts, x.failure_ends, x.failure_states),
+         t.settled, NULL
        ) AS status,
-       h.day_scope_id IS NOT NULL AS by_hours
-FROM usage.cell cell
-CROSS JOIN LATERAL generate_series(
-  cell.data_start::timestamp, date_trunc('day', now() AT TIME ZONE 'UTC'), interval '1 day'
-) day
-LEFT JOIN usage.day_coverage c ON c.scope_id = cell.day_scope_id
-LEFT JOIN usage.day_failure f ON f.scope_id = cell.day_scope_id
-LEFT JOIN usage.day_of_hours h ON h.day_scope_id = cell.day_scope_id AND h.usage_date = day::date
-LEFT JOIN usage.source_fact n ON n.source_id = cell.source_id AND n.fact = 'no_day'
-CROSS JOIN LATERAL (SELECT coalesce(c.loaded @> day::date, false) AS is_day) l
+       t.by_hours, x.day_series, x.hour_series
+FROM (
+  SELECT usage_date
+  FROM usage.days_between((SELECT min(data_start) FROM usage.source), (now() AT TIME ZONE 'UTC')::date) usage_date
+  ORDER BY usage_date DESC
+) d
+JOIN usage.cell_days x ON x.data_start <= d.usage_date
 CROSS JOIN LATERAL (
-  SELECT l.is_day, l.is_day OR h.day_scope_id IS NOT NULL AS loaded,
-         CASE WHEN l.is_day THEN c.settled[width_bucket(day::date, c.starts)] ELSE coalesce(h.settled, false) END AS settled
+  SELECT x.loaded @> d.usage_date AS loaded, x.final @> d.usage_date AS settled,
+         x.days_of_hours @> d.usage_date AS by_hours
 ) t;
 
 -- Expected days of a cell that are not loaded. Read from the ranges, not day by day: mostly there are none.
@@ -91,17 +111,3 @@ LEFT JOIN usage.day_failure x ON x.scope_id = f.day_scope_id
 UNION ALL
 SELECT slug, group_by, usage_date, workspace_id, workspace_name, NULL, NULL, NULL, false, NULL, status
 FROM usage.missing_day;
-
--- Traces of a workspace by day: from its own record, or from its hours.
-CREATE OR REPLACE VIEW usage.workspace_day AS
-SELECT day_scope_id, usage_date, sum(traces)::bigint AS traces
-FROM (
-  SELECT d.scope_id AS day_scope_id, r.bucket_start AS usage_date, r.traces
-  FROM usage.scope d
-  JOIN usage.series s USING (scope_id)
-  JOIN usage.dated_record r USING (series_id)
-  WHERE d.group_by = 'workspace' AND d.stride = 'day'
-  UNION ALL
-  SELECT day_scope_id, usage_date, traces FROM usage.figure_of_hours WHERE group_by = 'workspace'
-) f
-GROUP BY day_scope_id, usage_date;

@@ -1,22 +1,40 @@
--- One row for each hour of a cell that is expected (the last USAGE_HOURLY_FOR), or loaded beyond that.
+-- One row for each hour of a cell that is expected (the last USAGE_HOURLY_FOR), or loaded beyond that. The hours come as one
+-- list, newest first: a filter on the hour is applied to it once, and a query for the newest hours stops early.
 CREATE OR REPLACE VIEW usage.hour_state AS
-SELECT cell.day_scope_id, cell.hour_scope_id, cell.source_id, cell.slug, cell.data_start, cell.hourly_hours, cell.group_by,
-       cell.workspace_id, cell.workspace_name, hour AS usage_hour, t.loaded, t.settled,
-       CASE WHEN t.loaded THEN c.fetched_at[width_bucket(hour, c.starts)] END AS fetched_at,
+SELECT x.day_scope_id, x.hour_scope_id, x.source_id, x.slug, x.data_start, x.hourly_hours, x.group_by, x.workspace_id,
+       x.workspace_name, h.usage_hour, t.loaded, t.settled,
+       CASE WHEN t.loaded THEN x.fetched_at[width_bucket(h.usage_hour, x.starts)] END AS fetched_at,
        usage.figure_status(
-         t.loaded, n.source_id IS NOT NULL, usage.failure_at(hour, f.starts, f.ends, f.states), t.settled, NULL
-       ) AS status
-FROM usage.cell cell
-LEFT JOIN usage.hour_coverage c ON c.scope_id = cell.hour_scope_id
-LEFT JOIN usage.hour_failure f ON f.scope_id = cell.hour_scope_id
-LEFT JOIN usage.source_fact n ON n.source_id = cell.source_id AND n.fact = 'no_hour'
-CROSS JOIN LATERAL usage.hours_of(
-  coalesce(c.loaded, '{}') * tstzmultirange(tstzrange(NULL, date_trunc('hour', now(), 'UTC') + interval '1 hour'))
-    + tstzmultirange(usage.expected_hours(cell.data_start, cell.hourly_hours))
-) hour
-CROSS JOIN LATERAL (SELECT coalesce(c.loaded @> hour, false) AS loaded) l
+         t.loaded, x.is_unavailable, usage.failure_at(h.usage_hour, x.failure_starts, x.failure_ends, x.failure_states),
+         t.settled, NULL
+       ) AS status,
+       x.hour_series
+FROM (
+  SELECT usage_hour
+  FROM usage.hours_between(
+    least(
+      (SELECT min(data_start) FROM usage.source)::timestamp AT TIME ZONE 'UTC', (SELECT min(period_start) FROM usage.coverage)
+    ), date_trunc('hour', now(), 'UTC')
+  ) usage_hour
+  ORDER BY usage_hour DESC
+) h
+JOIN (
+  SELECT cell.*, coalesce(c.loaded, '{}') AS loaded, c.starts, c.settled, c.fetched_at, f.starts AS failure_starts,
+         f.ends AS failure_ends, f.states AS failure_states, n.source_id IS NOT NULL AS is_unavailable,
+         coalesce(c.loaded, '{}') + tstzmultirange(usage.expected_hours(cell.data_start, cell.hourly_hours)) AS shown,
+         ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = cell.hour_scope_id) AS hour_series
+  FROM usage.cell cell
+  LEFT JOIN usage.hour_coverage c ON c.scope_id = cell.hour_scope_id
+  LEFT JOIN usage.hour_failure f ON f.scope_id = cell.hour_scope_id
+  LEFT JOIN usage.source_fact n ON n.source_id = cell.source_id AND n.fact = 'no_hour'
+  -- Keeps the planner from computing this for each hour and mention: once for each cell is enough.
+  OFFSET 0
+)
+-- coalesce: of a bare @> the planner expects one hour in a thousand.
+x ON coalesce(x.shown @> h.usage_hour, false)
+CROSS JOIN LATERAL (SELECT x.loaded @> h.usage_hour AS loaded) l
 CROSS JOIN LATERAL (
-  SELECT l.loaded, CASE WHEN l.loaded THEN c.settled[width_bucket(hour, c.starts)] ELSE false END AS settled
+  SELECT l.loaded, CASE WHEN l.loaded THEN x.settled[width_bucket(h.usage_hour, x.starts)] ELSE false END AS settled
 ) t;
 
 -- Expected hours of a cell that are not loaded. Read from the ranges, not hour by hour: mostly there are none.

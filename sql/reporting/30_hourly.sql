@@ -1,13 +1,15 @@
 CREATE OR REPLACE VIEW reporting.fct_usage_workspace_hourly AS
 SELECT h.slug AS source_id, h.usage_hour, h.workspace_id, h.workspace_name,
-       CASE WHEN h.loaded THEN coalesce(sum(r.traces), 0)::bigint END AS traces, usage.is_final(h.status) AS is_final,
-       CASE WHEN h.status = 'ok' AND coalesce(sum(r.traces), 0) = 0 THEN 'empty' ELSE h.status END AS coverage_status,
+       CASE WHEN h.loaded THEN coalesce(f.traces, 0) END AS traces, usage.is_final(h.status) AS is_final,
+       CASE WHEN h.status = 'ok' AND coalesce(f.traces, 0) = 0 THEN 'empty' ELSE h.status END AS coverage_status,
        h.fetched_at
 FROM usage.hour_state h
-LEFT JOIN usage.series s ON s.scope_id = h.hour_scope_id
-LEFT JOIN usage.hourly_record r ON r.series_id = s.series_id AND r.bucket_start = h.usage_hour
-WHERE h.group_by = 'workspace'
-GROUP BY h.slug, h.usage_hour, h.workspace_id, h.workspace_name, h.loaded, h.status, h.fetched_at;
+LEFT JOIN LATERAL (
+  SELECT sum(r.traces)::bigint AS traces
+  FROM usage.hourly_record r
+  WHERE r.series_id = ANY (h.hour_series) AND r.bucket_start = h.usage_hour
+) f ON true
+WHERE h.group_by = 'workspace';
 COMMENT ON VIEW reporting.fct_usage_workspace_hourly IS 'Grain: UTC hour x workspace (key: source_id, usage_hour, workspace_id), every hour that is kept up to date or was loaded. Traces add up over hours and workspaces. Null traces: not loaded, which is not zero.';
 
 -- each dimension but workspace

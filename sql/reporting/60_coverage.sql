@@ -29,60 +29,84 @@ LEFT JOIN (
 ) z ON z.workspace_id = w.entity_id
 WHERE z.zeros > 0 OR (w.unlisted_since IS NOT NULL AND NOT w.is_deleted);
 
--- ok or empty: the subqueries look at one series after the other and stop at the first with traces. ORDER BY the key makes
--- the planner do so; else it reads all series for each day.
+-- ok or empty: the subqueries look at one series after the other and stop at the first with traces. The inner ones are
+-- scalar, so that no plan can read the records of all series for each day, whatever it expects.
 CREATE OR REPLACE VIEW reporting.usage_coverage_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.group_by, 'day'::text AS stride,
        CASE
          WHEN d.status <> 'ok' THEN d.status
-         WHEN NOT d.by_hours THEN coalesce((
-           SELECT 'ok' FROM usage.series s JOIN usage.dated_record r USING (series_id)
-           WHERE s.scope_id = d.day_scope_id AND r.bucket_start = d.usage_date AND r.traces > 0
-           ORDER BY s.entity_id LIMIT 1
-         ), 'empty')
-         ELSE coalesce((
-           SELECT 'ok' FROM usage.series s JOIN usage.hourly_record r USING (series_id)
-           WHERE s.scope_id = d.hour_scope_id AND r.traces > 0
-             AND r.bucket_start >= d.usage_date::timestamp AT TIME ZONE 'UTC'
-             AND r.bucket_start < (d.usage_date + 1)::timestamp AT TIME ZONE 'UTC'
-           ORDER BY s.entity_id LIMIT 1
-         ), 'empty')
+         WHEN NOT d.by_hours THEN CASE WHEN EXISTS (
+           SELECT FROM usage.series s
+           WHERE s.scope_id = d.day_scope_id AND (
+             SELECT r.traces FROM usage.dated_record r WHERE r.series_id = s.series_id AND r.bucket_start = d.usage_date
+           ) > 0
+         ) THEN 'ok' ELSE 'empty' END
+         WHEN EXISTS (
+           SELECT FROM usage.series s
+           WHERE s.scope_id = d.hour_scope_id AND (
+             SELECT true FROM usage.hourly_record r
+             WHERE r.series_id = s.series_id AND r.traces > 0
+               AND r.bucket_start >= d.usage_date::timestamp AT TIME ZONE 'UTC'
+               AND r.bucket_start < (d.usage_date + 1)::timestamp AT TIME ZONE 'UTC'
+             LIMIT 1
+           )
+         ) THEN 'ok'
+         ELSE 'empty'
        END AS status
 FROM usage.day_state d
 UNION ALL
 -- The hours of a day have one status: the first of usage.figure_status that any of them has. It comes from ranges, not from
 -- figure_status, because the hours of three years are millions.
-SELECT x.slug, day, x.workspace_id, x.group_by, 'hour',
+SELECT x.slug, d.usage_date, x.workspace_id, x.group_by, 'hour',
        CASE
-         WHEN n.source_id IS NOT NULL AND NOT x.hours @> t.part THEN 'not_available'
-         WHEN f.failed && t.part THEN 'failed'
-         WHEN NOT x.hours + coalesce(f.parts, '{}') @> t.part THEN 'missing'
-         WHEN f.parts && t.part THEN 'unverified'
-         WHEN NOT x.final_hours @> t.part THEN 'provisional'
-         ELSE coalesce((
-           SELECT 'ok' FROM usage.series s JOIN usage.hourly_record r USING (series_id)
-           WHERE s.scope_id = x.hour_scope_id AND r.traces > 0
-             AND r.bucket_start >= day::timestamp AT TIME ZONE 'UTC'
-             AND r.bucket_start < (day + 1)::timestamp AT TIME ZONE 'UTC'
-           ORDER BY s.entity_id LIMIT 1
-         ), 'empty')
+         -- Nearly every day: nothing failed, and all of it is final.
+         WHEN x.failure_parts IS NULL AND x.final_hours @> t.whole THEN CASE WHEN u.has_traces THEN 'ok' ELSE 'empty' END
+         WHEN x.is_unavailable AND NOT x.hours @> (x.shown * t.wholes) THEN 'not_available'
+         WHEN x.failed && (x.shown * t.wholes) THEN 'failed'
+         WHEN NOT x.hours + coalesce(x.failure_parts, '{}') @> (x.shown * t.wholes) THEN 'missing'
+         WHEN x.failure_parts && (x.shown * t.wholes) THEN 'unverified'
+         WHEN NOT x.final_hours @> (x.shown * t.wholes) THEN 'provisional'
+         WHEN u.has_traces THEN 'ok'
+         ELSE 'empty'
        END
 FROM (
-  SELECT c.*,
-         c.hours * tstzmultirange(tstzrange(NULL, date_trunc('hour', now(), 'UTC') + interval '1 hour'))
-           + tstzmultirange(usage.expected_hours(c.data_start, c.hourly_hours)) AS shown
-  FROM usage.cell_time c
+  SELECT usage_date
+  FROM usage.days_between(
+    least((SELECT min(data_start) FROM usage.source), (SELECT (min(period_start) AT TIME ZONE 'UTC')::date FROM usage.coverage)),
+    (now() AT TIME ZONE 'UTC')::date
+  ) usage_date
+) d
+JOIN (
+  SELECT v.*, usage.touched_days(v.shown) AS shown_days
+  FROM (
+    SELECT c.slug, c.workspace_id, c.group_by, c.hour_scope_id, c.hours, c.final_hours, f.failed, f.parts AS failure_parts,
+           n.source_id IS NOT NULL AS is_unavailable,
+           c.hours * tstzmultirange(tstzrange(NULL, date_trunc('hour', now(), 'UTC') + interval '1 hour'))
+             + tstzmultirange(usage.expected_hours(c.data_start, c.hourly_hours)) AS shown
+    FROM usage.cell_time c
+    LEFT JOIN usage.hour_failure f ON f.scope_id = c.hour_scope_id
+    LEFT JOIN usage.source_fact n ON n.source_id = c.source_id AND n.fact = 'no_hour'
+    OFFSET 0
+  ) v
   -- Keeps the planner from computing this for each day and mention: once for each cell is enough.
   OFFSET 0
-) x
-CROSS JOIN LATERAL usage.days_of(usage.touched_days(x.shown)) day
-LEFT JOIN usage.hour_failure f ON f.scope_id = x.hour_scope_id
-LEFT JOIN usage.source_fact n ON n.source_id = x.source_id AND n.fact = 'no_hour'
+) x ON x.shown_days @> d.usage_date
 CROSS JOIN LATERAL (
-  SELECT x.shown * tstzmultirange(
-    tstzrange(day::timestamp AT TIME ZONE 'UTC', (day + 1)::timestamp AT TIME ZONE 'UTC')
-  ) AS part
-) t;
+  SELECT tstzrange(d.usage_date::timestamp AT TIME ZONE 'UTC', (d.usage_date + 1)::timestamp AT TIME ZONE 'UTC') AS whole
+) w
+CROSS JOIN LATERAL (SELECT w.whole, tstzmultirange(w.whole) AS wholes) t
+CROSS JOIN LATERAL (
+  SELECT EXISTS (
+    SELECT FROM usage.series s
+    WHERE s.scope_id = x.hour_scope_id AND (
+      SELECT true FROM usage.hourly_record r
+      WHERE r.series_id = s.series_id AND r.traces > 0
+        AND r.bucket_start >= d.usage_date::timestamp AT TIME ZONE 'UTC'
+        AND r.bucket_start < (d.usage_date + 1)::timestamp AT TIME ZONE 'UTC'
+      LIMIT 1
+    )
+  ) AS has_traces
+) u;
 COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
 
 CREATE OR REPLACE VIEW reporting.data_freshness AS

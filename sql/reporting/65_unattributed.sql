@@ -1,38 +1,48 @@
--- Traces of each cell by day that carry an id: by workspace all of them. Days and figures are unions and grouped, not joined:
--- then a filter on the day reaches the records.
-CREATE OR REPLACE VIEW usage.day_side AS
-SELECT source_id, slug, group_by, workspace_id, workspace_name, usage_date,
-       CASE WHEN bool_or(loaded) THEN coalesce(sum(traces), 0)::bigint END AS traces, bool_or(is_final) AS is_final
-FROM (
-  SELECT source_id, slug, group_by, workspace_id, workspace_name, usage_date, loaded,
-         usage.is_final(status) AS is_final, NULL::bigint AS traces
-  FROM usage.day_state
-  UNION ALL
-  SELECT cell.source_id, cell.slug, cell.group_by, cell.workspace_id, cell.workspace_name, r.bucket_start, NULL, NULL, r.traces
-  FROM usage.cell cell
-  JOIN usage.series s ON s.scope_id = cell.day_scope_id
-  JOIN usage.dated_record r USING (series_id)
-  JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
-  UNION ALL
-  SELECT cell.source_id, f.slug, f.group_by, f.workspace_id, f.workspace_name, f.usage_date, NULL, NULL, f.traces
-  FROM usage.figure_of_hours f
-  JOIN usage.cell cell USING (day_scope_id)
-  JOIN usage.entity e ON e.entity_id = f.entity_id AND e.external_id <> ''
-) part
-GROUP BY source_id, slug, group_by, workspace_id, workspace_name, usage_date
--- A record outside the expected days makes no row.
-HAVING bool_or(loaded) IS NOT NULL;
-
 -- What a dimension attributes of a workspace's day, and the rest: records without an id, and what no record names. Null while
--- either side may still change.
+-- either side may still change. Each cell is summed up by itself: a filter on the day reaches its records, and a preview stops
+-- after the first cells.
 CREATE OR REPLACE VIEW reporting.usage_unattributed_daily AS
-SELECT g.slug AS source_id, g.usage_date, g.workspace_id, g.workspace_name, g.group_by,
-       w.traces AS workspace_traces, g.traces AS attributed_traces,
-       CASE WHEN w.is_final AND g.is_final THEN w.traces - g.traces END AS unattributed_traces,
-       w.is_final AND g.is_final AS is_final
-FROM usage.day_side g
-JOIN usage.day_side w
-  ON w.source_id = g.source_id AND w.workspace_id = g.workspace_id AND w.usage_date = g.usage_date
- AND w.group_by = 'workspace'
+SELECT g.slug AS source_id, t.usage_date, g.workspace_id, g.workspace_name, g.group_by,
+       t.workspace_traces, t.attributed_traces,
+       CASE WHEN f.is_final THEN t.workspace_traces - t.attributed_traces END AS unattributed_traces, f.is_final
+FROM usage.cell_days g
+JOIN usage.cell_days w ON w.source_id = g.source_id AND w.workspace_id = g.workspace_id AND w.group_by = 'workspace'
+CROSS JOIN LATERAL (
+  SELECT part.usage_date,
+         CASE WHEN w.loaded @> part.usage_date THEN coalesce(sum(part.of_workspace), 0)::bigint END AS workspace_traces,
+         CASE WHEN g.loaded @> part.usage_date THEN coalesce(sum(part.attributed), 0)::bigint END AS attributed_traces
+  FROM (
+    SELECT day::date AS usage_date, NULL::bigint AS of_workspace, NULL::bigint AS attributed
+    FROM generate_series(g.data_start::timestamp, date_trunc('day', now() AT TIME ZONE 'UTC'), interval '1 day') day
+    UNION ALL
+    SELECT r.bucket_start, CASE WHEN s.scope_id = w.day_scope_id THEN r.traces END,
+           CASE WHEN s.scope_id = g.day_scope_id THEN r.traces END
+    FROM usage.series s
+    JOIN usage.dated_record r USING (series_id)
+    JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
+    WHERE s.scope_id IN (w.day_scope_id, g.day_scope_id)
+      -- A record outside the expected days makes no row.
+      AND r.bucket_start >= g.data_start AND r.bucket_start <= (now() AT TIME ZONE 'UTC')::date
+    UNION ALL
+    SELECT day, CASE WHEN s.scope_id = w.hour_scope_id THEN h.traces END,
+           CASE WHEN s.scope_id = g.hour_scope_id THEN h.traces END
+    FROM usage.series s
+    JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
+    CROSS JOIN LATERAL usage.days_of(CASE WHEN s.scope_id = w.hour_scope_id THEN w.days_of_hours ELSE g.days_of_hours END) day
+    CROSS JOIN LATERAL (
+      SELECT sum(r.traces)::bigint AS traces
+      FROM usage.hourly_record r
+      WHERE r.series_id = s.series_id AND r.bucket_start >= day::timestamp AT TIME ZONE 'UTC'
+        AND r.bucket_start < (day + 1)::timestamp AT TIME ZONE 'UTC'
+    ) h
+    WHERE s.scope_id IN (w.hour_scope_id, g.hour_scope_id) AND (w.days_of_hours <> '{}' OR g.days_of_hours <> '{}')
+      AND day >= g.data_start AND day <= (now() AT TIME ZONE 'UTC')::date
+  ) part
+  GROUP BY part.usage_date
+) t
+CROSS JOIN LATERAL (
+  SELECT w.final @> t.usage_date AND NOT w.failed @> t.usage_date
+     AND g.final @> t.usage_date AND NOT g.failed @> t.usage_date AS is_final
+) f
 WHERE g.group_by <> 'workspace';
 COMMENT ON VIEW reporting.usage_unattributed_daily IS 'Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). Never add up over dimensions: each is another view of the same traces.';

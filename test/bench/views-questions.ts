@@ -3,12 +3,14 @@ export interface Question {
   readonly name: string;
   /** Through `reporting`, as a BI tool writes it. */
   readonly view: string;
-  /** The same of the hourly records alone. */
-  readonly hours: string;
+  /** The same of the hourly records alone, where it was compared. */
+  readonly hours?: string;
   /** The same of the records of days, where they can answer it. */
   readonly days?: string;
   /** Held to the limit; the others are there to see. */
   readonly limitMs?: number;
+  /** Why a view cannot answer it within the limit, and what does. Comments of views and docs/bi.md say the same. */
+  readonly instead?: string;
 }
 
 const LIMIT_MS = 200;
@@ -28,7 +30,7 @@ const DAY = "(r.bucket_start AT TIME ZONE 'UTC')::date";
 const MONTH = "date_trunc('month', (now() AT TIME ZONE 'UTC'))::date";
 const MIDNIGHT = (days: number) => `date_trunc('day', now(), 'UTC') - interval '${days} days'`;
 
-export const QUESTIONS: readonly Question[] = [
+const REPORTS: readonly Question[] = [
   {
     name: "daily by project, 90 days of a year's",
     limitMs: LIMIT_MS,
@@ -115,3 +117,117 @@ export const QUESTIONS: readonly Question[] = [
     days: `${raw("dated", "user", "r.bucket_start, sum(r.traces)", "r.bucket_start >= current_date - 31")} GROUP BY 1`,
   },
 ];
+
+/** What tools ask by themselves: lists for filters, first and last dates, previews; and what dashboards show. */
+const TOOLS: readonly Question[] = [
+  {
+    name: "names of workspaces, from days",
+    view: "SELECT DISTINCT workspace_name FROM reporting.fct_usage_workspace_daily",
+  },
+  {
+    name: "names of workspaces, from hours",
+    view: "SELECT DISTINCT workspace_name FROM reporting.fct_usage_workspace_hourly",
+  },
+  {
+    name: "first and last hour",
+    view: "SELECT min(usage_hour), max(usage_hour) FROM reporting.fct_usage_workspace_hourly",
+  },
+  { name: "last day", view: "SELECT max(usage_date) FROM reporting.fct_usage_workspace_daily" },
+  {
+    name: "newest 1,000 days",
+    view: "SELECT * FROM reporting.fct_usage_workspace_daily ORDER BY usage_date DESC LIMIT 1000",
+  },
+  {
+    name: "newest 24 hours",
+    view: "SELECT * FROM reporting.fct_usage_workspace_hourly ORDER BY usage_hour DESC LIMIT 24",
+  },
+  {
+    name: "preview of unattributed traces",
+    view: "SELECT * FROM reporting.usage_unattributed_daily LIMIT 1000",
+  },
+  { name: "preview of days by user", view: "SELECT * FROM reporting.fct_usage_user_daily LIMIT 1000" },
+  { name: "preview of hours by user", view: "SELECT * FROM reporting.fct_usage_user_hourly LIMIT 1000" },
+  {
+    name: "hours of 31 days by workspace",
+    view: "SELECT * FROM reporting.fct_usage_workspace_hourly WHERE usage_hour >= now() - interval '31 days'",
+  },
+  {
+    name: "heat map of 90 days",
+    view: `
+      SELECT extract(isodow FROM usage_hour AT TIME ZONE 'UTC'), extract(hour FROM usage_hour AT TIME ZONE 'UTC'), sum(traces)
+      FROM reporting.fct_usage_workspace_hourly WHERE usage_hour >= now() - interval '90 days' GROUP BY 1, 2`,
+  },
+  {
+    name: "month of users, from days",
+    view: `
+      SELECT user_id, user_email, sum(traces) FROM reporting.fct_usage_user_daily
+      WHERE usage_date >= current_date - 31 GROUP BY user_id, user_email`,
+  },
+  {
+    name: "week by workspace",
+    view: "SELECT * FROM reporting.fct_usage_workspace_daily WHERE usage_date >= current_date - 7",
+  },
+  {
+    name: "week by user",
+    view: "SELECT * FROM reporting.fct_usage_user_daily WHERE usage_date >= current_date - 7",
+  },
+  {
+    name: "coverage of a year by day",
+    view: `
+      SELECT * FROM reporting.usage_coverage_daily
+      WHERE source_id = 'default' AND stride = 'day' AND usage_date >= current_date - 365`,
+  },
+  {
+    name: "coverage of a month",
+    view: "SELECT * FROM reporting.usage_coverage_daily WHERE source_id = 'default' AND usage_date >= current_date - 31",
+  },
+  {
+    name: "unattributed traces of a month",
+    view: "SELECT * FROM reporting.usage_unattributed_daily WHERE usage_date >= current_date - 31",
+  },
+  {
+    name: "names of workspaces, from dim_workspace",
+    view: "SELECT DISTINCT workspace_name FROM reporting.dim_workspace",
+  },
+  { name: "newest of each dimension, from data_freshness", view: "SELECT * FROM reporting.data_freshness" },
+].map((question) => ({ ...question, limitMs: LIMIT_MS }));
+
+/** These read every record of a dimension: Postgres passes neither DISTINCT nor an order down to the parts of such a view. */
+const SLOW: readonly Question[] = [
+  {
+    name: "names of workspaces, from days by user",
+    view: "SELECT DISTINCT workspace_name FROM reporting.fct_usage_user_daily",
+    instead: "dim_workspace",
+  },
+  {
+    name: "last day, from days by user",
+    view: "SELECT max(usage_date) FROM reporting.fct_usage_user_daily",
+    instead: "data_freshness",
+  },
+  {
+    name: "newest 1,000 days by project",
+    view: "SELECT * FROM reporting.fct_usage_project_daily ORDER BY usage_date DESC LIMIT 1000",
+    instead: "a filter on usage_date",
+  },
+  {
+    name: "newest 1,000 days by project, of a month",
+    limitMs: LIMIT_MS,
+    view: `
+      SELECT * FROM reporting.fct_usage_project_daily WHERE usage_date >= current_date - 31
+      ORDER BY usage_date DESC LIMIT 1000`,
+  },
+  {
+    name: "newest 1,000 days by user, of a week",
+    limitMs: LIMIT_MS,
+    view: `
+      SELECT * FROM reporting.fct_usage_user_daily WHERE usage_date >= current_date - 7
+      ORDER BY usage_date DESC LIMIT 1000`,
+  },
+  {
+    name: "coverage of a year, days and hours",
+    view: "SELECT * FROM reporting.usage_coverage_daily WHERE source_id = 'default' AND usage_date >= current_date - 365",
+    instead: "a filter on stride",
+  },
+];
+
+export const QUESTIONS: readonly Question[] = [...REPORTS, ...TOOLS, ...SLOW];

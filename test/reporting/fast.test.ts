@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { connectPlain, setupSource } from "../support/reporting.ts";
+
+/**
+ * Pages that views read before anything was analyzed: times would depend on the machine. Two workspaces with 50 users
+ * each; 200 days, and 60 days of hours.
+ */
+const FILL = [
+  `DO $$ DECLARE t text; BEGIN
+     FOR t IN SELECT relname FROM pg_class WHERE relnamespace = 'usage'::regnamespace AND relkind = 'r' LOOP
+       EXECUTE format('ALTER TABLE usage.%I SET (autovacuum_enabled = off)', t);
+     END LOOP;
+   END $$`,
+  "UPDATE usage.source SET data_start = current_date - 200, hourly_hours = 1440",
+  `INSERT INTO usage.entity (source_id, dimension, external_id)
+   SELECT source_id, 'user', 'user-' || n FROM usage.source, generate_series(1, 50) n`,
+  `INSERT INTO usage.series (scope_id, entity_id)
+   SELECT scope_id, entity_id FROM usage.scope c JOIN usage.entity e
+     ON (group_by = 'user' AND dimension = 'user') OR (group_by = 'workspace' AND entity_id = c.workspace_id)`,
+  `INSERT INTO usage.dated_record
+   SELECT series_id, d::date, 1 FROM usage.series JOIN usage.scope USING (scope_id),
+          generate_series(current_date - 200, current_date, interval '1 day') d
+   WHERE stride = 'day' ORDER BY 1, 2`,
+  `INSERT INTO usage.hourly_record
+   SELECT series_id, h, 1 FROM usage.series JOIN usage.scope USING (scope_id),
+          generate_series(date_trunc('hour', now()) - interval '60 days', now(), interval '1 hour') h
+   WHERE stride = 'hour' AND group_by = 'workspace' ORDER BY 1, 2`,
+  `INSERT INTO usage.coverage
+   SELECT scope_id, now()::date - CASE stride WHEN 'day' THEN 200 ELSE 60 END, now()::date + 1, true, 1, now()
+   FROM usage.scope`,
+];
+
+/** A plan that reads all series for each day reads ten times as many. */
+const QUESTIONS: readonly [view: string, question: string, pages: number][] = [
+  [
+    "usage_coverage_daily",
+    "WHERE source_id = 'default' AND stride = 'day' AND usage_date >= current_date - 150",
+    6_000,
+  ],
+  ["fct_usage_workspace_daily", "WHERE usage_date >= current_date - 7", 400],
+  ["fct_usage_workspace_daily", "ORDER BY usage_date DESC LIMIT 10", 400],
+  ["fct_usage_workspace_hourly", "ORDER BY usage_hour DESC LIMIT 24", 400],
+  ["fct_usage_workspace_hourly", "WHERE usage_hour >= now() - interval '1 day'", 600],
+  ["usage_unattributed_daily", "LIMIT 10", 2_000],
+  ["fct_usage_user_daily", "WHERE usage_date >= current_date - 7", 3_000],
+];
+
+test("views read what a question needs, without statistics", async () => {
+  const { url } = await setupSource();
+  const client = await connectPlain(url);
+  for (const statement of FILL) await client.query(statement);
+  const pages = [];
+  for (const [view, question] of QUESTIONS) {
+    const { rows } = await client.query(
+      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM reporting.${view} ${question}`,
+    );
+    const { Plan: plan } = JSON.parse(rows[0]["QUERY PLAN"])[0];
+    expect(plan["Actual Rows"], `${view} ${question}`).toBeGreaterThan(0);
+    pages.push({ view, question, read: plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] });
+  }
+  const over = pages.filter(({ read }, i) => read > (QUESTIONS[i]?.[2] ?? 0));
+  expect(over, JSON.stringify(pages, null, 2)).toEqual([]);
+});
+
+test("figures are looked up only where a query shows them", async () => {
+  const { url } = await setupSource();
+  const client = await connectPlain(url);
+  for (const text of [
+    "SELECT min(usage_hour), max(usage_hour) FROM reporting.fct_usage_workspace_hourly",
+    "SELECT DISTINCT workspace_name FROM reporting.fct_usage_workspace_hourly",
+    "SELECT max(usage_date) FROM reporting.fct_usage_workspace_daily",
+  ]) {
+    const { rows } = await client.query(`EXPLAIN ${text}`);
+    expect(rows.map((row) => row["QUERY PLAN"]).join("\n")).not.toContain("_record");
+  }
+});
