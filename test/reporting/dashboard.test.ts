@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { DateTime } from "luxon";
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
@@ -13,43 +13,12 @@ import { concludeProbe, enterProbe, keepBaseline, startWaiting } from "../../src
 import { createBackfill } from "../../src/store/work/backfills.ts";
 import { addSource } from "../support/reporting.ts";
 import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
+import { type Datasource, dashboard, expand, queries, read, targets } from "./dashboard/dashboard.ts";
 
-const DEPLOY = new URL("../../docs/deploy/", import.meta.url);
-const read = (path: string) => readFileSync(new URL(path, DEPLOY), "utf8");
-
-interface Datasource {
-  type: string;
-  uid: string;
-}
-interface Panel {
-  title: string;
-  type: string;
-  datasource?: Datasource;
-  targets?: { datasource: Datasource; rawSql?: string; expr?: string; format?: string }[];
-}
-interface Dashboard {
-  panels: Panel[];
-  templating: { list: { name: string; query: string; datasource: Datasource }[] };
-}
-
-const dashboard = JSON.parse(read("monitoring/grafana/dashboards/usage.json")) as Dashboard;
 const { groups } = parse(read("monitoring/rules.yml")) as {
   groups: { rules: { alert: string; expr: string; labels: object; annotations: Record<string, string> }[] }[];
 };
 const rules = groups.flatMap((group) => group.rules);
-const targets = dashboard.panels.flatMap(({ title, targets = [] }) =>
-  targets.map((target) => ({ title, ...target })),
-);
-const queries = [
-  ...targets.flatMap(({ title, rawSql, format }) =>
-    rawSql === undefined ? [] : [{ title, rawSql, format }],
-  ),
-  ...dashboard.templating.list.map(({ name, query }) => ({
-    title: `variable ${name}`,
-    rawSql: query,
-    format: "variable",
-  })),
-];
 const expressions = [
   ...targets.flatMap(({ title, expr }) => (expr === undefined ? [] : [{ title, expr }])),
   ...rules.map(({ alert, expr }) => ({ title: alert, expr })),
@@ -62,21 +31,15 @@ const TO = "2026-03-09T06:30:00Z";
 
 const PRICE = {
   ...{ sku: "traces", unitPrice: "0.0005", currency: "USD", validFrom: "2026-01-01" },
-  ...{ validTo: null, source: null, workspace: null },
+  // 3 March has none.
+  ...{ validTo: "2026-03-03", source: null, workspace: null },
 };
 
-/** What Grafana makes of a query before it sends it: macros of its Postgres data source, and the variables. */
-function expand(text: string): string {
-  const variables: Record<string, string> = { source: "'default','another'", workspace: `'${WORKSPACE}'` };
-  const expanded = text
-    .replaceAll(/\$__timeFilter\(([^()]+)\)/g, `$1 BETWEEN '${FROM}' AND '${TO}'`)
-    .replaceAll("$__timeFrom()", `'${FROM}'`)
-    .replaceAll("$__timeTo()", `'${TO}'`)
-    .replaceAll(/\$\{(\w+):sqlstring\}/g, (whole, name: string) => variables[name] ?? whole);
-  const unknown = /\$[\w{]+/.exec(expanded)?.[0];
-  if (unknown !== undefined) throw new Error(`${unknown} is neither a known macro nor a variable`);
-  return expanded;
-}
+const SHOWN = {
+  from: FROM,
+  to: TO,
+  variables: { source: "'default','another'", workspace: `'${WORKSPACE}'` },
+};
 
 async function filledStore(): Promise<{ store: Store; url: string }> {
   const { store, url } = await setupMigrated();
@@ -89,9 +52,24 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
       workspaceId: WORKSPACE,
       groupBy,
       window,
-      rows: [["2026-03-02", id, 7, "a name"]],
+      rows: [
+        ["2026-03-02", id, 7, "a name"],
+        ["2026-03-03", id, 8],
+      ],
     });
   }
+  const traces = (bucket: string) => [[bucket, WORKSPACE, 9]] as const;
+  const workspace = { sourceId, workspaceId: WORKSPACE, groupBy: "workspace" } as const;
+  const hours = windowOf("hour", "2026-03-02T00:00Z", "2026-03-02T10:00Z");
+  await loadRows(store, { ...workspace, window: hours, rows: traces("2026-03-02T03:00Z") });
+  // Provisional.
+  const provisional = windowOf("day", "2026-03-07", "2026-03-08");
+  await loadRows(store, {
+    ...workspace,
+    window: provisional,
+    rows: traces("2026-03-07"),
+    settleAfterMs: 1e12,
+  });
   const { fetchNumber } = await beginFetch(store.db, {
     sourceId,
     purpose: "load",
@@ -148,34 +126,49 @@ describe("the SQL of the dashboard", () => {
   test("runs as usage_reader and shows what is loaded", async () => {
     const { store, url } = await filledStore();
     await importPrices(store, { file: "prices", replace: false, lines: [{ where: "line 2", price: PRICE }] });
-    const client = new pg.Client({ connectionString: url });
+    // Compiling the views takes seconds, which a few rows never repay.
+    const client = new pg.Client({ connectionString: url, options: "-c jit=off" });
     await client.connect();
     onTestFinished(() => client.end());
-    // What no panel may be without: a difference that is open, and a restatement of the days shown.
+    // What no panel may be without: an open difference, a restatement and a late change of the days shown, a closed month.
     await client.query(`
       INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
         SELECT scope_id, 'p1', '${FROM}', 'traces_differ', 1 FROM usage.scope LIMIT 1;
       INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
-        SELECT series_id, '2026-03-02Z', 6, 7, 1, '2026-03-05Z' FROM usage.series LIMIT 1`);
+        SELECT series_id, '2026-03-02Z', 6, 7, 1, '2026-03-05Z' FROM usage.series LIMIT 1;
+      INSERT INTO usage.late_change SELECT source_id, '2026-03-05', 'workspace', 'day', true, 72, 1, 1 FROM usage.source;
+      WITH close AS (
+        INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements)
+        SELECT source_id, '2026-03-01', 0 FROM usage.source RETURNING close_id
+      )
+      INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false FROM close, usage.workspace`);
     await client.query("SET ROLE usage_reader");
     const rows = new Map<string, number>();
-    for (const { title, rawSql, format } of queries) {
-      const result = await client.query(expand(rawSql)).catch((error: Error) => {
+    for (const { title, rawSql, format, panel } of queries) {
+      const result = await client.query(expand(rawSql, SHOWN)).catch((error: Error) => {
         throw new Error(`${title}: ${error.message}`);
       });
       rows.set(title, result.rows.length);
       const names = result.fields.map(({ name }) => name);
       if (format === "time_series") expect(names.slice(0, 2), title).toEqual(["time", "metric"]);
+      if (format === "annotation") expect(names, title).toEqual(["time", "timeend", "text"]);
       if (title === "variable workspace") expect(names).toEqual(["__value", "__text"]);
+      // A unit or a threshold of a column that is not there would not be seen missing.
+      if (format !== "table") continue;
+      for (const { matcher } of panel?.fieldConfig.overrides ?? [])
+        expect(names, title).toContain(matcher.options);
+      const { xField } = (panel?.options ?? {}) as { xField?: string };
+      if (xField !== undefined) expect(names[0], title).toBe(xField);
     }
     const empty = [...rows].filter(([, count]) => count === 0).map(([title]) => title);
-    expect(empty).toEqual([]);
+    // It shows this month, of which nothing is loaded here: see the test of the month under way.
+    expect(empty).toEqual(["Estimated cost of this month"]);
   });
 
   test("must not use an unknown macro or variable", () => {
-    expect(() => expand("SELECT $__unknown(x)")).toThrow("$__unknown");
+    expect(() => expand("SELECT $__unknown(x)", SHOWN)).toThrow("$__unknown");
     // Without :sqlstring, Grafana puts a value in as it is.
-    expect(() => expand("SELECT $source")).toThrow("$source");
+    expect(() => expand("SELECT $source", SHOWN)).toThrow("$source");
   });
 
   test("shows usage by every dimension, costs, and whether both can be trusted", () => {
@@ -188,15 +181,25 @@ describe("the SQL of the dashboard", () => {
         "fct_usage_user_daily",
         "fct_usage_workspace_daily",
       ],
-      ...["focus_cost_usage_estimated", "usage_coverage_daily", "usage_reconciliation", "usage_restatement"],
+      ...[
+        "fct_usage_workspace_hourly",
+        "focus_cost_usage_estimated",
+        "metering_probe",
+        "usage_coverage_daily",
+      ],
+      ...["usage_late_change", "usage_month_close", "usage_month_close_workspace", "usage_reconciliation"],
+      ...["usage_restatement", "usage_unattributed_daily"],
     ]);
   });
 
   test("reads only the schema reporting", () => {
     for (const { title, rawSql } of queries) {
-      const tables = [...rawSql.matchAll(/\b(?:FROM|JOIN) ([\w.]+)/g)].map((found) => found[1]);
-      expect(tables.length, title).toBeGreaterThan(0);
-      expect(tables.filter((table) => !table?.startsWith("reporting."))).toEqual([]);
+      const text = rawSql.replaceAll(/extract\(\w+ FROM/g, "");
+      const tables = [...text.matchAll(/\b(?:FROM|JOIN) ([a-z_.]+)/g)].map((found) => found[1]);
+      const named = [...text.matchAll(/(\w+) AS \(\n/g)].map((found) => found[1]);
+      const others = tables.filter((table) => !named.includes(table));
+      expect(others.length, title).toBeGreaterThan(0);
+      expect(others.filter((table) => !table?.startsWith("reporting."))).toEqual([]);
     }
   });
 });
@@ -210,8 +213,108 @@ test("every panel has a provisioned data source", () => {
     ...dashboard.panels.flatMap(({ datasource }) => datasource ?? []),
     ...targets.map(({ datasource }) => datasource),
     ...dashboard.templating.list.map(({ datasource }) => datasource),
+    ...dashboard.annotations.list.map(({ datasource }) => datasource),
   ];
   for (const datasource of used) expect(provisioned).toContainEqual(datasource);
+});
+
+test("the month under way is compared with the same days of the month before, and says what is provisional", async () => {
+  const { store, url } = await setupMigrated();
+  const today = DateTime.utc().startOf("day");
+  const [first, before] = [today.startOf("month"), today.startOf("month").minus({ months: 1 })];
+  const day = (date: DateTime) => date.toISODate() as string;
+  const start = before.minus({ months: 1 });
+  const sourceId = await addSource(store, {
+    slug: "default",
+    workspaceIds: [WORKSPACE],
+    dataStart: day(start),
+  });
+  const load = (from: DateTime, to: DateTime, settleAfterMs: number) => {
+    const days = Array.from({ length: to.diff(from, "days").days }, (_, i) => from.plus({ days: i }));
+    // As many traces as the day of the month says, times ten in the month under way; today's never count.
+    const rows = days.map((at) => [day(at), WORKSPACE, at.day * (at < first ? 1 : 10)] as const);
+    return loadRows(store, {
+      ...{ sourceId, workspaceId: WORKSPACE, groupBy: "workspace" },
+      ...{ window: windowOf("day", day(from), day(to)), rows, settleAfterMs },
+    });
+  };
+  await load(start, before, 0);
+  await load(before, first, 0);
+  const yesterday = today.minus({ days: 1 });
+  if (yesterday > first) await load(first, yesterday, 0);
+  if (yesterday >= first) await load(yesterday, today, 1e12);
+  await load(today, today.plus({ days: 1 }), 1e12);
+  const price = { ...PRICE, validTo: null };
+  await importPrices(store, { file: "prices", replace: false, lines: [{ where: "line 2", price }] });
+
+  const client = new pg.Client({
+    connectionString: url,
+    types: { getTypeParser: () => (value: string) => value },
+  });
+  await client.connect();
+  onTestFinished(() => client.end());
+  const rowsOf = async (title: string) => {
+    const query = queries.find((one) => one.title === title);
+    return (await client.query(expand(query?.rawSql as string, SHOWN))).rows;
+  };
+  const ended = today.day - 1;
+  const sum = (days: number) => (days * (days + 1)) / 2;
+  const compared = Math.min(ended, before.daysInMonth as number);
+  expect(await rowsOf("Month to date")).toEqual([
+    {
+      "this month": ended === 0 ? null : String(10 * sum(ended)),
+      "of it provisional": ended === 0 ? null : String(10 * ended),
+      "same days last month": ended === 0 ? null : String(sum(compared)),
+      change: ended === 0 ? null : ((10 * sum(ended) * 100) / sum(compared) - 100).toFixed(1),
+      "days missing": "0",
+    },
+  ]);
+  const soFar = await rowsOf("Traces so far, by day of the month");
+  expect(soFar.length).toBe(Math.max(before.daysInMonth as number, ended));
+  for (const row of soFar) {
+    const at = Number(row.day);
+    expect(row).toEqual({
+      day: row.day,
+      "last month": at <= (before.daysInMonth as number) ? String(sum(at)) : null,
+      "this month, final": at < ended ? String(10 * sum(at)) : null,
+      "this month, provisional": at === ended ? String(10 * sum(at)) : null,
+    });
+  }
+  const cost = (traces: number) => (traces * 0.0005).toFixed(10);
+  expect(await rowsOf("Estimated cost of this month")).toEqual(
+    ended === 0
+      ? []
+      : [{ currency: "USD", cost: cost(10 * sum(ended)), "of it provisional": cost(10 * ended) }],
+  );
+});
+
+test("panels lie beside each other, with units and thresholds that say what is bad", () => {
+  const { panels } = dashboard;
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, i) => `${x + (i % w)} ${y + Math.floor(i / w)}`),
+  );
+  expect(new Set(cells).size).toBe(cells.length);
+  const width = Math.max(...panels.map(({ gridPos: { x, w } }) => x + w));
+  expect(width).toBe(24);
+  for (const { type, title, description, fieldConfig } of panels) {
+    if (type === "row") continue;
+    expect(description, title).toMatch(/\.$/);
+    const { unit, thresholds } = fieldConfig.defaults;
+    // A table has units by column, a status has a number of cells.
+    if (!["table", "heatmap"].includes(type) && title !== "Coverage by day")
+      expect(unit, title).toBeDefined();
+    const values = thresholds?.steps.map(({ value }) => value) ?? [null];
+    expect(values[0], title).toBeNull();
+    expect(values.slice(1), title).toEqual([...values.slice(1)].sort((a, b) => Number(a) - Number(b)));
+  }
+  const stepsOf = (title: string) =>
+    panels.find((panel) => panel.title === title)?.fieldConfig.defaults.thresholds?.steps;
+  // No process answers: red, not a green 0.
+  expect(stepsOf("Processes")).toEqual([
+    { color: "red", value: null },
+    { color: "green", value: 1 },
+  ]);
 });
 
 describe("metrics", () => {

@@ -1,0 +1,94 @@
+import { readFileSync } from "node:fs";
+
+const DEPLOY = new URL("../../../docs/deploy/", import.meta.url);
+export const read = (path: string) => readFileSync(new URL(path, DEPLOY), "utf8");
+
+export interface Datasource {
+  readonly type: string;
+  readonly uid: string;
+}
+interface Target {
+  readonly datasource: Datasource;
+  readonly rawSql?: string;
+  readonly expr?: string;
+  readonly format?: string;
+}
+interface Thresholds {
+  readonly steps: readonly { readonly color: string; readonly value: number | null }[];
+}
+export interface Panel {
+  readonly id: number;
+  readonly title: string;
+  readonly type: string;
+  readonly description?: string;
+  readonly datasource?: Datasource;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly fieldConfig: {
+    readonly defaults: { readonly unit?: string; readonly thresholds?: Thresholds; readonly custom?: object };
+    readonly overrides: readonly {
+      readonly matcher: { readonly options: string };
+      readonly properties: readonly { readonly id: string; readonly value: unknown }[];
+    }[];
+  };
+  readonly options: object;
+  readonly targets?: readonly Target[];
+}
+interface Dashboard {
+  readonly panels: readonly Panel[];
+  readonly templating: {
+    readonly list: readonly {
+      readonly name: string;
+      readonly query: string;
+      readonly datasource: Datasource;
+    }[];
+  };
+  readonly annotations: {
+    readonly list: readonly {
+      readonly name: string;
+      readonly datasource: Datasource;
+      readonly target: Target;
+    }[];
+  };
+}
+
+export const dashboard = JSON.parse(read("monitoring/grafana/dashboards/usage.json")) as Dashboard;
+
+export const targets = dashboard.panels.flatMap((panel) =>
+  (panel.targets ?? []).map((target) => ({ title: panel.title, panel, ...target })),
+);
+
+/** Every query to Postgres: of panels, annotations and variables. */
+export const queries: readonly { title: string; rawSql: string; format: string; panel?: Panel }[] = [
+  ...targets.flatMap(({ title, rawSql, format = "table", panel }) =>
+    rawSql === undefined ? [] : [{ title, rawSql, format, panel }],
+  ),
+  ...dashboard.annotations.list.map(({ name, target }) => ({
+    title: `annotation ${name}`,
+    rawSql: target.rawSql as string,
+    format: "annotation",
+  })),
+  ...dashboard.templating.list.map(({ name, query }) => ({
+    title: `variable ${name}`,
+    rawSql: query,
+    format: "variable",
+  })),
+];
+
+/** The time range and the values of the variables, as lists of SQL strings. */
+export interface Shown {
+  readonly from: string;
+  readonly to: string;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** What Grafana makes of a query before it sends it: macros of its Postgres data source, and the variables. */
+export function expand(text: string, { from, to, variables }: Shown): string {
+  const expanded = text
+    .replaceAll(/\$__timeFilter\(([^()]+)\)/g, `$1 BETWEEN '${from}' AND '${to}'`)
+    .replaceAll("$__timeFrom()", `'${from}'`)
+    .replaceAll("$__timeTo()", `'${to}'`)
+    .replaceAll(/\$\{(\w+):sqlstring\}/g, (whole, name: string) => variables[name] ?? whole);
+  const unknown = /\$[\w{]+/.exec(expanded)?.[0];
+  if (unknown !== undefined) throw new Error(`${unknown} is neither a known macro nor a variable`);
+  return expanded;
+}
