@@ -188,7 +188,7 @@ describe("the SQL of the dashboard", () => {
         "usage_coverage_daily",
       ],
       ...["usage_late_change", "usage_month_close", "usage_month_close_workspace", "usage_reconciliation"],
-      ...["usage_restatement", "usage_unattributed_daily"],
+      ...["usage_restatement", "usage_unattributed_daily", "usage_unpriced_daily"],
     ]);
   });
 

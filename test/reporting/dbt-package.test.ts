@@ -15,6 +15,7 @@ import { MODELS, PROPERTIES, packageFiles, readPackage, render, TARGET } from ".
 import { projectFile, propertiesFile } from "./dbt/schema.ts";
 
 const [ONE, TWO] = WORKSPACES;
+const OTHER = "00000000-0000-4000-8000-000000000009";
 /** Ids of a dimension: of two projects, users or keys. */
 const idsOf = (groupBy: GroupBy, workspaceId: string) =>
   groupBy === "workspace" ? [workspaceId] : [`${groupBy}-1`, `${groupBy}-2`];
@@ -158,13 +159,13 @@ test("the package's tests pass, its metrics give the figures of the views, and a
   const { store, url, sourceId } = await setupSource();
   const other = await addSource(store, {
     slug: "other",
-    workspaceIds: ["00000000-0000-4000-8000-000000000009"],
+    workspaceIds: [OTHER],
   });
   for (const groupBy of GROUPINGS) {
     for (const [source, workspaceId] of [
       [sourceId, ONE],
       [sourceId, TWO],
-      [other, "00000000-0000-4000-8000-000000000009"],
+      [other, OTHER],
     ] as const) {
       const [a, b = a] = idsOf(groupBy, workspaceId) as [string, string?];
       await loader(store, source)(
@@ -179,7 +180,7 @@ test("the package's tests pass, its metrics give the figures of the views, and a
       );
     }
   }
-  const price = { unitPrice: "0.5", validFrom: "2026-01-01", validTo: null, source: null, workspace: null };
+  const price = { unitPrice: "0.5", validFrom: "2026-03-02", validTo: null, source: null, workspace: null };
   const lines = (["USD", "EUR"] as const).map((currency) => ({
     where: currency,
     price: { ...price, sku: `traces ${currency}`, currency },
@@ -229,12 +230,15 @@ test("the package's tests pass, its metrics give the figures of the views, and a
     ...{ usage_active_projects: "4", usage_active_users: "4", usage_active_api_keys: "4" },
     ...{ usage_unattributed_project_traces: "12", usage_unattributed_user_traces: "12" },
     usage_unattributed_api_key_traces: "12",
-    ...{ usage_estimated_cost_usd: "24", usage_estimated_cost_eur: "24" },
+    ...{ usage_estimated_cost_usd: "16.5", usage_estimated_cost_eur: "16.5" },
   });
 
   const singular = (path: string, vars = {}) => run(render(readPackage(path), { vars }).sql);
   expect(await singular("tests/marts_equal_the_views.sql")).toEqual([]);
   expect(await singular("tests/every_source_is_fresh.sql")).toEqual([]);
+  expect(await singular("tests/usage_has_a_price.sql")).toEqual(
+    [ONE, TWO, OTHER].map((id) => expect.objectContaining({ workspace_id: id, usage_date: "2026-03-01" })),
+  );
   const config = PROPERTIES.flatMap(({ sources = [] }) => sources.flatMap(({ tables }) => tables)).find(
     ({ name }) => name === "data_freshness",
   )?.config;

@@ -65,18 +65,19 @@ test("the dbt tests pass on usage of every dimension with missing days, and fail
 
   let tested = 0;
   for (const { name: view, columns } of PROPERTIES.flatMap(({ sources = [] }) => sources[0]?.tables ?? [])) {
-    const relation = `reporting.${view}`;
     const quoted = columns.map(({ name, quote }) => (quote === true ? `"${name}"` : name));
     const tests = columns.flatMap(({ data_tests = [] }, i) =>
       data_tests.map((one) => ({ one, column: quoted[i] as string })),
     );
     // The usage here is older than the time that the tests look at: so they run over all of it, and their condition by itself.
-    const where = new Set(tests.flatMap(({ one }) => whereOf(one) ?? []));
+    const where = [...new Set(tests.flatMap(({ one }) => whereOf(one) ?? [])), "true"].join(" AND ");
+    await client.query(`SELECT FROM reporting.${view} WHERE ${where} LIMIT 1`);
+    // A copy: planning the view takes longer than the test.
     await client.query(
-      `SELECT ${quoted.join(", ")} FROM ${relation} WHERE ${[...where, "true"].join(" AND ")} LIMIT 1`,
+      `CREATE TEMPORARY TABLE ${view} AS SELECT ${quoted.join(", ")} FROM reporting.${view}`,
     );
     for (const { one, column } of tests) {
-      const broken = compileTest(one, { relation, column, everything: true });
+      const broken = compileTest(one, { relation: `pg_temp.${view}`, column, everything: true });
       expect((await client.query(broken)).rowCount, `${JSON.stringify(one)} of ${view}.${column}`).toBe(0);
       tested++;
     }
