@@ -11,6 +11,31 @@ CROSS JOIN LATERAL (
   SELECT coalesce(s.provider_name, substring(s.base_url FROM '^[a-z]+://(?:[^/@]*@)?([^/:?#]+)')) AS name
 ) p;
 
+-- The name of each workspace in time: of those in use on a day, the one that went out of use first, since a later fetch of the day
+-- may bring a newer one. A name lasts until the next one begins.
+CREATE OR REPLACE VIEW usage.workspace_name AS
+WITH known AS MATERIALIZED (
+  SELECT n.entity_id, n.name, (n.first_bucket AT TIME ZONE 'UTC')::date AS first, (n.last_bucket AT TIME ZONE 'UTC')::date AS last,
+         n.last_bucket, n.fetch_number
+  FROM usage.workspace
+  JOIN usage.entity_name n USING (entity_id)
+),
+step AS (
+  SELECT entity_id, first AS day FROM known
+  UNION
+  SELECT entity_id, last + 1 FROM known
+)
+SELECT s.entity_id,
+       daterange(CASE WHEN row_number() OVER days > 1 THEN s.day END, lead(s.day) OVER days) AS days,
+       (
+         SELECT k.name FROM known k
+         WHERE k.entity_id = s.entity_id
+         ORDER BY greatest(k.first - s.day, s.day - k.last, 0), k.last_bucket, k.fetch_number, k.name
+         LIMIT 1
+       ) AS name
+FROM step s
+WINDOW days AS (PARTITION BY s.entity_id ORDER BY s.day);
+
 -- Properties of a price beside its amount: its volume tier, as texts, since FOCUS takes a number for one per unit.
 CREATE OR REPLACE FUNCTION usage.price_details(tier integer, from_quantity bigint) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -34,6 +59,7 @@ $$;
 -- FOCUS 1.2. It reads one dimension, the workspace: the others show the same traces and would charge them again. Days without
 -- traces have no row: FOCUS wants a positive quantity.
 CREATE OR REPLACE VIEW reporting.focus_cost_usage_estimated AS
+WITH name AS MATERIALIZED (SELECT * FROM usage.workspace_name)
 SELECT u.cost AS "BilledCost",
        s.account_id AS "BillingAccountId",
        s.account_name AS "BillingAccountName",
@@ -87,15 +113,5 @@ SELECT u.cost AS "BilledCost",
        date_trunc('month', u.usage_date::timestamp)::date AS "x_BillingMonth"
 FROM usage.charge u
 JOIN usage.provider s USING (source_id)
--- The name of the day: of those in use then, the one that went out of use first. A later fetch of the day may bring a newer one.
-CROSS JOIN LATERAL (
-  SELECT (
-    SELECT e.name
-    FROM usage.entity_name e
-    CROSS JOIN LATERAL (SELECT u.usage_date::timestamp AT TIME ZONE 'UTC' AS day) d
-    WHERE e.entity_id = u.workspace_entity_id
-    ORDER BY greatest(e.first_bucket - d.day, d.day - e.last_bucket, interval '0'), e.last_bucket, e.fetch_number, e.name
-    LIMIT 1
-  ) AS name
-) n;
+LEFT JOIN name n ON n.entity_id = u.workspace_entity_id AND n.days @> u.usage_date;
 COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuPriceId). An ESTIMATE from the imported prices, not an invoice: without taxes, discounts and commitments. Columns of FOCUS 1.2; names are those of the day. Costs add up over all of these within one BillingCurrency; quantities add up within one SkuId. Empty without prices.';

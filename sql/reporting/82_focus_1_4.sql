@@ -18,6 +18,7 @@ WHERE m.keeps_charges;
 -- What changed since a month was closed and no later close has kept: the charges of now, less those kept, less the corrections
 -- kept. By unit price, so that quantity times price is the cost; a price imported anew at the same amount changes nothing.
 CREATE OR REPLACE VIEW usage.open_correction AS
+WITH period AS MATERIALIZED (SELECT * FROM usage.closed_period)
 SELECT m.source_id, d.usage_date, m.corrected_in AS billing_month, d.workspace_entity_id, d.sku,
        -- Of the newest price with this amount.
        (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[1]::integer AS price_id,
@@ -25,7 +26,7 @@ SELECT m.source_id, d.usage_date, m.corrected_in AS billing_month, d.workspace_e
        (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[3] AS from_quantity,
        d.unit_price, d.currency, sum(d.traces)::bigint AS traces, sum(d.cost)::numeric(38, 10) AS cost,
        coalesce(bool_and(d.is_final), true) AS is_final, coalesce(min(d.coverage_status), 'ok') AS coverage_status
-FROM usage.closed_period m
+FROM period m
 JOIN (
   SELECT source_id, month_start, usage_date, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency, traces,
          cost, is_final, coverage_status
@@ -46,22 +47,23 @@ HAVING sum(d.traces) <> 0;
 
 -- All charges with their billing month: of open months those of now, of closed months those kept, and the corrections.
 CREATE OR REPLACE VIEW usage.billed_charge AS
+WITH period AS MATERIALIZED (SELECT * FROM usage.closed_period)
 SELECT c.source_id, c.usage_date, c.month_start AS billing_month, false AS is_correction, c.workspace_entity_id, c.sku, c.price_id,
        c.tier, c.from_quantity, c.unit_price, c.currency, c.traces, c.cost, c.is_final, c.coverage_status
 FROM usage.charge c
 WHERE NOT EXISTS (
-  SELECT FROM usage.closed_period m WHERE m.source_id = c.source_id AND m.month_start = c.month_start
+  SELECT FROM period m WHERE m.source_id = c.source_id AND m.month_start = c.month_start
 )
 UNION ALL
 SELECT m.source_id, k.usage_date, m.month_start, false, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
        k.currency, k.traces, k.cost, true, 'ok'
 FROM usage.closed_charge k
-JOIN usage.closed_period m USING (close_id)
+JOIN period m USING (close_id)
 UNION ALL
 SELECT m.source_id, k.usage_date, m.month_start, true, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
        k.currency, k.traces, k.cost, true, 'ok'
 FROM usage.closed_correction k
-JOIN usage.closed_period m USING (close_id)
+JOIN period m USING (close_id)
 UNION ALL
 SELECT source_id, usage_date, billing_month, true, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency,
        traces, cost, is_final, coverage_status
@@ -69,6 +71,7 @@ FROM usage.open_correction;
 
 -- All columns of the dataset, in its order. Null: those whose condition does not hold here (docs/focus.md).
 CREATE OR REPLACE VIEW reporting.focus_1_4_cost_and_usage AS
+WITH name AS MATERIALIZED (SELECT * FROM usage.workspace_name)
 SELECT NULL::text AS "AllocatedMethodDetails",
        NULL::text AS "AllocatedMethodId",
        NULL::text AS "AllocatedResourceId",
@@ -146,17 +149,7 @@ SELECT NULL::text AS "AllocatedMethodDetails",
 FROM usage.billed_charge u
 JOIN usage.provider s USING (source_id)
 JOIN usage.entity w ON w.entity_id = u.workspace_entity_id
--- The name of the day: of those in use then, the one that went out of use first. A later fetch of the day may bring a newer one.
-CROSS JOIN LATERAL (
-  SELECT (
-    SELECT e.name
-    FROM usage.entity_name e
-    CROSS JOIN LATERAL (SELECT u.usage_date::timestamp AT TIME ZONE 'UTC' AS day) d
-    WHERE e.entity_id = u.workspace_entity_id
-    ORDER BY greatest(e.first_bucket - d.day, d.day - e.last_bucket, interval '0'), e.last_bucket, e.fetch_number, e.name
-    LIMIT 1
-  ) AS name
-) n;
+LEFT JOIN name n ON n.entity_id = u.workspace_entity_id AND n.days @> u.usage_date;
 COMMENT ON VIEW reporting.focus_1_4_cost_and_usage IS 'Grain: UTC day x workspace x SKU x price x billing month (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). An ESTIMATE from the imported prices, not an invoice. Columns of FOCUS 1.4. Rows of a closed month never change: what changed since is a row with ChargeClass Correction in the first open month after it. Costs add up over all of these within one BillingCurrency, to those of focus_cost_usage_estimated. Empty without prices.';
 
 -- One row for each issuer of invoices: FOCUS joins by issuer and period. Closed once every source of the issuer has closed it.
