@@ -1195,6 +1195,34 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   workspace_name text
 -- )
 
+-- VIEW usage.cell_days (
+--   day_scope_id integer,
+--   hour_scope_id integer,
+--   source_id smallint,
+--   slug text,
+--   data_start date,
+--   hourly_hours integer,
+--   group_by text,
+--   workspace_id text,
+--   workspace_name text,
+--   days datemultirange,
+--   final_days datemultirange,
+--   hours tstzmultirange,
+--   final_hours tstzmultirange,
+--   days_of_hours datemultirange,
+--   loaded datemultirange,
+--   final datemultirange,
+--   starts date[],
+--   fetched_at timestamp with time zone[],
+--   failure_starts date[],
+--   failure_ends date[],
+--   failure_states text[],
+--   failed datemultirange,
+--   is_unavailable boolean,
+--   day_series integer[],
+--   hour_series integer[]
+-- )
+
 -- VIEW usage.cell_months (
 --   day_scope_id integer,
 --   starts date[],
@@ -1291,17 +1319,6 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   workspace_name text
 -- )
 
--- VIEW usage.day_side (
---   source_id smallint,
---   slug text,
---   group_by text,
---   workspace_id text,
---   workspace_name text,
---   usage_date date,
---   traces bigint,
---   is_final boolean
--- )
-
 -- VIEW usage.day_state (
 --   day_scope_id integer,
 --   hour_scope_id integer,
@@ -1317,7 +1334,9 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   settled boolean,
 --   fetched_at timestamp with time zone,
 --   status text,
---   by_hours boolean
+--   by_hours boolean,
+--   day_series integer[],
+--   hour_series integer[]
 -- )
 
 -- VIEW usage.figure_of_hours (
@@ -1372,7 +1391,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   loaded boolean,
 --   settled boolean,
 --   fetched_at timestamp with time zone,
---   status text
+--   status text,
+--   hour_series integer[]
 -- )
 
 -- VIEW usage.hourly_row (
@@ -1498,12 +1518,6 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   withdrawn_at timestamp with time zone
 -- )
 
--- VIEW usage.workspace_day (
---   day_scope_id integer,
---   usage_date date,
---   traces bigint
--- )
-
 -- VIEW usage.workspace_name (
 --   entity_id integer,
 --   days daterange,
@@ -1556,6 +1570,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 
 -- FUNCTION usage.daily_as_of(as_of timestamp with time zone, grouping_wanted text) RETURNS TABLE(scope_id integer, entity_id integer, usage_date date, traces bigint, settled_at timestamp with time zone)
 
+-- FUNCTION usage.days_between(first date, last date) RETURNS SETOF date
+
 -- FUNCTION usage.days_of(parts datemultirange) RETURNS SETOF date
 
 -- FUNCTION usage.dimension_position(dimension text) RETURNS integer
@@ -1567,6 +1583,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 -- FUNCTION usage.failure_at(bucket timestamp with time zone, starts timestamp with time zone[], ends timestamp with time zone[], states text[]) RETURNS text
 
 -- FUNCTION usage.figure_status(is_loaded boolean, is_unavailable boolean, failure text, is_settled boolean, traces bigint) RETURNS text
+
+-- FUNCTION usage.hours_between(first timestamp with time zone, last timestamp with time zone) RETURNS SETOF timestamp with time zone
 
 -- FUNCTION usage.hours_of(parts tstzmultirange) RETURNS SETOF timestamp with time zone
 
