@@ -1666,7 +1666,7 @@ COMMENT ON COLUMN reporting.dim_workspace.first_seen_at IS 'Start of the earlies
 COMMENT ON COLUMN reporting.dim_workspace.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_workspace.is_deleted IS 'Whether the platform lists it as deleted. Its past usage stays.';
 COMMENT ON COLUMN reporting.dim_workspace.unlisted_since IS 'Since when the platform''s listing lacks it although it was not deleted. Check the access of the key.';
-COMMENT ON VIEW reporting.fct_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting.fct_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_api_key, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -1676,7 +1676,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_daily.traces IS 'Number of traces.
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_api_key_hourly IS 'Grain: UTC hour x workspace x API key (key: source_id, usage_hour, workspace_id, api_key_short_key), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting.fct_usage_api_key_hourly IS 'Grain: UTC hour x workspace x API key (key: source_id, usage_hour, workspace_id, api_key_short_key), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_api_key, and the newest hour from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.workspace_id IS 'The platform''s id of the workspace.';
@@ -1697,7 +1697,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_expected IS 'Days of 
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON VIEW reporting.fct_usage_project_daily IS 'Grain: UTC day x workspace x project (key: source_id, usage_date, workspace_id, project_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting.fct_usage_project_daily IS 'Grain: UTC day x workspace x project (key: source_id, usage_date, workspace_id, project_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_project, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -1708,7 +1708,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_daily.traces IS 'Number of traces.
 COMMENT ON COLUMN reporting.fct_usage_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_project_hourly IS 'Grain: UTC hour x workspace x project (key: source_id, usage_hour, workspace_id, project_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting.fct_usage_project_hourly IS 'Grain: UTC hour x workspace x project (key: source_id, usage_hour, workspace_id, project_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_project, and the newest hour from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.workspace_id IS 'The platform''s id of the workspace.';
@@ -1731,7 +1731,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_monthly.days_expected IS 'Days of 
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON VIEW reporting.fct_usage_user_daily IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting.fct_usage_user_daily IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -1742,7 +1742,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_daily.traces IS 'Number of traces. Ad
 COMMENT ON COLUMN reporting.fct_usage_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_user_daily_masked IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the start of the id names a user.';
+COMMENT ON VIEW reporting.fct_usage_user_daily_masked IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest day from data_freshness. Without e-mail addresses: the start of the id names a user.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
@@ -1753,7 +1753,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.traces IS 'Number of tra
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_user_hourly IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting.fct_usage_user_hourly IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest hour from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.workspace_id IS 'The platform''s id of the workspace.';
@@ -1764,7 +1764,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_hourly.traces IS 'Number of traces. A
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_user_hourly_masked IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the start of the id names a user.';
+COMMENT ON VIEW reporting.fct_usage_user_hourly_masked IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest hour from data_freshness. Without e-mail addresses: the start of the id names a user.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.usage_hour IS 'Start of the UTC hour.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.workspace_id IS 'The platform''s id of the workspace.';
@@ -2089,7 +2089,7 @@ COMMENT ON COLUMN reporting.usage_restatement.dimension_id IS E'The platform''s 
 COMMENT ON COLUMN reporting.usage_restatement.old_traces IS 'Count before the change; null: no record. Does not add up: one bucket may change more than once.';
 COMMENT ON COLUMN reporting.usage_restatement.new_traces IS 'Count after the change; null: no record. Does not add up: one bucket may change more than once.';
 COMMENT ON COLUMN reporting.usage_restatement.restated_at IS 'When the change was stored.';
-COMMENT ON VIEW reporting.usage_unattributed_daily IS 'Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). Never add up over dimensions: each is another view of the same traces.';
+COMMENT ON VIEW reporting.usage_unattributed_daily IS 'Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). Never add up over dimensions: each is another view of the same traces. Filter on usage_date or LIMIT: ORDER BY alone adds up every day.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_id IS 'The platform''s id of the workspace.';

@@ -25,6 +25,6 @@ SELECT slug AS source_id, usage_date, workspace_id, workspace_name, {columns}, t
        status AS coverage_status, fetched_at
 FROM usage.daily_row d
 WHERE group_by = '{dimension}';
-COMMENT ON VIEW reporting.fct_usage_{dimension}_daily IS 'Grain: UTC day x workspace x {title} (key: source_id, usage_date, workspace_id, {id_column}), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting.fct_usage_{dimension}_daily IS 'Grain: UTC day x workspace x {title} (key: source_id, usage_date, workspace_id, {id_column}), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_{dimension}, and the newest day from data_freshness.';
 
 -- end

@@ -18,6 +18,6 @@ SELECT slug AS source_id, usage_hour, workspace_id, workspace_name, {columns}, t
        status AS coverage_status, fetched_at
 FROM usage.hourly_row d
 WHERE group_by = '{dimension}';
-COMMENT ON VIEW reporting.fct_usage_{dimension}_hourly IS 'Grain: UTC hour x workspace x {title} (key: source_id, usage_hour, workspace_id, {id_column}), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting.fct_usage_{dimension}_hourly IS 'Grain: UTC hour x workspace x {title} (key: source_id, usage_hour, workspace_id, {id_column}), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_{dimension}, and the newest hour from data_freshness.';
 
 -- end

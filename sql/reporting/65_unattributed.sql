@@ -45,4 +45,4 @@ CROSS JOIN LATERAL (
      AND g.final @> t.usage_date AND NOT g.failed @> t.usage_date AS is_final
 ) f
 WHERE g.group_by <> 'workspace';
-COMMENT ON VIEW reporting.usage_unattributed_daily IS 'Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). Never add up over dimensions: each is another view of the same traces.';
+COMMENT ON VIEW reporting.usage_unattributed_daily IS 'Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). Never add up over dimensions: each is another view of the same traces. Filter on usage_date or LIMIT: ORDER BY alone adds up every day.';
