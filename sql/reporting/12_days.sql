@@ -32,8 +32,11 @@ CREATE OR REPLACE VIEW usage.cell_days AS
 SELECT x.*, x.days + x.days_of_hours AS loaded, x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours AS final,
        c.starts, c.fetched_at, f.starts AS failure_starts, f.ends AS failure_ends, f.states AS failure_states,
        coalesce(f.failed, '{}') AS failed, n.source_id IS NOT NULL AS is_unavailable,
-       ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = x.day_scope_id) AS day_series,
-       ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = x.hour_scope_id) AS hour_series
+       -- Only the view by workspace looks figures up. Other cells have thousands of series.
+       CASE WHEN x.group_by = 'workspace' THEN ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = x.day_scope_id) END
+         AS day_series,
+       CASE WHEN x.group_by = 'workspace' THEN ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = x.hour_scope_id) END
+         AS hour_series
 FROM usage.cell_time x
 LEFT JOIN usage.day_coverage c ON c.scope_id = x.day_scope_id
 LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id

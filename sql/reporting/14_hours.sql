@@ -22,7 +22,9 @@ JOIN (
   SELECT cell.*, coalesce(c.loaded, '{}') AS loaded, c.starts, c.settled, c.fetched_at, f.starts AS failure_starts,
          f.ends AS failure_ends, f.states AS failure_states, n.source_id IS NOT NULL AS is_unavailable,
          coalesce(c.loaded, '{}') + tstzmultirange(usage.expected_hours(cell.data_start, cell.hourly_hours)) AS shown,
-         ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = cell.hour_scope_id) AS hour_series
+         -- Only the view by workspace looks figures up. Other cells have thousands of series.
+         CASE WHEN cell.group_by = 'workspace' THEN ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = cell.hour_scope_id) END
+           AS hour_series
   FROM usage.cell cell
   LEFT JOIN usage.hour_coverage c ON c.scope_id = cell.hour_scope_id
   LEFT JOIN usage.hour_failure f ON f.scope_id = cell.hour_scope_id
