@@ -250,6 +250,21 @@ CREATE TABLE usage.late_change (
   CONSTRAINT late_change_age_range CHECK ((age_hours > 0))
 );
 
+CREATE TABLE usage.matched_total (
+  scope_id integer NOT NULL,
+  period_start timestamp with time zone NOT NULL,
+  period_end timestamp with time zone NOT NULL,
+  total_start timestamp with time zone NOT NULL,
+  total_end timestamp with time zone NOT NULL,
+  fetch_number bigint NOT NULL,
+  matched_at timestamp with time zone NOT NULL,
+  CONSTRAINT matched_total_pkey PRIMARY KEY (scope_id, period_start),
+  CONSTRAINT matched_total_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT matched_total_period_order CHECK ((period_start < period_end)),
+  CONSTRAINT matched_total_within CHECK (((period_start >= total_start) AND (period_end <= total_end))),
+  CONSTRAINT matched_total_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
+);
+
 CREATE TABLE usage.month_close (
   close_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,
@@ -581,6 +596,8 @@ CREATE UNIQUE INDEX slice_routine_once ON usage.slice USING btree (source_id, gr
 CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id IS NOT NULL)), period_start DESC) WHERE (state = 'waiting'::text);
 
 CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING NEW TABLE AS new_ranges FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_months'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.recount_months();
+
+CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENCING NEW TABLE AS new_restatements FOR EACH STATEMENT EXECUTE FUNCTION usage.end_proof();
 
 CREATE TRIGGER restatement_of_older_loads BEFORE INSERT ON usage.restatement FOR EACH ROW WHEN (((new.restated_at >= now()) AND ((new.restated_at)::text IS DISTINCT FROM current_setting('usage.load_instant'::text, true)))) EXECUTE FUNCTION usage.restamp_older_load();
 
@@ -1575,6 +1592,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 -- FUNCTION usage.days_of(parts datemultirange) RETURNS SETOF date
 
 -- FUNCTION usage.dimension_position(dimension text) RETURNS integer
+
+-- FUNCTION usage.end_proof() RETURNS trigger
 
 -- FUNCTION usage.expected_hours(data_start date, hourly_hours integer) RETURNS tstzrange
 

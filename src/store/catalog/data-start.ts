@@ -177,7 +177,7 @@ async function forget(db: Database, part: Part): Promise<void> {
   const { scopeIds, end } = part;
   const period = { start: 0, end };
   await sql`delete from ${table} r using usage.series s where ${condition}`.execute(db);
-  for (const kept of ["coverage", "failure", "reconciled"] as const) {
+  for (const kept of ["coverage", "failure", "reconciled", "matched_total"] as const) {
     await clearTime(db, kept, { scopeIds, period });
   }
   await sql`

@@ -4,7 +4,7 @@ import type { Database } from "../db/database.ts";
 /** Tables by series, then by scope, each before those it refers to. */
 const BY_SERIES = ["hourly_record", "dated_record", "monthly_total", "restatement"] as const;
 const BY_SCOPE = [
-  ...(["coverage", "failure", "settlement", "withdrawal", "reconciled"] as const),
+  ...(["coverage", "failure", "settlement", "withdrawal", "reconciled", "matched_total"] as const),
   ...(["reconciliation_difference", "control_difference"] as const),
 ];
 

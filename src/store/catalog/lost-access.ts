@@ -55,17 +55,22 @@ export async function loseAccess(
       `,
       noticedAt: lost.at,
     });
-    // An export that names nothing agrees with these zeros for the same reason.
-    await sql`
-      delete from usage.reconciled r
-      using usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
-      where s.scope_id = r.scope_id and w.entity_id = any (${ids}::integer[]) and (
-        r.reconciled_at > w.readable_at or exists (
-          select from usage.fetch f
-          where f.fetch_number = r.fetch_number and ${endOf("f")} > w.readable_at
+    // An export or a total that names nothing agrees with these zeros for the same reason.
+    for (const [table, column] of [
+      ["reconciled", "reconciled_at"],
+      ["matched_total", "matched_at"],
+    ] as const) {
+      await sql`
+        delete from ${sql.id("usage", table)} r
+        using usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
+        where s.scope_id = r.scope_id and w.entity_id = any (${ids}::integer[]) and (
+          ${sql.ref(`r.${column}`)} > w.readable_at or exists (
+            select from usage.fetch f
+            where f.fetch_number = r.fetch_number and ${endOf("f")} > w.readable_at
+          )
         )
-      )
-    `.execute(db);
+      `.execute(db);
+    }
     // Last: all loads of a workspace share its row, so it is locked only until the commit.
     await sql`
       with locked as (

@@ -26,6 +26,7 @@ const COLUMNS = {
   coverage: ["settled", "fetch_number", "fetched_at"],
   failure: ["state", "code", "message", "attempts", "fetch_number", "failed_at", "retry_at"],
   reconciled: ["fetch_number", "reconciled_at"],
+  matched_total: ["total_start", "total_end", "fetch_number", "matched_at"],
 } as const;
 
 /**

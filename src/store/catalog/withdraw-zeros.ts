@@ -23,7 +23,7 @@ const MESSAGE =
  *
  * An answer that was requested before `since` and came later proves a zero only if it has records of the scope.
  *
- * `usage.withdrawal` keeps what was withdrawn, with its entry in the settlement log: as-of queries still show what was final
+ * Their proof by the export and by totals goes with them. `usage.withdrawal` keeps what was withdrawn, with its entry in the settlement log: as-of queries still show what was final
  * until then. Returns the number of zeros by workspace: days x dimensions.
  */
 export async function withdrawZeros(
@@ -87,6 +87,19 @@ export async function withdrawZeros(
       from removed r
       left join (select scope_id, range_agg(whole) as parts from logged group by scope_id) l using (scope_id)
       cross join lateral unnest(r.parts - coalesce(l.parts, '{}')) part
+    ), withdrawn as (
+      select scope_id, range_agg(parts) as parts from removed group by scope_id
+    ), unproved as (
+      delete from usage.reconciled p using withdrawn w
+      where p.scope_id = w.scope_id and tstzrange(p.period_start, p.period_end) && w.parts
+      returning p.*, w.parts
+    ), still_proved as (
+      insert into usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
+      select scope_id, lower(part), upper(part), fetch_number, reconciled_at
+      from unproved cross join lateral unnest(tstzmultirange(tstzrange(period_start, period_end)) - parts) part
+    ), untotalled as (
+      delete from usage.matched_total m using withdrawn w
+      where m.scope_id = w.scope_id and tstzrange(m.total_start, m.total_end) && w.parts
     ), failed as (
       insert into usage.failure
         (scope_id, period_start, period_end, state, code, message, attempts, fetch_number, failed_at, retry_at)

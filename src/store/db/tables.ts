@@ -209,6 +209,16 @@ export interface LateChange {
   was_settled: boolean;
 }
 
+export interface MatchedTotal {
+  fetch_number: number;
+  matched_at: Timestamp;
+  period_end: Timestamp;
+  period_start: Timestamp;
+  scope_id: number;
+  total_end: Timestamp;
+  total_start: Timestamp;
+}
+
 export interface MonthClose {
   accepted_disagreements: number;
   close_id: Generated<number>;
@@ -440,6 +450,7 @@ export interface DB {
   fetch: Fetch;
   hourly_record: HourlyRecord;
   late_change: LateChange;
+  matched_total: MatchedTotal;
   month_close: MonthClose;
   monthly_total: MonthlyTotal;
   price: Price;

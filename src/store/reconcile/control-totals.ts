@@ -1,9 +1,10 @@
 import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import { spanOf } from "../../domain/time/intervals.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { overlaps } from "../catalog/scope-time.ts";
+import { clearTime, overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
-import type { Store } from "../db/database.ts";
+import type { Database, Store } from "../db/database.ts";
 
 /** A total of the platform over a part of time, by day scope and id. */
 export interface ControlTotal {
@@ -77,6 +78,7 @@ export async function compareTotals(
       where coalesce(stored.traces, 0) <> coalesce(control.traces, 0)
       order by scope_id, part, external_id
     `.execute(db);
+    await markMatched(db, { scopeIds: compared, parts, stamp: asked.stamp, differing: rows });
     return {
       compared,
       differences: rows.map(({ part, ...row }) => {
@@ -85,6 +87,43 @@ export async function compareTotals(
       }),
     };
   });
+}
+
+/**
+ * Keeps which parts have totals that equal the stored days. The newest total counts, in any order of arrival. The caller holds
+ * the lock of the scopes.
+ */
+async function markMatched(
+  db: Database,
+  matched: {
+    scopeIds: readonly number[];
+    parts: readonly Interval[];
+    stamp: FetchStamp;
+    /** Parts by their number from 1. */
+    differing: readonly { scopeId: number; part: number }[];
+  },
+): Promise<void> {
+  const { scopeIds, parts, stamp, differing } = matched;
+  const { fetchNumber } = stamp;
+  // What still overlaps after this is of a newer total.
+  await clearTime(db, "matched_total", { scopeIds, period: spanOf(parts), olderThan: fetchNumber });
+  const isDifferent = new Set(differing.map(({ scopeId, part }) => `${scopeId} ${part}`));
+  const equal = scopeIds.flatMap((scope_id) =>
+    parts.flatMap(({ start, end }, n) =>
+      isDifferent.has(`${scope_id} ${n + 1}`)
+        ? []
+        : [{ scope_id, start: new Date(start), end: new Date(end) }],
+    ),
+  );
+  await sql`
+    insert into usage.matched_total (scope_id, period_start, period_end, total_start, total_end, fetch_number, matched_at)
+    select e.scope_id, lower(part), upper(part), e.start, e."end", ${fetchNumber}, ${new Date(stamp.fetchedAt)}
+    from json_to_recordset(${JSON.stringify(equal)}::json) e (scope_id integer, start timestamptz, "end" timestamptz)
+    cross join lateral unnest(tstzmultirange(tstzrange(e.start, e."end")) - coalesce((
+      select range_agg(tstzrange(m.period_start, m.period_end)) from usage.matched_total m
+      where m.scope_id = e.scope_id and m.period_start < e."end" and m.period_end > e.start
+    ), '{}')) part
+  `.execute(db);
 }
 
 /** A settled day on which the sum by a dimension differs from the sum by workspace. */

@@ -18,9 +18,10 @@ const EVER = sql<Date>`'-infinity'::timestamptz`;
 /**
  * The CTE `judged`: the settled days (UTC) of each scope of a stride.
  *
- * A day is `proven` if whole exports were compared with all of it since `since`, and no bucket was restated afterwards. It is
+ * A day is `proven` if whole exports were compared with all of it since `since`. A restatement ends that by itself, of a day and
+ * of the hours of a day (`usage.end_proof`); the number of the day's newest one says the same of hours compared meanwhile. A day is
  * `answered` if the rest of it consists of buckets on which the platform contradicts itself: no further request repairs
- * those. A restatement of a day also ends the proof of its hours.
+ * those.
  */
 function settledDays(
   { sourceId, range }: AskedDays,
@@ -45,22 +46,16 @@ function settledDays(
         where v.scope_id = day.scope_id and v.settled and v.period_start < day."end" and v.period_end > day.start
       ) v on v.seconds = 86400
     ), restated as (
-      select c.stride, c.group_by, c.workspace_id, date_bin('24 hours', t.bucket_start, 'epoch'::timestamptz) as start,
-             max(t.fetch_number) as newest, array_agg(t.bucket_start) as buckets, array_agg(t.fetch_number) as numbers
+      select c.group_by, c.workspace_id, t.bucket_start as start, max(t.fetch_number) as newest
       from usage.restatement t join usage.series s using (series_id) join usage.scope c using (scope_id)
-      where c.source_id = ${sourceId} and c.stride = any (${["day", stride]}::text[])
-        and t.bucket_start >= ${from} and t.bucket_start < ${to}
-      group by 1, 2, 3, 4
+      where c.source_id = ${sourceId} and c.stride = 'day' and t.bucket_start >= ${from} and t.bucket_start < ${to}
+      group by 1, 2, 3
     ), judged as (
       select settled.*, r.seconds = 86400 as proven, r.seconds + d.unmendable * ${bucketSeconds} = 86400 as answered,
              whole.newest is not null as is_restated, d.open > 0 as has_open, d.disagreeing > 0 as has_disagreement
       from settled
-      left join restated own
-        on own.group_by = settled.group_by and own.workspace_id = settled.workspace_id and own.start = settled.start
-       and own.stride = ${stride}
       left join restated whole
         on whole.group_by = settled.group_by and whole.workspace_id = settled.workspace_id and whole.start = settled.start
-       and whole.stride = 'day'
       cross join lateral (select ${since} as at) since
       cross join lateral (
         select coalesce(sum(extract(epoch from least(r.period_end, settled."end") - greatest(r.period_start, settled.start))), 0)
@@ -68,10 +63,6 @@ function settledDays(
         from usage.reconciled r
         where r.scope_id = settled.scope_id and r.period_start < settled."end" and r.period_end > settled.start
           and r.reconciled_at >= since.at and r.fetch_number >= coalesce(whole.newest, 0)
-          and not exists (
-            select from unnest(own.buckets, own.numbers) b (bucket_start, fetch_number)
-            where b.bucket_start >= r.period_start and b.bucket_start < r.period_end and b.fetch_number > r.fetch_number
-          )
       ) r
       cross join lateral (
         select count(*) filter (where d.state = 'open') as open,

@@ -1,6 +1,5 @@
 import { sql } from "kysely";
 import type { Store } from "../db/database.ts";
-import { unproveRestated } from "../reconcile/unprove.ts";
 import { affected, inBatches } from "./prune.ts";
 
 /**
@@ -20,7 +19,6 @@ export async function pruneHistory(
   `.execute(store.db);
   const cut = cuts[0]?.cut;
   if (cut === undefined) return { restatements: 0, settlements: 0, lateChanges: 0 };
-  await unproveRestated(store, { sourceId, cut });
   const restatements = await inBatches(
     store.db,
     (limit) => sql`

@@ -44,6 +44,7 @@ const WHOLE = `
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
     VALUES (1, 'p1', '2026-01-05Z', 'traces_differ', 1);
   INSERT INTO usage.reconciled VALUES (1, '2026-01-05Z', '2026-01-07Z', 1, now());
+  INSERT INTO usage.matched_total VALUES (1, '2026-01-05Z', '2026-01-07Z', '2026-01-05Z', '2026-01-12Z', 1, now());
   INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
     VALUES (1, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', 1, 'missing');
   INSERT INTO usage.run (source_id, kind, backfill_id) VALUES (1, 'backfill', 1);
@@ -244,6 +245,17 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   reconciled_scope_id_fkey: copyOf("reconciled", { scope_id: "9" }),
   reconciled_period_order: copyOf("reconciled", { ...next, period_end: next.period_start }),
   reconciled_no_overlap: copyOf("reconciled", { period_start: "'2026-01-06Z'::timestamptz" }),
+  matched_total_pkey: copyOf("matched_total", { fetch_number: "9" }),
+  matched_total_scope_id_fkey: copyOf("matched_total", { scope_id: "9" }),
+  matched_total_period_order: copyOf("matched_total", {
+    period_start: "'2026-01-08Z'::timestamptz",
+    period_end: "'2026-01-08Z'::timestamptz",
+  }),
+  matched_total_within: copyOf("matched_total", {
+    period_start: "'2026-01-08Z'::timestamptz",
+    period_end: "'2026-01-13Z'::timestamptz",
+  }),
+  matched_total_no_overlap: copyOf("matched_total", { period_start: "'2026-01-06Z'::timestamptz" }),
 };
 
 test("every constraint refuses the row that violates it", async () => {

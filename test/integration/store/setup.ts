@@ -80,6 +80,6 @@ export const FIRST_DAY = floorToGrid(Date.now(), DAY_MS) - 6 * DAY_MS;
 const EMPTIED = [
   ...["hourly_record", "dated_record", "monthly_total", "coverage", "failure", "restatement"],
   ...["reconciliation_difference", "reconciled", "settlement", "late_change", "control_difference"],
-  ...["control_check", "closed_total", "month_close", "alert", "withdrawal"],
+  ...["matched_total", "control_check", "closed_total", "month_close", "alert", "withdrawal"],
   ...["series", "scope", "workspace", "entity_name", "entity", "fetch", "source_fact", "source"],
 ];

@@ -221,6 +221,11 @@ describe("months", () => {
   test("with a restated day stay unproved when the restatement is pruned", async () => {
     const bench = await months();
     await night(bench, 4);
+    const reach = () =>
+      bench.sql<{ days: number }>(
+        "SELECT sum(extract(epoch FROM period_end - period_start) / 86400)::integer AS days FROM usage.reconciled",
+      );
+    const [proved] = await reach();
     const at = bench.dataStart + DAY_MS;
     bench.standin.ledger.change(senderOn(bench.standin, 0, at), 7);
     await bench.fetch({
@@ -229,11 +234,6 @@ describe("months", () => {
     });
     const before = await unreconciled(bench);
     expect(before).toHaveLength(4);
-    const reach = () =>
-      bench.sql<{ days: number }>(
-        "SELECT sum(extract(epoch FROM period_end - period_start) / 86400)::integer AS days FROM usage.reconciled",
-      );
-    const [proved] = await reach();
     await bench.sql("UPDATE usage.restatement SET restated_at = now() - interval '500 days'");
     await bench.sql("UPDATE usage.source SET created_at = now() - interval '600 days'");
     const pruned = await pruneLedgers(bench.store, { sourceId: 1, keepDays: 400, userEmail: "keep" });
