@@ -62,13 +62,17 @@ SELECT x.day_scope_id, x.hour_scope_id, x.source_id, x.slug, x.data_start, x.hou
          t.loaded, x.is_unavailable, usage.failure_at(d.usage_date, x.failure_starts, x.failure_ends, x.failure_states),
          t.settled, NULL
        ) AS status,
-       t.by_hours, x.day_series, x.hour_series
+       t.by_hours, x.day_series, x.hour_series,
+       nullif(p.reconciled_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS reconciled_at,
+       nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,
+       nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at
 FROM (
   SELECT usage_date
   FROM usage.days_between((SELECT min(data_start) FROM usage.source), (now() AT TIME ZONE 'UTC')::date) usage_date
   ORDER BY usage_date DESC
 ) d
 JOIN usage.cell_days x ON x.data_start <= d.usage_date
+LEFT JOIN usage.day_proof p ON p.scope_id = x.day_scope_id AND p.group_by = x.group_by
 CROSS JOIN LATERAL (
   SELECT x.loaded @> d.usage_date AS loaded, x.final @> d.usage_date AS settled,
          x.days_of_hours @> d.usage_date AS by_hours
@@ -97,20 +101,27 @@ SELECT cell.slug, cell.group_by, r.bucket_start AS usage_date, cell.workspace_id
        usage.figure_status(
          true, false, usage.failure_at(r.bucket_start, x.starts, x.ends, x.states),
          c.settled[width_bucket(r.bucket_start, c.starts)], r.traces
-       ) AS status
+       ) AS status,
+       nullif(p.reconciled_at[width_bucket(r.bucket_start, p.starts)], '-infinity') AS reconciled_at,
+       nullif(p.matched_at[width_bucket(r.bucket_start, p.starts)], '-infinity') AS matched_at,
+       nullif(p.proved_at[width_bucket(r.bucket_start, p.starts)], '-infinity') AS proved_at
 FROM usage.cell cell
 JOIN usage.series s ON s.scope_id = cell.day_scope_id
 JOIN usage.dated_record r USING (series_id)
 JOIN usage.labelled_entity e USING (entity_id)
 LEFT JOIN usage.day_coverage c ON c.scope_id = cell.day_scope_id
 LEFT JOIN usage.day_failure x ON x.scope_id = cell.day_scope_id
+LEFT JOIN usage.day_proof p ON p.scope_id = cell.day_scope_id AND p.group_by = cell.group_by
 UNION ALL
 SELECT f.slug, f.group_by, f.usage_date, f.workspace_id, f.workspace_name, e.dimension_id, e.dimension_name, f.traces,
        f.settled, f.fetched_at,
-       usage.figure_status(true, false, usage.failure_at(f.usage_date, x.starts, x.ends, x.states), f.settled, f.traces)
+       usage.figure_status(true, false, usage.failure_at(f.usage_date, x.starts, x.ends, x.states), f.settled, f.traces),
+       -- Only a day's own record is ever compared.
+       NULL, NULL, NULL
 FROM usage.figure_of_hours f
 JOIN usage.labelled_entity e USING (entity_id)
 LEFT JOIN usage.day_failure x ON x.scope_id = f.day_scope_id
 UNION ALL
-SELECT slug, group_by, usage_date, workspace_id, workspace_name, NULL, NULL, NULL, false, NULL, status
+SELECT slug, group_by, usage_date, workspace_id, workspace_name, NULL, NULL, NULL, false, NULL, status, NULL, NULL,
+       NULL
 FROM usage.missing_day;

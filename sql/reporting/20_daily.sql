@@ -2,7 +2,8 @@ CREATE OR REPLACE VIEW reporting.fct_usage_workspace_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name,
        CASE WHEN d.loaded THEN coalesce(f.traces, 0) END AS traces, usage.is_final(d.status) AS is_final,
        CASE WHEN d.status = 'ok' AND coalesce(f.traces, 0) = 0 THEN 'empty' ELSE d.status END AS coverage_status,
-       d.fetched_at
+       d.fetched_at, d.reconciled_at IS NOT NULL AS is_reconciled, d.reconciled_at, d.matched_at AS totals_matched_at,
+       d.proved_at
 FROM usage.day_state d
 -- The figure of a day is looked up, not joined: so a week costs the same however many years there are.
 LEFT JOIN LATERAL (
@@ -22,7 +23,8 @@ COMMENT ON VIEW reporting.fct_usage_workspace_daily IS 'Grain: UTC day x workspa
 -- each dimension but workspace
 CREATE OR REPLACE VIEW reporting.fct_usage_{dimension}_daily AS
 SELECT slug AS source_id, usage_date, workspace_id, workspace_name, {columns}, traces, usage.is_final(status) AS is_final,
-       status AS coverage_status, fetched_at
+       status AS coverage_status, fetched_at, reconciled_at IS NOT NULL AS is_reconciled, reconciled_at, matched_at AS totals_matched_at,
+       proved_at
 FROM usage.daily_row d
 WHERE group_by = '{dimension}';
 COMMENT ON VIEW reporting.fct_usage_{dimension}_daily IS 'Grain: UTC day x workspace x {title} (key: source_id, usage_date, workspace_id, {id_column}), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_{dimension}, and the newest day from data_freshness.';

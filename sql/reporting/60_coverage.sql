@@ -52,7 +52,8 @@ SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.group_by, 'day'::tex
            )
          ) THEN 'ok'
          ELSE 'empty'
-       END AS status
+       END AS status,
+       d.reconciled_at IS NOT NULL AS is_reconciled, d.reconciled_at, d.matched_at AS totals_matched_at, d.proved_at
 FROM usage.day_state d
 UNION ALL
 -- The hours of a day have one status: the first of usage.figure_status that any of them has. It comes from ranges, not from
@@ -68,7 +69,8 @@ SELECT x.slug, d.usage_date, x.workspace_id, x.group_by, 'hour',
          WHEN NOT x.final_hours @> (x.shown * t.wholes) THEN 'provisional'
          WHEN u.has_traces THEN 'ok'
          ELSE 'empty'
-       END
+       END,
+       q.reconciled_at IS NOT NULL, q.reconciled_at, NULL, q.reconciled_at
 FROM (
   SELECT usage_date
   FROM usage.days_between(
@@ -106,7 +108,12 @@ CROSS JOIN LATERAL (
       LIMIT 1
     )
   ) AS has_traces
-) u;
+) u
+LEFT JOIN usage.hours_proof p ON p.scope_id = x.hour_scope_id AND p.usage_date = d.usage_date
+LEFT JOIN usage.hours_difference r ON r.scope_id = x.hour_scope_id AND r.usage_date = d.usage_date
+CROSS JOIN LATERAL (
+  SELECT CASE WHEN r.scope_id IS NULL AND x.final_hours @> t.whole THEN p.reconciled_at END AS reconciled_at
+) q;
 COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
 
 CREATE OR REPLACE VIEW reporting.data_freshness AS

@@ -28,6 +28,7 @@ const EXPECTED: readonly (readonly string[] | null)[] = [
     "workspace | ok | 4 | 2026-03-01 | 2026-03-08",
   ],
   [`2026-03-01 | ${OTHER} | 4 | 5`],
+  ["Research | 42 | 10 | 21 | 2026-03-20 06:00:00+00", "Support | (null) | 0 | 31 | (null)"],
   ["2026-03 | Research | 0.0210000000 | USD | t", "2026-03 | Support | 0.0025000000 | USD | t"],
 ];
 
@@ -59,6 +60,15 @@ test("every SQL block of docs/bi.md runs and returns the rows that it describes"
     ["2026-03-01", ID("0c"), 30, "ada@example.test"],
     ["2026-03-01", ID("0d"), 12],
   ]);
+  await store.transaction(({ client }) =>
+    client.query(
+      `INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
+       SELECT c.scope_id, '2026-03-01Z', '2026-03-11Z', 99, '2026-03-20 06:00Z'
+       FROM usage.scope c JOIN usage.entity w ON w.entity_id = c.workspace_id
+       WHERE c.group_by = 'workspace' AND c.stride = 'day' AND w.external_id = $1`,
+      [WORKSPACE],
+    ),
+  );
   const price = { sku: "traces", unitPrice: "0.0005", currency: "USD", validFrom: "2026-01-01" };
   await importPrices(store, {
     ...{ file: "prices", replace: false },

@@ -1,0 +1,97 @@
+-- How days were proved. As coverage is in 10_internal.sql, the days of a scope are arrays sorted by time, joined once for each
+-- scope. A row of usage.reconciled or usage.matched_total is true as it stands: a restatement removes it (usage.end_proof).
+
+-- Days of each day scope in which a difference is left, from the export or from a total: nothing proves them. What a dimension
+-- does not attribute is no difference.
+CREATE OR REPLACE VIEW usage.day_difference AS
+SELECT v.scope_id, v.group_by, range_agg(v.days) AS days
+FROM (
+  SELECT d.scope_id, s.group_by,
+         daterange((d.bucket_start AT TIME ZONE 'UTC')::date, (d.bucket_start AT TIME ZONE 'UTC')::date + 1) AS days
+  FROM usage.reconciliation_difference d
+  JOIN usage.scope s USING (scope_id)
+  WHERE s.stride = 'day' AND d.state IN ('open', 'platform_disagrees')
+  UNION ALL
+  SELECT d.scope_id, s.group_by,
+         daterange((d.period_start AT TIME ZONE 'UTC')::date, (d.period_end AT TIME ZONE 'UTC')::date)
+  FROM usage.control_difference d
+  JOIN usage.scope s USING (scope_id)
+  WHERE d.state = 'platform_disagrees'
+) v
+GROUP BY v.scope_id, v.group_by;
+
+-- When the final days of each day scope were proved: compared with a whole export, part of a total that the stored days equal,
+-- and the later of both; -infinity where nothing proves them. From each of `starts` to the next one, all days are alike. All that
+-- decides is in the arrays, and without nulls, so a figure finds its instant with one width_bucket and without a search.
+--
+-- Parts of one kind do not overlap. So their instants, added where a part begins and subtracted where it ends, come to the one
+-- that holds. `group_by` is part of the key, so that a view of one dimension reads the parts of that one alone.
+CREATE OR REPLACE VIEW usage.day_proof AS
+SELECT scope_id, group_by, array_agg(day ORDER BY day) AS starts, array_agg(reconciled_at ORDER BY day) AS reconciled_at,
+       array_agg(matched_at ORDER BY day) AS matched_at,
+       array_agg(greatest(reconciled_at, matched_at) ORDER BY day) AS proved_at
+FROM (
+  SELECT scope_id, group_by, day,
+         CASE WHEN is_provable AND exported > 0 THEN timestamptz 'epoch' + exported * interval '1 microsecond' ELSE '-infinity' END
+           AS reconciled_at,
+         CASE WHEN is_provable AND totalled > 0 THEN timestamptz 'epoch' + totalled * interval '1 microsecond' ELSE '-infinity' END
+           AS matched_at
+  FROM (
+    SELECT scope_id, group_by, day, sum(sum(final)) OVER w > 0 AND sum(sum(differing)) OVER w = 0 AS is_provable,
+           (sum(sum(exported)) OVER w)::float8 AS exported, (sum(sum(totalled)) OVER w)::float8 AS totalled
+    FROM (
+      SELECT c.scope_id, s.group_by, b.day, b.sign * c.settled::integer AS final, 0 AS differing, 0 AS exported, 0 AS totalled
+      FROM usage.coverage c
+      JOIN usage.scope s USING (scope_id)
+      CROSS JOIN LATERAL (
+        VALUES ((c.period_start AT TIME ZONE 'UTC')::date, 1), ((c.period_end AT TIME ZONE 'UTC')::date, -1)
+      ) b (day, sign)
+      WHERE s.stride = 'day'
+      UNION ALL
+      SELECT r.scope_id, s.group_by, b.day, 0, 0, b.sign * (extract(epoch FROM r.reconciled_at) * 1000000)::bigint, 0
+      FROM usage.reconciled r
+      JOIN usage.scope s USING (scope_id)
+      CROSS JOIN LATERAL (
+        VALUES ((r.period_start AT TIME ZONE 'UTC')::date, 1), ((r.period_end AT TIME ZONE 'UTC')::date, -1)
+      ) b (day, sign)
+      WHERE s.stride = 'day'
+      UNION ALL
+      SELECT m.scope_id, s.group_by, b.day, 0, 0, 0, b.sign * (extract(epoch FROM m.matched_at) * 1000000)::bigint
+      FROM usage.matched_total m
+      JOIN usage.scope s USING (scope_id)
+      CROSS JOIN LATERAL (
+        VALUES ((m.period_start AT TIME ZONE 'UTC')::date, 1), ((m.period_end AT TIME ZONE 'UTC')::date, -1)
+      ) b (day, sign)
+      UNION ALL
+      SELECT d.scope_id, d.group_by, b.day, 0, b.sign, 0, 0
+      FROM usage.day_difference d
+      CROSS JOIN LATERAL unnest(d.days) u (days)
+      CROSS JOIN LATERAL (VALUES (lower(u.days), 1), (upper(u.days), -1)) b (day, sign)
+    ) bound
+    GROUP BY scope_id, group_by, day
+    WINDOW w AS (PARTITION BY scope_id, group_by ORDER BY day)
+  ) counted
+) proved
+GROUP BY scope_id, group_by;
+
+-- UTC days whose 24 hours were all compared with whole exports, and when the first of those was requested.
+CREATE OR REPLACE VIEW usage.hours_proof AS
+SELECT r.scope_id, d.day::date AS usage_date, min(r.reconciled_at) AS reconciled_at
+FROM usage.reconciled r
+JOIN usage.scope s USING (scope_id)
+CROSS JOIN LATERAL (
+  SELECT r.period_start AT TIME ZONE 'UTC' AS first, r.period_end AT TIME ZONE 'UTC' AS after
+) t
+CROSS JOIN LATERAL generate_series(
+  date_trunc('day', t.first), t.after - interval '1 microsecond', interval '1 day'
+) d (day)
+WHERE s.stride = 'hour'
+GROUP BY r.scope_id, d.day::date
+HAVING sum(least(t.after, d.day + interval '1 day') - greatest(t.first, d.day)) = interval '24 hours';
+
+-- UTC days with an hour in which a difference from the export is left.
+CREATE OR REPLACE VIEW usage.hours_difference AS
+SELECT DISTINCT d.scope_id, (d.bucket_start AT TIME ZONE 'UTC')::date AS usage_date
+FROM usage.reconciliation_difference d
+JOIN usage.scope s USING (scope_id)
+WHERE s.stride = 'hour' AND d.state IN ('open', 'platform_disagrees');

@@ -1,0 +1,119 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { openDays, requiredWorkspaces } from "../../src/store/report/month-open-days.ts";
+import { type StoreBundle, setupStore } from "../integration/store/setup.ts";
+import {
+  at,
+  begin,
+  DAYS,
+  expected,
+  iso,
+  type Proved,
+  START,
+  type Step,
+  sourceId,
+  step,
+  take,
+} from "./proof-history.ts";
+
+/**
+ * is_reconciled and proved_at of the views, through drawn histories of loads, late answers, exports, totals, withdrawals and
+ * prunes. After every step they equal what a model says, and `is_final AND is_reconciled` leaves exactly the days that `close` calls open.
+ */
+
+const SEED = Number(process.env.SEED ?? 20_260_301);
+const RUNS = Number(process.env.MODEL_RUNS ?? 2);
+const MS = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
+const COLUMNS = `is_reconciled, ${MS("reconciled_at")} AS reconciled, ${MS("totals_matched_at")} AS totals, ${MS("proved_at")} AS later`;
+type Row = Proved & { key: string; is_reconciled: boolean; is_final: boolean };
+
+async function shown({ reader }: StoreBundle, text: string): Promise<Row[]> {
+  const { rows } = await reader.query<Row>(text, [iso(0).slice(0, 10), iso(DAYS).slice(0, 10)]);
+  for (const row of rows) expect(row.is_reconciled, row.key).toBe(row.reconciled !== null);
+  return rows;
+}
+
+const times = ({ reconciled, totals, later }: Proved) =>
+  [reconciled, totals, later].map((one) => (one === null ? null : Math.round(one)));
+
+async function check(bundle: StoreBundle, about: string): Promise<void> {
+  const model = expected();
+  const coverage = await shown(
+    bundle,
+    `
+    SELECT usage_date || ' ' || workspace_id || ' ' || stride AS key, status IN ('ok', 'empty') AS is_final, ${COLUMNS}
+    FROM reporting.usage_coverage_daily WHERE group_by = 'project' AND usage_date >= $1 AND usage_date < $2`,
+  );
+  for (const row of coverage) {
+    expect(times(row), `${about}: coverage ${row.key}`).toEqual(times(model.get(row.key) as Proved));
+  }
+  expect(coverage.filter(({ key }) => key.endsWith("day"))).toHaveLength(2 * DAYS);
+  const rows = await shown(
+    bundle,
+    `
+    SELECT DISTINCT usage_date || ' ' || workspace_id || ' day' AS key, is_final, ${COLUMNS}
+    FROM reporting.fct_usage_project_daily WHERE usage_date >= $1 AND usage_date < $2`,
+  );
+  for (const row of rows) {
+    expect(times(row), `${about}: project ${row.key}`).toEqual(times(model.get(row.key) as Proved));
+  }
+  const days = { sourceId, range: { start: START, end: at(DAYS) } };
+  const required = await requiredWorkspaces(bundle.store.db, { ...days, without: [] });
+  const open = await openDays(bundle.store.db, { ...days, required });
+  const sendable = coverage.filter((row) => row.key.endsWith("day") && row.is_final && row.is_reconciled);
+  const ready = new Set(sendable.map(({ key }) => key));
+  const isOpen = open
+    .filter((one) => one.groupBy === "project")
+    .map((one) => `${new Date(one.day).toISOString().slice(0, 10)} ${one.workspaceId} day`);
+  const all = [...model.keys()].filter((key) => key.endsWith("day"));
+  expect(all.filter((key) => !ready.has(key)).sort(), `${about}: close`).toEqual([...new Set(isOpen)].sort());
+}
+
+const known = (
+  what: Step["what"],
+  scope: number,
+  span: Step["span"],
+  change: Step["change"] = [],
+  n = 1,
+): Step => {
+  return { what, scope, span, change, n };
+};
+
+/** What few drawn histories reach. */
+const KNOWN: readonly Step[] = [
+  known("export", 0, [0, 9]),
+  known("total", 0, [0, 8], [], 2),
+  // An answer that was requested before both, and differs.
+  known("late", 0, [3, 1], [[3, 1, 2]]),
+  // A total that differs on days that an export proves, and is equal later.
+  known("total", 0, [4, 4], [[5, 1, 3]]),
+  known("total", 0, [4, 4]),
+  // An export without a proven end that differs on such a day.
+  known("export", 0, [6, 2], [[6, 1, 2]], 4),
+  // A day that ends the proof of its hours, and hours that are compared after it.
+  known("export", 1, [0, 8]),
+  known("load", 0, [1, 2], [[2, 0, 1]]),
+  known("export", 1, [2, 1]),
+  known("prune", 0, [0, 1]),
+  known("export", 0, [0, 9]),
+  known("total", 0, [5, 4]),
+  known("withdraw", 0, [0, 9]),
+  known("load", 0, [8, 1]),
+];
+
+test(`the columns of proof are the model's and those of close after every step (seed ${SEED}, ${RUNS} histories)`, {
+  timeout: 300_000,
+}, async () => {
+  const bundle = await setupStore();
+  let proved = 0;
+  const drawn = fc.sample(fc.array(step, { minLength: 10, maxLength: 16 }), { seed: SEED, numRuns: RUNS });
+  for (const steps of [KNOWN, ...drawn]) {
+    await begin(bundle);
+    for (const [n, one] of steps.entries()) {
+      await take(one);
+      await check(bundle, `step ${n} of ${JSON.stringify(steps)}`);
+      proved += [...expected().values()].filter(({ later }) => later !== null).length;
+    }
+  }
+  expect(proved).toBeGreaterThan(100);
+});
