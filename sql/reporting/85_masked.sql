@@ -1,5 +1,5 @@
 -- Twins of the views that hold e-mail addresses of users, for readers who may not see addresses. A twin has the same columns
--- in the same order, with the start of the user's id instead of the address. Twins are made from the catalogue of Postgres,
+-- in the same order, with the user's id instead of the address: a part of it could be that of two users. Twins are made from the catalogue of Postgres,
 -- so that no view with such a column is forgotten.
 DO $$
 DECLARE
@@ -10,10 +10,10 @@ BEGIN
            string_agg(
              CASE a.attname
                WHEN 'user_email' THEN
-                 'CASE WHEN user_email IS NOT NULL THEN ''user '' || left(user_id, 8) END AS user_email'
+                 'CASE WHEN user_email IS NOT NULL THEN ''user '' || user_id END AS user_email'
                WHEN 'dimension_name' THEN
                  'CASE WHEN group_by <> ''user'' THEN dimension_name
-                       WHEN dimension_name IS NOT NULL THEN ''user '' || left(dimension_id, 8) END AS dimension_name'
+                       WHEN dimension_name IS NOT NULL THEN ''user '' || dimension_id END AS dimension_name'
                ELSE quote_ident(a.attname)
              END,
              ', ' ORDER BY a.attnum
@@ -28,7 +28,7 @@ BEGIN
     EXECUTE format('CREATE OR REPLACE VIEW reporting.%I AS SELECT %s FROM reporting.%I', one.twin, one.columns, one.view);
     EXECUTE format(
       'COMMENT ON VIEW reporting.%I IS %L', one.twin,
-      one.comment || ' Without e-mail addresses: the start of the id names a user.'
+      one.comment || ' Without e-mail addresses: the id names a user.'
     );
   END LOOP;
 END
@@ -43,7 +43,7 @@ LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
   SELECT f.source_id, f.usage_date, f.workspace_id, f.workspace_name, f.user_id,
-         CASE WHEN f.user_email IS NOT NULL THEN 'user ' || left(f.user_id, 8) END, f.traces, f.settled_at
+         CASE WHEN f.user_email IS NOT NULL THEN 'user ' || f.user_id END, f.traces, f.settled_at
   FROM reporting.usage_user_daily_as_of(as_of) f
 $$;
-COMMENT ON FUNCTION reporting.usage_user_daily_as_of_masked (timestamptz) IS 'As usage_user_daily_as_of, with the start of the user''s id instead of the address.';
+COMMENT ON FUNCTION reporting.usage_user_daily_as_of_masked (timestamptz) IS 'As usage_user_daily_as_of (key: source_id, usage_date, workspace_id, user_id), with the user''s id instead of the address.';

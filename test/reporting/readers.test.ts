@@ -11,10 +11,11 @@ const BEFORE_TODAY = new Date(Date.now() - 2 * 3_600_000).toISOString();
 
 let url: string;
 let owner: pg.Client;
+let bench: Awaited<ReturnType<typeof setupSource>>;
 
 /** A settled day and hour of every dimension, a user with an address, a restatement and a closed month. */
 beforeEach(async () => {
-  const bench = await setupSource();
+  bench = await setupSource();
   url = bench.url;
   for (const groupBy of GROUPINGS) {
     const id = groupBy === "workspace" ? WORKSPACE : USER;
@@ -150,7 +151,7 @@ describe("views with e-mail addresses", () => {
       });
       seen.push(JSON.stringify(answer.rows));
     }
-    expect(seen.join("\n")).toContain("user 12345678");
+    expect(seen.join("\n")).toContain(`user ${USER}`);
     expect(seen.join("\n")).not.toContain("@");
   });
 
@@ -173,5 +174,40 @@ describe("views with e-mail addresses", () => {
       };
       expect(await rows(twin), twin).toEqual(await rows(view));
     }
+  });
+
+  test("name each user by a label of its own, however alike their ids are", async () => {
+    const ids = [USER, `${USER.slice(0, -1)}c`];
+    await loadRows(bench.store, {
+      ...{ sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy: "user" },
+      window: windowOf("day", "2026-03-03", "2026-03-04"),
+      rows: ids.map((id) => ["2026-03-03", id, 3, `${id}@example.test`]),
+    });
+    const reader = await connectPlain(url, "usage_reader_masked");
+    for (const [view, label] of [
+      ["dim_user", "user_email"],
+      ["fct_usage_user_daily", "user_email"],
+      ["usage_record", "dimension_name"],
+    ]) {
+      const { rows } = await reader.query(
+        `SELECT DISTINCT ${label} AS label FROM reporting.${view}_masked WHERE ${label} LIKE 'user %' ORDER BY 1`,
+      );
+      expect(rows, view).toEqual(ids.map((id) => ({ label: `user ${id}` })));
+    }
+  });
+
+  test("are not in information_schema for usage_reader_masked, nor is anything else that it may not read", async () => {
+    const reader = await connectPlain(url, "usage_reader_masked");
+    const listed = await namesOf(
+      reader,
+      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema IN ('reporting', 'usage')",
+    );
+    expect(listed).toEqual(expect.arrayContaining(["dim_user_masked", "fct_usage_workspace_daily"]));
+    for (const view of listed) await reader.query(`SELECT FROM reporting.${view} LIMIT 1`);
+    const columns = await namesOf(
+      reader,
+      "SELECT DISTINCT table_name AS name FROM information_schema.columns WHERE table_schema IN ('reporting', 'usage')",
+    );
+    expect(columns.sort()).toEqual(listed.sort());
   });
 });
