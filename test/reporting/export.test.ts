@@ -336,7 +336,7 @@ describe("an interrupted export", () => {
     const owner = await connectPlain(url);
     await poll(
       async () =>
-        (await owner.query("SELECT FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'FETCH%'"))
+        (await owner.query("SELECT FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'COPY%'"))
           .rowCount,
       { deadlineMs: 30_000 },
     );

@@ -6,9 +6,14 @@ SET client_min_messages = warning;
 SELECT 'CREATE ROLE usage_dashboard LOGIN' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'usage_dashboard') \gexec
 ALTER ROLE usage_dashboard PASSWORD :'password';
 -- A dashboard that is left open must not keep the database busy.
-ALTER ROLE usage_dashboard SET statement_timeout = '30s';
+ALTER ROLE usage_dashboard SET statement_timeout = '60s';
+-- An open transaction holds up an upgrade.
+ALTER ROLE usage_dashboard SET idle_in_transaction_session_timeout = '10min';
 ALTER ROLE usage_dashboard SET default_transaction_read_only = on;
+-- Every day and hour of the views is a UTC one.
 ALTER ROLE usage_dashboard SET timezone = 'UTC';
+-- The planner overrates these views.
+ALTER ROLE usage_dashboard SET jit = off;
 -- Views are found without their schema, and nothing of another schema is taken for one.
 ALTER ROLE usage_dashboard SET search_path = reporting;
 GRANT usage_reader TO usage_dashboard;

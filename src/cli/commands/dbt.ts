@@ -16,7 +16,8 @@ export function define(command: Command): void {
 }
 
 async function run(session: Session, _: object, file = ""): Promise<undefined> {
-  const { db } = await session.migratedStore();
-  const text = FILES[file as keyof typeof FILES](await listViews(db));
+  const { db } = await session.store();
+  const views = (await listViews(db)).filter(({ isReadable }) => isReadable);
+  const text = FILES[file as keyof typeof FILES](views);
   session.output.data({ text }, () => text.trimEnd());
 }

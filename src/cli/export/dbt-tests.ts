@@ -21,10 +21,10 @@ const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   "metering_probe.state": ["sending", "waiting", "matched", "late", "differs", "inconclusive"],
 };
 
-/** The part of a large view that is tested: its newest time, as YAML. Others are tested whole. */
+/** The part of a large view that is tested: its newest time. Others are tested whole. */
 const NEWEST: Readonly<Record<string, string>> = {
   usage_date: "usage_date >= current_date - 45",
-  x_UsageDate: `'"x_UsageDate" >= current_date - 45'`,
+  x_UsageDate: '"x_UsageDate" >= current_date - 45',
   usage_hour: "usage_hour >= now() - interval '3 days'",
   period_start: "period_start >= now() - interval '3 days'",
 };
@@ -46,7 +46,7 @@ export function dbtTestsOf(view: View, { name }: ViewColumn): string[] {
   const dimension = isFact ? parentOf(name) : undefined;
   if (dimension !== undefined)
     tests.push(["relationships", [`to: source('usage', '${dimension}')`, `field: ${name}`]]);
-  return tests.flatMap(([test, given]) => testItem(test, given, whereOf(view)));
+  return tests.flatMap(([test, given]) => testItem(test, given, newestOf(view)));
 }
 
 /** The view with one row for each value of a column of facts. */
@@ -56,7 +56,7 @@ function parentOf(column: string): string | undefined {
   return groupBy && `dim_${groupBy}`;
 }
 
-function whereOf(view: View): string | undefined {
+export function newestOf(view: View): string | undefined {
   const time = timeColumnOf(view)?.name ?? "";
   // Changes and differences are few, and of any age.
   if (time === "period_start" && view.name !== "usage_record") return undefined;
@@ -66,7 +66,7 @@ function whereOf(view: View): string | undefined {
 function testItem(name: string, given: readonly string[] = [], where: string | undefined): string[] {
   const parts = [
     ...(given.length === 0 ? [] : ["arguments:", ...given.map((line) => `  ${line}`)]),
-    ...(where === undefined ? [] : ["config:", `  where: ${where}`]),
+    ...(where === undefined ? [] : ["config:", `  where: ${where.startsWith('"') ? `'${where}'` : where}`]),
   ];
   return parts.length === 0 ? [`- ${name}`] : [`- ${name}:`, ...parts.map((line) => `    ${line}`)];
 }

@@ -1,9 +1,9 @@
 import type { SchemaElement } from "hyparquet-writer";
 import { ByteWriter } from "hyparquet-writer";
 import { ParquetWriter } from "hyparquet-writer/src/parquet-writer.js";
-import type { TextRow } from "../../store/report/view-rows.ts";
+import { type RowsWanted, readRows, type TextRow } from "../../store/report/view-rows.ts";
 import type { ViewColumn } from "../../store/report/views.ts";
-import type { Format } from "./format.ts";
+import type { Target } from "./target.ts";
 
 /** Parquet readers accept at most this many digits in a decimal. */
 const MOST_DIGITS = 38;
@@ -11,8 +11,9 @@ const MOST_DIGITS = 38;
 const CELLS_OF_GROUP = 500_000;
 const LEAST_ROWS_OF_GROUP = 5_000;
 
-/** Parquet with Snappy, one row group at a time. Numbers keep all digits, instants their microseconds. */
-export const parquetFormat: Format = (columns, target) => {
+/** Parquet with Snappy, one row group at a time. Numbers keep all digits, instants their microseconds. Returns the rows. */
+export async function writeParquet(wanted: RowsWanted, target: Target): Promise<number> {
+  const { columns } = wanted;
   const bytes = new ByteWriter();
   const flush = async () => {
     const chunk = bytes.getBytes().slice();
@@ -39,17 +40,14 @@ export const parquetFormat: Format = (columns, target) => {
     group = [];
     await file.write({ columnData, rowGroupSize });
   };
-  return {
-    async write(rows) {
-      group.push(...rows);
-      if (group.length >= rowsOfGroup) await writeGroup();
-    },
-    async end() {
-      if (group.length > 0) await writeGroup();
-      await file.finish();
-    },
-  };
-};
+  const count = await readRows(wanted, async (rows) => {
+    group.push(...rows);
+    if (group.length >= rowsOfGroup) await writeGroup();
+  });
+  if (group.length > 0) await writeGroup();
+  await file.finish();
+  return count;
+}
 
 type Element = Omit<SchemaElement, "name">;
 

@@ -56,6 +56,8 @@ export async function openFileTarget(path: string): Promise<Target> {
 /** Standard output cannot be taken back: a failure shows only in the exit code. */
 export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
   let failure: Error | undefined;
+  // A piece may end within a character.
+  const text = new TextDecoder();
   // Without a listener a closed pipe raises an uncaught exception.
   stdout.on("error", (error) => {
     failure ??= error;
@@ -66,7 +68,7 @@ export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
         const done = (cause: Error | null | undefined) => (cause ? reject(closed(cause)) : resolve());
         if (failure !== undefined) return done(failure);
         // A file is exact; what a terminal shows of it must not control it.
-        stdout.write(stdout.isTTY ? printable(Buffer.from(chunk).toString()) : chunk, done);
+        stdout.write(stdout.isTTY ? printable(text.decode(chunk, { stream: true })) : chunk, done);
       }),
     commit: async () => {
       if (failure !== undefined) throw closed(failure);

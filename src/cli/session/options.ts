@@ -38,7 +38,7 @@ export function withGrouping(command: Command): Command {
 }
 
 /** Epoch milliseconds of an ISO 8601 day or instant; without an offset it is UTC. */
-function parseInstant(text: string): number {
+export function parseInstant(text: string): number {
   // luxon alone would take "10:00" for today and "2026" for its first day.
   const value = DateTime.fromISO(text, { zone: "utc" });
   if (!value.isValid || !/^\d{4}-\d{2}-\d{2}(T|$)/.test(text))

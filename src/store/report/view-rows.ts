@@ -1,43 +1,81 @@
 import { sql } from "kysely";
-import pg from "pg";
-import { EtlError } from "../../errors.ts";
+import type pg from "pg";
+import { to as copyTo } from "pg-copy-streams";
+import { EtlError, UnreachableError, UsageError } from "../../errors.ts";
 import type { Store } from "../db/database.ts";
 import { ClosingClient, SILENCE_LIMITS } from "../db/silence.ts";
-import { keyOf, timeColumnOf, type View } from "./views.ts";
+import type { CopyForm } from "./copy-forms.ts";
+import { bindings, queryOf, type Selection } from "./view-query.ts";
+import type { View } from "./views.ts";
 
 /** A row as Postgres writes it: texts in the order of the columns, instants in UTC. */
 export type TextRow = readonly (string | null)[];
 
-/** Half-open, epoch milliseconds. Without `from` or `to` that end is open. */
-interface OpenRange {
-  readonly from?: number;
-  readonly to?: number;
-}
-
-interface RowsWanted {
-  /** Cancels the statement of the cursor's connection when the signal aborts. */
+export interface RowsWanted extends Selection {
+  /** Looks after the connection, and cancels its statement when the signal aborts. */
   readonly store: Store;
   readonly url: string;
-  readonly view: View;
-  /** Names of columns, in the order wanted. */
-  readonly columns: readonly string[];
-  readonly range: OpenRange;
   readonly signal: AbortSignal;
 }
 
-/** Rows per FETCH. More are not faster. One or four million rows take the same 400 to 550 MB (CSV, Parquet). */
+/** Rows per FETCH. More are not faster. */
 const BATCH = 1000;
-/** How long a reader of the output may pause. Then Postgres drops the snapshot, because it holds back vacuum. */
-const LONGEST_PAUSE = "10min";
+/** How long the reader of the output may pause. Then the connection is closed, because its snapshot holds back vacuum. */
+const LONGEST_PAUSE_MS = 600_000;
+/** SQLSTATE with which the functions refuse an instant. */
+const INVALID_PARAMETER = "22023";
 
 const asText: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
 /**
- * The rows of a view in the order of its time and key, in batches, as of one instant. The cursor has a connection of its
- * own, because connections of the store end an idle transaction. Errors: `export_interrupted` if Postgres ends it.
+ * Passes on what Postgres writes for a form of the rows, in pieces that begin and end anywhere. A piece waits for the next one,
+ * or for the end: a query that fails at once writes nothing. Returns the number of rows.
  */
-export async function* readView(wanted: RowsWanted): AsyncGenerator<TextRow[]> {
-  const { store, url, view, columns, range, signal } = wanted;
+export function copyRows(
+  wanted: RowsWanted,
+  { query, options }: CopyForm,
+  write: (piece: Uint8Array) => Promise<void>,
+): Promise<number> {
+  return onConnection(wanted, async (client) => {
+    const stream = client.query(copyTo(`COPY (${query}) TO STDOUT (${options})`));
+    // Of a connection that is closed while nobody waits for rows: the statement has been given up.
+    stream.on("error", () => {});
+    let held: Uint8Array | undefined;
+    for await (const piece of stream) {
+      if (held !== undefined) await inTime(client, write(held));
+      held = piece;
+    }
+    if (held !== undefined) await write(held);
+    return stream.rowCount;
+  });
+}
+
+/** Passes on rows in batches. Returns their number. */
+export function readRows(
+  wanted: RowsWanted,
+  write: (rows: readonly TextRow[]) => Promise<void>,
+): Promise<number> {
+  return onConnection(wanted, async (client) => {
+    await client.query(`DECLARE rows NO SCROLL CURSOR FOR ${queryOf(wanted)}`);
+    for (let count = 0; ; ) {
+      wanted.signal.throwIfAborted();
+      const { rows } = await client.query<string[]>({ text: `FETCH ${BATCH} FROM rows`, rowMode: "array" });
+      if (rows.length === 0) return count;
+      await inTime(client, write(rows));
+      count += rows.length;
+    }
+  });
+}
+
+/**
+ * Reads on a connection of its own, because connections of the store end an idle transaction. One statement reads all rows, so
+ * they are as of one instant. Errors: `as_of_refused`; `export_interrupted` if Postgres ends it.
+ */
+async function onConnection(
+  wanted: RowsWanted,
+  read: (client: pg.Client) => Promise<number>,
+): Promise<number> {
+  const { store, url, view, signal } = wanted;
   const client = new ClosingClient({
     connectionString: url,
     connectionTimeoutMillis: SILENCE_LIMITS.connectMs,
@@ -53,58 +91,48 @@ export async function* readView(wanted: RowsWanted): AsyncGenerator<TextRow[]> {
   try {
     await client.connect();
     store.watch(client);
+    // Not REPEATABLE READ, in which the functions as of an instant answer fewer instants.
     await client.query(
-      `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO';
+      `BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO';
        SET LOCAL jit = off; SET LOCAL cursor_tuple_fraction = 1; SET LOCAL statement_timeout = 0;
-       SET LOCAL idle_in_transaction_session_timeout = '${LONGEST_PAUSE}'`,
+       SET LOCAL idle_in_transaction_session_timeout = 0`,
     );
-    const { rows: own } = await client.query<[string]>({ text: "SELECT pg_backend_pid()", rowMode: "array" });
+    const { rows: own } = await client.query<[string]>({ ...bindings(wanted), rowMode: "array" });
     pid = Number(own[0]?.[0]);
-    await client.query(`DECLARE rows NO SCROLL CURSOR FOR ${queryOf(view, columns, range)}`);
-    while (true) {
-      signal.throwIfAborted();
-      const { rows } = await client.query<string[]>({ text: `FETCH ${BATCH} FROM rows`, rowMode: "array" });
-      if (rows.length === 0) return;
-      yield rows;
-    }
+    return await read(client);
   } catch (cause) {
     signal.throwIfAborted();
-    throw new EtlError({
-      code: "export_interrupted",
-      message: `Postgres ended the export of ${view.name}: ${cause instanceof Error ? cause.message : String(cause)}.`,
-      next: "Run it again. A shorter range takes less time.",
-      cause,
-    });
+    // Of the output. A connection that fell silent is one that was interrupted.
+    if (cause instanceof EtlError && !(cause instanceof UnreachableError)) throw cause;
+    throw refusalOf(view, cause) ?? interrupted(view, cause);
   } finally {
     signal.removeEventListener("abort", stop);
+    // In the midst of a COPY this closes it at once.
     await client.end().catch(() => {});
   }
 }
 
-/** An end of the range inside a bucket is widened outwards to the bucket's end. */
-function queryOf(view: View, columns: readonly string[], { from, to }: OpenRange): string {
-  const time = timeColumnOf(view);
-  const conditions: string[] = [];
-  if (time !== undefined) {
-    const column = pg.escapeIdentifier(time.name);
-    const instant = (epochMs: number) => `'${new Date(epochMs).toISOString()}'::timestamptz`;
-    const start = (epochMs: number, unit: string) =>
-      time.type === "date"
-        ? `date_trunc('${unit}', ${instant(epochMs)}, 'UTC')::date`
-        : `date_trunc('hour', ${instant(epochMs)}, 'UTC')`;
-    const unit = time.name === "month_start" ? "month" : "day";
-    if (from !== undefined) conditions.push(`${column} >= ${start(from, unit)}`);
-    // The last instant before the end lies in the last wanted day.
-    if (to !== undefined)
-      conditions.push(
-        time.type === "date" ? `${column} <= ${start(to - 1, "day")}` : `${column} < ${instant(to)}`,
-      );
-  }
-  const quoted = (names: Iterable<string>) => [...names].map((name) => pg.escapeIdentifier(name)).join(", ");
-  const order = new Set([...(time === undefined ? [] : [time.name]), ...keyOf(view)]);
-  return [
-    `SELECT ${quoted(columns)} FROM reporting.${quoted([view.name])}`,
-    ...(conditions.length === 0 ? [] : [`WHERE ${conditions.join(" AND ")}`]),
-    ...(order.size === 0 ? [] : [`ORDER BY ${quoted(order)}`]),
-  ].join(" ");
+async function inTime(client: pg.Client, writing: Promise<void>): Promise<void> {
+  const timer = setTimeout(() => void client.end().catch(() => {}), LONGEST_PAUSE_MS);
+  await writing.finally(() => clearTimeout(timer));
+}
+
+function refusalOf({ isAsOf }: View, cause: unknown): UsageError | undefined {
+  const { code, message, hint } = cause as pg.DatabaseError;
+  if (!isAsOf || code !== INVALID_PARAMETER) return undefined;
+  return new UsageError({
+    code: "as_of_refused",
+    message,
+    next: hint ?? "Give another instant with --as-of.",
+    cause,
+  });
+}
+
+function interrupted({ name }: View, cause: unknown): EtlError {
+  return new EtlError({
+    code: "export_interrupted",
+    message: `The export of ${name} was interrupted: ${cause instanceof Error ? cause.message : String(cause)}.`,
+    next: "Run it again. A shorter range takes less time.",
+    cause,
+  });
 }

@@ -11,27 +11,51 @@ export interface ViewColumn {
   readonly comment: string;
 }
 
+/** A view, or a function that gives the rows of one as of an instant. */
 export interface View {
   readonly name: string;
   readonly comment: string;
+  readonly isAsOf: boolean;
+  /** Whether this login may read it. Any login may read the catalogue of Postgres, so it learns of all. */
+  readonly isReadable: boolean;
   readonly columns: readonly ViewColumn[];
 }
 
 /** Every view of the schema reporting, with its columns in their order. */
 export async function listViews(db: Database): Promise<View[]> {
+  return (await listReporting(db)).filter(({ isAsOf }) => !isAsOf);
+}
+
+/** Everything in the schema reporting that has rows, by name. Empty: there is no such schema. */
+export async function listReporting(db: Database): Promise<View[]> {
   const { rows } = await sql<View>`
-    select c.relname as name, coalesce(obj_description(c.oid, 'pg_class'), '') as comment,
+    with reporting as (
+      select oid, has_schema_privilege(oid, 'usage') as may_enter from pg_namespace where nspname = 'reporting'
+    ), part as (
+      select c.relname as name, false as is_as_of, has_table_privilege(c.oid, 'select') and s.may_enter as is_readable,
+             obj_description(c.oid, 'pg_class') as comment, a.attnum as position, a.attname as column_name,
+             a.atttypid as type, a.atttypmod as modifier, col_description(c.oid, a.attnum) as column_comment
+      from reporting s
+      join pg_class c on c.relnamespace = s.oid and c.relkind = 'v'
+      join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+      union all
+      select p.proname, true, has_function_privilege(p.oid, 'execute') and s.may_enter, obj_description(p.oid, 'pg_proc'),
+             at, p.proargnames[at], p.proallargtypes[at], -1, null
+      from reporting s
+      join pg_proc p on p.pronamespace = s.oid and p.proretset and p.pronargs = 1 and p.proargtypes[0] = 'timestamptz'::regtype
+      cross join lateral generate_subscripts(p.proargmodes, 1) at
+      where p.proargmodes[at] = 't'
+    )
+    select name, is_as_of as "isAsOf", is_readable as "isReadable", coalesce(comment, '') as comment,
            json_agg(json_build_object(
-             'name', a.attname, 'type', format_type(a.atttypid, null),
-             'precision', case when a.atttypid = 'numeric'::regtype and a.atttypmod >= 4 then ((a.atttypmod - 4) >> 16) & 65535 end,
-             'scale', case when a.atttypid = 'numeric'::regtype and a.atttypmod >= 4 then (a.atttypmod - 4) & 2047 end,
-             'comment', coalesce(col_description(c.oid, a.attnum), '')
-           ) order by a.attnum) as columns
-    from pg_class c
-    join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
-    where c.relnamespace = 'reporting'::regnamespace and c.relkind = 'v'
-    group by c.oid, c.relname
-    order by c.relname collate "C"
+             'name', column_name, 'type', format_type(type, null),
+             'precision', case when type = 'numeric'::regtype and modifier >= 4 then ((modifier - 4) >> 16) & 65535 end,
+             'scale', case when type = 'numeric'::regtype and modifier >= 4 then (modifier - 4) & 2047 end,
+             'comment', coalesce(column_comment, '')
+           ) order by position) as columns
+    from part
+    group by name, is_as_of, is_readable, comment
+    order by name collate "C"
   `.execute(db);
   return rows;
 }
@@ -54,8 +78,16 @@ const TIME_COLUMNS = [
 const TIMELESS = ["backfill_status"];
 
 export function timeColumnOf(view: View): ViewColumn | undefined {
-  if (TIMELESS.includes(view.name)) return undefined;
-  return TIME_COLUMNS.map((name) => view.columns.find((column) => column.name === name)).find(
-    (column) => column !== undefined,
-  );
+  return TIMELESS.includes(view.name) ? undefined : firstOf(view, TIME_COLUMNS);
+}
+
+/** The column with ids of workspaces. FOCUS calls them sub-accounts. */
+export function workspaceColumnOf(view: View): ViewColumn | undefined {
+  return firstOf(view, ["workspace_id", "SubAccountId"]);
+}
+
+function firstOf(view: View, names: readonly string[]): ViewColumn | undefined {
+  return names
+    .map((name) => view.columns.find((column) => column.name === name))
+    .find((column) => column !== undefined);
 }

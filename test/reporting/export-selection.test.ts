@@ -1,0 +1,261 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { type SelectionOptions, selectionOf } from "../../src/cli/export/selection.ts";
+import { GROUPINGS } from "../../src/domain/usage/record.ts";
+import { openStore, type Store } from "../../src/store/db/database.ts";
+import { migrate } from "../../src/store/db/migrate.ts";
+import { csvForm } from "../../src/store/report/copy-forms.ts";
+import { copyRows } from "../../src/store/report/view-rows.ts";
+import { usageEtl } from "../support/cli.ts";
+import { createTestDatabase } from "../support/database.ts";
+import { addSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, windowOf } from "../support/store.ts";
+
+const [ALPHA, OTHER] = WORKSPACES;
+const THIRD = "00000000-0000-4000-8000-000000000003";
+const USER = "12345678-0000-4000-8000-00000000000b";
+const EMAIL = "jane.doe@example.test";
+const HOUR_MS = 3_600_000;
+
+let urls: { owner: string; reader: string; masked: string; nobody: string };
+let owner: Store;
+const readers = new Map<string, Store>();
+
+/** One database for all tests, which only read: a final day of every dimension in three workspaces, two of one name. */
+beforeAll(async () => {
+  const { url, drop } = await createTestDatabase();
+  const as = (role: string) => `${url}${url.includes("?") ? "&" : "?"}options=-c%20role%3D${role}`;
+  urls = {
+    ...{ owner: url, reader: as("usage_reader"), masked: as("usage_reader_masked") },
+    nobody: as("pg_monitor"),
+  };
+  owner = openStore({ url });
+  await migrate(owner);
+  const sourceId = await addSource(owner, { slug: "default", workspaceIds: [ALPHA, OTHER, THIRD] });
+  const names: Record<string, string> = { [ALPHA]: "alpha's = 1", [OTHER]: "twin", [THIRD]: "twin" };
+  for (const groupBy of GROUPINGS) {
+    for (const workspaceId of [ALPHA, OTHER, THIRD]) {
+      const id = groupBy === "workspace" ? workspaceId : groupBy === "user" ? USER : `=${groupBy}`;
+      const name = groupBy === "workspace" ? names[workspaceId] : groupBy === "user" ? EMAIL : "named";
+      await loadRows(owner, {
+        ...{ sourceId, workspaceId, groupBy, window: windowOf("day", "2026-03-01", "2026-03-02") },
+        rows: [["2026-03-01", id, workspaceId === ALPHA ? 7 : 3, name ?? ""]],
+      });
+    }
+  }
+  await owner.transaction(({ client }) =>
+    client.query("UPDATE usage.settlement SET settled_at = now() - interval '3 hours'"),
+  );
+  for (const [role, to] of Object.entries(urls)) readers.set(role, openStore({ url: to, maxConnections: 2 }));
+  return async () => {
+    for (const store of [owner, ...readers.values()]) await store.close();
+    await drop();
+  };
+}, 120_000);
+
+const command = (role: keyof typeof urls, ...args: string[]) => usageEtl(args, { DATABASE_URL: urls[role] });
+
+/** CSV lines without the header, as the command writes them. */
+async function linesOf(
+  role: keyof typeof urls,
+  { guard = true, ...options }: SelectionOptions & { guard?: boolean },
+): Promise<string[]> {
+  const store = readers.get(role) as Store;
+  const selection = await selectionOf(store.db, options);
+  const wanted = { ...selection, store, url: urls[role], signal: new AbortController().signal };
+  const pieces: Uint8Array[] = [];
+  const rows = await copyRows(wanted, csvForm(wanted, { guard }), async (piece) => void pieces.push(piece));
+  const lines = Buffer.concat(pieces).toString().trimEnd().split("\n").slice(1);
+  expect(lines.length).toBe(rows);
+  return lines;
+}
+
+/** Code, message and next step of a refusal. */
+const refusal = (role: keyof typeof urls, options: SelectionOptions) =>
+  linesOf(role, options).then(
+    (lines) => `not refused: ${lines.length} lines`,
+    ({ code, message, next }) => `${code}: ${message} ${next}`,
+  );
+
+describe("a login that may only read", () => {
+  test.each(["reader", "masked"] as const)("exports with nothing but DATABASE_URL: %s", async (role) => {
+    const view = role === "reader" ? "fct_usage_user_daily" : "fct_usage_user_daily_masked";
+    const columns = "workspace_id,user_id,user_email,traces";
+    const said = await command(role, "export", "--view", view, "--columns", columns, "--where", "traces=7");
+    const label = role === "reader" ? EMAIL : `user ${USER}`;
+    expect([said.code, said.stdout], said.stderr).toEqual([0, `${columns}\n${ALPHA},${USER},${label},7\n`]);
+  });
+
+  test("learns from other commands that they need another login, not a migration", async () => {
+    const { code, stderr, stdout } = await command("masked", "status");
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain("The login usage_reader_masked may not read the tables of usage-etl");
+    expect(stderr).toMatch(/`export` and `dbt`.*\[login_of_reader\]/s);
+  });
+
+  test("is told which view it may read instead, or what to ask for", async () => {
+    expect(await refusal("masked", { view: "reporting.dim_user" })).toBe(
+      "view_denied: The login usage_reader_masked may not read dim_user. Export dim_user_masked: the same columns and rows without e-mail addresses.",
+    );
+    expect(await refusal("masked", { view: "usage_user_daily_as_of" })).toContain(
+      "may not read usage_user_daily_as_of. Export usage_user_daily_as_of_masked:",
+    );
+    expect(await refusal("nobody", { view: "dim_user" })).toBe(
+      "view_denied: The login pg_monitor may not read the schema reporting. Ask whoever runs usage-etl to run: GRANT usage_reader TO pg_monitor;",
+    );
+    const unknown = await refusal("masked", { view: "dim_usr" });
+    expect(unknown).toMatch(/^view_unknown: "dim_usr" is not a view\. Choose one of: .*dim_user_masked/);
+    expect(unknown).not.toMatch(/dim_user[, .]/);
+  });
+
+  test("gets dbt sources and key tests of the views that it may read", async () => {
+    const sources = await command("masked", "dbt", "sources");
+    expect(sources.code, sources.stderr).toBe(0);
+    const { tables } = parse(sources.stdout).sources[0];
+    const names = tables.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(expect.arrayContaining(["dim_user_masked", "fct_usage_workspace_daily"]));
+    expect(names).not.toContain("dim_user");
+    const keys = await command("masked", "dbt", "keys");
+    expect(keys.stdout).toContain("source('usage', 'dim_user_masked')");
+    expect(keys.stdout).not.toContain("'dim_user')");
+  });
+});
+
+test("a database without the views is named as such", async () => {
+  const { url, drop } = await createTestDatabase();
+  const said = await usageEtl(["export", "--view", "dim_date"], { DATABASE_URL: url });
+  await drop();
+  expect([said.code, said.stdout]).toEqual([2, ""]);
+  expect(said.stderr).toContain("This database has no views of usage-etl");
+  expect(said.stderr).toContain("[views_missing]");
+});
+
+describe("--where", () => {
+  const view = "usage_record";
+  const columns = "group_by,workspace_id,traces";
+
+  test("keeps rows with one of the values of each column", async () => {
+    const where = (...pairs: [string, string][]) => linesOf("reader", { view, columns, where: pairs });
+    expect(await where(["group_by", "project"])).toEqual([
+      ...[`project,${ALPHA},7`, `project,${OTHER},3`, `project,${THIRD},3`],
+    ]);
+    expect(await where(["group_by", "project"], ["group_by", "user"], ["traces", "7"])).toEqual([
+      ...[`project,${ALPHA},7`, `user,${ALPHA},7`],
+    ]);
+    expect(
+      await where(["period_start", "2026-03-01"], ["is_settled", "yes"], ["traces", "007"]),
+    ).toHaveLength(4);
+    expect(await where(["period_start", "2026-03-01T09:00+09:00"], ["is_settled", "false"])).toEqual([]);
+    // A column that is not written.
+    expect(
+      await linesOf("reader", { view, columns: "traces", where: [["dimension_id", "=project"]] }),
+    ).toEqual([...["7", "3", "3"]]);
+  });
+
+  test("takes any text as a value and none as SQL", async () => {
+    for (const text of [
+      "' OR true --",
+      "'; DROP VIEW reporting.dim_date; --",
+      '"',
+      "\\",
+      "$1",
+      "%s",
+      "営業",
+      "a=b",
+    ])
+      expect(await linesOf("reader", { view: "dim_workspace", where: [["workspace_name", text]] })).toEqual(
+        [],
+      );
+    const found = await linesOf("reader", {
+      view: "dim_workspace",
+      columns: "workspace_id",
+      where: [["workspace_name", "alpha's = 1"]],
+    });
+    expect(found).toEqual([ALPHA]);
+  });
+
+  test.each([
+    [["traces", "many"], 'where_value: "many" cannot be a traces, which is of type bigint.'],
+    [["traces", "99999999999999999999"], "cannot be a traces"],
+    [["period_start", "2026-02-30"], "which is of type timestamp with time zone"],
+    [["is_settled", "perhaps"], "which is of type boolean"],
+    [
+      ["grup_by", "project"],
+      'column_unknown: "grup_by" is not a column of usage_record. Did you mean group_by?',
+    ],
+  ] as const)("%j is refused: %s", async (pair, message) => {
+    expect(await refusal("reader", { view, where: [pair] })).toContain(message);
+  });
+
+  test.each([
+    ["group_by", "It is not COLUMN=VALUE"],
+    ["group_by=", "It has no value after the ="],
+  ])("%s is refused: %s", async (given, message) => {
+    const { code, stderr, stdout } = await command("reader", "export", "--view", view, "--where", given);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(message);
+  });
+});
+
+describe("--workspace", () => {
+  const of = (view: string, columns: string, ...workspace: string[]) =>
+    linesOf("masked", { view, columns, workspace, to: Date.parse("2026-03-02") });
+
+  test("takes ids, and names that one workspace has", async () => {
+    const view = "fct_usage_workspace_daily";
+    expect(await of(view, "workspace_id,traces", "alpha's = 1")).toEqual([`${ALPHA},7`]);
+    expect(await of(view, "workspace_id,traces", OTHER.toUpperCase(), "alpha's = 1")).toEqual([
+      ...[`${ALPHA},7`, `${OTHER},3`],
+    ]);
+  });
+
+  test("refuses an unknown workspace with near names, and a name of two", async () => {
+    const view = "usage_record";
+    expect(await refusal("reader", { view, workspace: ["alphas = 1"] })).toBe(
+      `workspace_unknown: "alphas = 1" is not a known workspace. Did you mean alpha's = 1? Choose one of: alpha's = 1, twin, twin.`,
+    );
+    expect(await refusal("reader", { view, workspace: ["twin"] })).toBe(
+      `workspace_ambiguous: 2 workspaces are named "twin". Name one by its id: ${OTHER}, ${THIRD}.`,
+    );
+    expect(await refusal("reader", { view: "dim_date", workspace: [ALPHA] })).toContain(
+      "view_without_workspace: dim_date has no workspaces for --workspace.",
+    );
+    // FOCUS calls workspaces sub-accounts.
+    expect(await of("focus_cost_usage_estimated", "SubAccountId", ALPHA)).toEqual([]);
+  });
+});
+
+describe("--as-of", () => {
+  const view = "usage_project_daily_as_of";
+  const columns = "usage_date,workspace_id,project_id,traces";
+
+  test("gives what was final at the instant", async () => {
+    const asOf = Date.now() - 2 * HOUR_MS;
+    expect(await linesOf("reader", { view, columns, asOf, workspace: [ALPHA] })).toEqual([
+      `2026-03-01,${ALPHA},'=project,7`,
+    ]);
+    expect(await linesOf("reader", { view, columns, asOf: asOf - 2 * HOUR_MS })).toEqual([]);
+    const masked = await linesOf("masked", {
+      ...{ view: "usage_user_daily_as_of_masked", columns: "user_email", asOf, workspace: [ALPHA] },
+    });
+    expect(masked).toEqual([`user ${USER}`]);
+  });
+
+  test("is refused where it makes no sense, before anything is written", async () => {
+    expect(await refusal("reader", { view })).toContain(`as_of_misplaced: ${view} needs an instant.`);
+    expect(await refusal("reader", { view: "dim_date", asOf: 0 })).toContain(
+      "as_of_misplaced: dim_date shows what is stored now",
+    );
+    const early = await command("reader", "export", "--view", view, "--as-of", "2099-01-01T00:00");
+    expect([early.code, early.stdout]).toEqual([2, ""]);
+    expect(early.stderr).toMatch(/running loads may still change this instant.*\n.*\[as_of_refused\]/s);
+  });
+});
+
+test("--no-formula-guard keeps ids as they are, so that they join", async () => {
+  const given = { view: "dim_project", columns: "project_id" };
+  expect(await linesOf("reader", given)).toEqual(["'=project"]);
+  expect(await linesOf("reader", { ...given, guard: false })).toEqual(["=project"]);
+  const args = ["export", "--view", "dim_project", "--columns", "project_id", "--no-formula-guard"];
+  expect((await command("reader", ...args)).stdout).toBe("project_id\n=project\n");
+});
