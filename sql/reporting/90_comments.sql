@@ -15,7 +15,7 @@ BEGIN
         ('project_name', $$Current name of the project; not unique.$$, ''),
         ('user_id', $$The platform's id of the user; (none) where the platform gave none, and \(none) for an id of that spelling; null where the period is not loaded.$$, ''),
         ('user_email', $$Current e-mail address of the user, stored as USAGE_USER_EMAIL says.$$, ''),
-        ('user_email', $$user and the user's id instead of the address; null where no address is known.$$, 'masked'),
+        ('user_email', $$The word user and the user's id instead of the address; null where no address is known.$$, 'masked'),
         ('api_key_short_key', $$Short form of the API key, which identifies it; (none) where the platform gave none, and \(none) for a key of that spelling; null where the period is not loaded.$$, ''),
         ('group_by', $$Dimension of the count: $$ || array_to_string(ARRAY[
           -- each dimension

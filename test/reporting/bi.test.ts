@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import pg from "pg";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { importPrices } from "../../src/pipeline/import-prices.ts";
 import { listViews } from "../../src/store/report/views.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
@@ -103,6 +103,27 @@ test("docs/bi.md names only views that exist", async () => {
   );
   const known = [...views, "usage_reader", "usage_reader_masked", "usage_date", "usage_hour"];
   expect(named?.filter((name) => !known.includes(name))).toEqual([]);
+});
+
+test("the login of dashboards has the settings that docs/bi.md names", async () => {
+  const settingsIn = async (path: string) => {
+    const text = await readFile(new URL(`../../docs/${path}`, import.meta.url), "utf8");
+    return [...text.matchAll(/^ALTER ROLE \w+ SET (.*?);/gm)].map(([, setting]) => setting).sort();
+  };
+  const documented = await settingsIn("bi.md");
+  expect(documented).toEqual(
+    expect.arrayContaining(["jit = off", "timezone = 'UTC'", "statement_timeout = '60s'"]),
+  );
+  expect(await settingsIn("deploy/monitoring/reader.sql")).toEqual(documented);
+});
+
+test("node-postgres moves a date east of UTC, and keeps it under TZ=UTC, as docs/bi.md says", () => {
+  const read = pg.types.getTypeParser(pg.types.builtins.DATE);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  vi.stubEnv("TZ", "Asia/Tokyo");
+  expect(read("2026-03-01").toISOString()).toBe("2026-02-28T15:00:00.000Z");
+  vi.stubEnv("TZ", "UTC");
+  expect(read("2026-03-01").toISOString()).toBe("2026-03-01T00:00:00.000Z");
 });
 
 async function sqlBlocks(): Promise<string[]> {

@@ -31,11 +31,13 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_api_key_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_usage_api_key_daily') }}
+WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_api_key_hourly' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_usage_api_key_hourly') }}
+WHERE usage_hour >= now() - interval '3 days'
 GROUP BY source_id, usage_hour, workspace_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
@@ -46,11 +48,13 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_project_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_usage_project_daily') }}
+WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, project_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_project_hourly' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_usage_project_hourly') }}
+WHERE usage_hour >= now() - interval '3 days'
 GROUP BY source_id, usage_hour, workspace_id, project_id
 HAVING count(*) > 1
 UNION ALL
@@ -61,11 +65,13 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_user_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_usage_user_daily') }}
+WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, user_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_user_hourly' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_usage_user_hourly') }}
+WHERE usage_hour >= now() - interval '3 days'
 GROUP BY source_id, usage_hour, workspace_id, user_id
 HAVING count(*) > 1
 UNION ALL
@@ -76,11 +82,13 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_workspace_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_usage_workspace_daily') }}
+WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_workspace_hourly' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_usage_workspace_hourly') }}
+WHERE usage_hour >= now() - interval '3 days'
 GROUP BY source_id, usage_hour, workspace_id
 HAVING count(*) > 1
 UNION ALL
@@ -101,6 +109,7 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'focus_cost_usage_estimated' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'focus_cost_usage_estimated') }}
+WHERE "x_UsageDate" >= current_date - 45
 GROUP BY "x_SourceId", "x_UsageDate", "SubAccountId", "SkuPriceId"
 HAVING count(*) > 1
 UNION ALL
@@ -111,6 +120,7 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_coverage_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_coverage_daily') }}
+WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, group_by, stride
 HAVING count(*) > 1
 UNION ALL
@@ -139,11 +149,6 @@ FROM {{ source('usage', 'usage_reconciliation') }}
 GROUP BY source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id
 HAVING count(*) > 1
 UNION ALL
-SELECT 'usage_record' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_record') }}
-GROUP BY source_id, group_by, stride, period_start, workspace_id, dimension_id
-HAVING count(*) > 1
-UNION ALL
 SELECT 'usage_restatement' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_restatement') }}
 GROUP BY source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at
@@ -151,10 +156,12 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_unattributed_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_unattributed_daily') }}
+WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, group_by
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_unpriced_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_unpriced_daily') }}
+WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id
 HAVING count(*) > 1
