@@ -104,6 +104,7 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'focus_1_4_cost_and_usage' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'focus_1_4_cost_and_usage') }}
+WHERE "x_UsageDate" >= current_date - 45
 GROUP BY "x_SourceId", "x_BillingMonth", "x_UsageDate", "SubAccountId", "SkuId", "SkuPriceId", "BillingCurrency", "ContractedUnitPrice"
 HAVING count(*) > 1
 UNION ALL
