@@ -42,16 +42,17 @@ AS $$
 $$;
 
 -- Days between two days, and hours between two hours, ends included. ROWS is far below what years have: by more, Postgres
--- would compile plans first that end before they are compiled.
+-- would compile plans first that end before they are compiled. By less, it would expect one row of a range that is closed on both
+-- sides, and compute the cells again for each of its rows.
 CREATE OR REPLACE FUNCTION usage.days_between(first date, last date) RETURNS SETOF date
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 30
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 300
 SET search_path = pg_catalog, pg_temp
 AS $$
   SELECT first + n FROM generate_series(0, last - first) n
 $$;
 
 CREATE OR REPLACE FUNCTION usage.hours_between(first timestamptz, last timestamptz) RETURNS SETOF timestamptz
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 100
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 400
 SET search_path = pg_catalog, pg_temp
 AS $$
   SELECT generate_series(first, last, interval '1 hour')

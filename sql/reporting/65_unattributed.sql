@@ -2,11 +2,13 @@
 -- either side may still change. Each cell is summed up by itself: a filter on the day reaches its records, and a preview stops
 -- after the first cells.
 CREATE OR REPLACE VIEW reporting.usage_unattributed_daily AS
+-- Materialized: a cell is computed once, not for each cell that it is compared with.
+WITH cell AS MATERIALIZED (SELECT * FROM usage.cell_days)
 SELECT g.slug AS source_id, t.usage_date, g.workspace_id, g.workspace_name, g.group_by,
        t.workspace_traces, t.attributed_traces,
        CASE WHEN f.is_final THEN t.workspace_traces - t.attributed_traces END AS unattributed_traces, f.is_final
-FROM usage.cell_days g
-JOIN usage.cell_days w ON w.source_id = g.source_id AND w.workspace_id = g.workspace_id AND w.group_by = 'workspace'
+FROM cell g
+JOIN cell w ON w.source_id = g.source_id AND w.workspace_id = g.workspace_id AND w.group_by = 'workspace'
 CROSS JOIN LATERAL (
   SELECT part.usage_date,
          CASE WHEN w.loaded @> part.usage_date THEN coalesce(sum(part.of_workspace), 0)::bigint END AS workspace_traces,

@@ -41,6 +41,9 @@ const QUESTIONS: readonly [view: string, question: string, pages: number][] = [
   ["fct_usage_workspace_daily", "ORDER BY usage_date DESC LIMIT 10", 400],
   ["fct_usage_workspace_hourly", "ORDER BY usage_hour DESC LIMIT 24", 400],
   ["fct_usage_workspace_hourly", "WHERE usage_hour >= now() - interval '1 day'", 600],
+  // As Grafana asks: closed on both sides.
+  ["fct_usage_workspace_daily", "WHERE usage_date BETWEEN current_date - 30 AND current_date", 800],
+  ["fct_usage_workspace_hourly", "WHERE usage_hour BETWEEN now() - interval '30 days' AND now()", 8_000],
   ["usage_unattributed_daily", "LIMIT 10", 2_000],
   ["fct_usage_user_daily", "WHERE usage_date >= current_date - 7", 3_000],
 ];
