@@ -7,6 +7,10 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+  -- Most loads restate nothing, and a trigger of a statement fires without rows too.
+  IF NOT EXISTS (SELECT FROM new_restatements) THEN
+    RETURN NULL;
+  END IF;
   WITH restated AS (
     SELECT c.scope_id,
            range_agg(tstzrange(t.bucket_start, t.bucket_start + make_interval(hours => CASE own.stride
