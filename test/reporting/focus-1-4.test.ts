@@ -1,0 +1,154 @@
+import { existsSync, readFileSync } from "node:fs";
+import type pg from "pg";
+import { describe, expect, test } from "vitest";
+import { enterPrices } from "../support/charges.ts";
+import { breachesOf, factsOf } from "../support/focus.ts";
+import { WORKSPACES } from "../support/reporting.ts";
+import { COST_1_2, COST_1_4, close, fill, loadDay, loadMonth, PERIOD_1_4, setup } from "./focus/bench.ts";
+
+const [WORKSPACE, OTHER] = WORKSPACES;
+const charges = async (client: pg.Client) =>
+  (
+    await client.query<Record<string, string>>(`
+      SELECT to_char("x_BillingMonth", 'YYYY-MM') AS month, "x_UsageDate" AS day, right("SubAccountId", 1) AS of,
+             coalesce("ChargeClass", '-') AS class, "PricingQuantity" AS traces,
+             trim_scale("ContractedUnitPrice") AS price, trim_scale("BilledCost") AS cost
+      FROM reporting.focus_1_4_cost_and_usage ORDER BY "x_BillingMonth", 2, 3, "ContractedUnitPrice"`)
+  ).rows.map((row) => Object.values(row).join(" "));
+
+describe("FOCUS 1.4", () => {
+  const everything = factsOf("1.4", "CostAndUsage").map(({ column }) => column);
+
+  test("the facts are those of the public model", ({ skip }) => {
+    const [own, shared] = ["focus/1.4.csv", "../../../shared/focus-1.4.csv"].map(
+      (path) => new URL(path, import.meta.url),
+    );
+    if (own === undefined || shared === undefined || !existsSync(shared))
+      return skip("no copy beside the project");
+    expect(readFileSync(own, "utf8")).toBe(readFileSync(shared, "utf8"));
+  });
+
+  test("both views have every column of the model and break nothing, open, closed and corrected", async () => {
+    const bench = await setup();
+    await fill(bench);
+    const check = async () => [
+      ...(await breachesOf(bench.reader, { ...COST_1_4, expected: everything })),
+      ...(await breachesOf(bench.reader, PERIOD_1_4)),
+    ];
+    expect(everything).toHaveLength(65);
+    expect(await check()).toEqual([]);
+    await close(bench, 0);
+    await loadDay(bench, "2026-03-01", WORKSPACE, 3, "before");
+    expect(await check()).toEqual([]);
+    const { rows } = await bench.reader.query(
+      `SELECT array_agg(attname::text ORDER BY attnum) AS names FROM pg_attribute WHERE attrelid = $1::regclass AND attname !~ '^x_'`,
+      [COST_1_4.table],
+    );
+    expect(rows[0].names).toBe(`{${everything.join(",")}}`);
+  });
+
+  test("a closed month keeps its charges; what changes later is a correction in the first open month", async () => {
+    const bench = await setup();
+    await enterPrices(bench.store, [{ unitPrice: "2" }]);
+    await loadMonth(bench, 0, WORKSPACE, [
+      ["2026-03-01", WORKSPACE, 5],
+      ["2026-03-02", WORKSPACE, 7],
+    ]);
+    await loadMonth(bench, 0, OTHER, [["2026-03-01", OTHER, 1]]);
+    await loadMonth(bench, 1, WORKSPACE, [["2026-04-01", WORKSPACE, 10]]);
+    await loadMonth(bench, 1, OTHER, []);
+    const march = [
+      "2026-03 2026-03-01 1 - 5 2 10",
+      "2026-03 2026-03-01 2 - 1 2 2",
+      "2026-03 2026-03-02 1 - 7 2 14",
+    ];
+    expect(await charges(bench.reader)).toEqual([...march, "2026-04 2026-04-01 1 - 10 2 20"]);
+
+    await close(bench, 0);
+    expect(await charges(bench.reader)).toEqual([...march, "2026-04 2026-04-01 1 - 10 2 20"]);
+    await loadDay(bench, "2026-03-01", WORKSPACE, 4);
+    await loadDay(bench, "2026-03-03", OTHER, 6);
+    const april = [
+      "2026-04 2026-03-01 1 Correction -1 2 -2",
+      "2026-04 2026-03-03 2 Correction 6 2 12",
+      "2026-04 2026-04-01 1 - 10 2 20",
+    ];
+    expect(await charges(bench.reader)).toEqual([...march, ...april]);
+    expect(await conservation(bench.reader)).toEqual([]);
+
+    // A closed month keeps the corrections too: what comes after goes to the next one.
+    await close(bench, 1);
+    expect(await charges(bench.reader)).toEqual([...march, ...april]);
+    await loadDay(bench, "2026-03-03", OTHER, 5);
+    await enterPrices(bench.store, [{ unitPrice: "3" }]);
+    const may = [
+      "2026-05 2026-03-01 1 Correction -4 2 -8",
+      "2026-05 2026-03-01 1 Correction 4 3 12",
+      "2026-05 2026-03-01 2 Correction -1 2 -2",
+      "2026-05 2026-03-01 2 Correction 1 3 3",
+      "2026-05 2026-03-02 1 Correction -7 2 -14",
+      "2026-05 2026-03-02 1 Correction 7 3 21",
+      "2026-05 2026-03-03 2 Correction -6 2 -12",
+      "2026-05 2026-03-03 2 Correction 5 3 15",
+      "2026-05 2026-04-01 1 Correction -10 2 -20",
+      "2026-05 2026-04-01 1 Correction 10 3 30",
+    ];
+    expect(await charges(bench.reader)).toEqual([...march, ...april, ...may]);
+    expect(await conservation(bench.reader)).toEqual([]);
+    expect(await breachesOf(bench.reader, { ...COST_1_4, expected: everything })).toEqual([]);
+    // Importing the same amount anew corrects nothing.
+    await enterPrices(bench.store, []);
+    await enterPrices(bench.store, [{ unitPrice: "2" }]);
+    expect((await charges(bench.reader)).filter((line) => line.startsWith("2026-05"))).toEqual([
+      "2026-05 2026-03-03 2 Correction -1 2 -2",
+    ]);
+    const { rows } = await bench.reader.query(
+      `SELECT to_char("x_BillingMonth", 'MM') || ' ' || "BillingPeriodStatus" || ' ' || "x_SourcesClosed" AS period
+       FROM ${PERIOD_1_4.table} WHERE "x_BillingMonth" < '2026-06-01' ORDER BY 1`,
+    );
+    expect(rows.map(({ period }) => period)).toEqual(["03 Closed 1", "04 Closed 1", "05 Open 0"]);
+  });
+
+  test("what a close left out is charged in the next month; a month closed by an earlier release stays open", async () => {
+    const bench = await setup();
+    await enterPrices(bench.store, [{ unitPrice: "2" }]);
+    await loadMonth(bench, 0, WORKSPACE, [["2026-03-01", WORKSPACE, 5]]);
+    await loadMonth(bench, 0, OTHER, [["2026-03-01", OTHER, 1]]);
+    await close(bench, 0, [OTHER]);
+    expect(await charges(bench.reader)).toEqual([
+      "2026-03 2026-03-01 1 - 5 2 10",
+      "2026-04 2026-03-01 2 Correction 1 2 2",
+    ]);
+    await bench.owner.query("UPDATE usage.month_close SET keeps_charges = false");
+    expect(await charges(bench.reader)).toEqual([
+      "2026-03 2026-03-01 1 - 5 2 10",
+      "2026-03 2026-03-01 2 - 1 2 2",
+    ]);
+    expect(await conservation(bench.reader)).toEqual([]);
+    const { rows } = await bench.reader.query(
+      `SELECT DISTINCT "BillingPeriodStatus" AS status FROM ${PERIOD_1_4.table}`,
+    );
+    expect(rows).toEqual([{ status: "Open" }]);
+  });
+});
+
+/** Where the charges of all billing months are not those of today, and periods that charges have and the dataset lacks. */
+async function conservation(client: pg.Client) {
+  const { rows } = await client.query(`
+    SELECT "x_SourceId", "x_UsageDate", "SubAccountId", "SkuId", "BillingCurrency", sum(cost) AS difference
+    FROM (
+      SELECT "x_SourceId", "x_UsageDate", "SubAccountId", "SkuId", "BillingCurrency", "BilledCost" AS cost
+      FROM ${COST_1_4.table}
+      UNION ALL
+      SELECT "x_SourceId", "x_UsageDate", "SubAccountId", "SkuId", "BillingCurrency", -"BilledCost" FROM ${COST_1_2.table}
+    ) t
+    GROUP BY 1, 2, 3, 4, 5 HAVING sum(cost) <> 0
+    UNION ALL
+    SELECT "InvoiceIssuerName", "x_BillingMonth", NULL, NULL, NULL, NULL
+    FROM ${COST_1_4.table} c
+    WHERE NOT EXISTS (
+      SELECT FROM ${PERIOD_1_4.table} p
+      WHERE p."BillingPeriodStart" = c."BillingPeriodStart" AND p."InvoiceIssuerName" = c."InvoiceIssuerName"
+    )`);
+  return rows;
+}

@@ -1,0 +1,96 @@
+import { expect } from "vitest";
+import { GROUPINGS } from "../../../src/domain/usage/record.ts";
+import { closeMonth } from "../../../src/store/report/month-close.ts";
+import { enterPrices } from "../../support/charges.ts";
+import type { FocusCheck } from "../../support/focus.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../../support/reporting.ts";
+import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
+
+const [WORKSPACE, OTHER] = WORKSPACES;
+export const MONTHS = ["2026-03-01", "2026-04-01", "2026-05-01", "2026-06-01"] as const;
+
+export const COST_1_2 = {
+  ...{ table: "reporting.focus_cost_usage_estimated", version: "1.2", dataset: "CostAndUsage" },
+} as const satisfies FocusCheck;
+export const COST_1_4 = {
+  ...{ table: "reporting.focus_1_4_cost_and_usage", version: "1.4", dataset: "CostAndUsage" },
+} as const satisfies FocusCheck;
+export const PERIOD_1_4 = {
+  ...{ table: "reporting.focus_1_4_billing_period", version: "1.4", dataset: "BillingPeriod" },
+} as const satisfies FocusCheck;
+
+export type Bench = Awaited<ReturnType<typeof setup>>;
+
+export async function setup() {
+  const bench = await setupSource();
+  return {
+    ...bench,
+    owner: await connectPlain(bench.url),
+    reader: await connectPlain(bench.url, "usage_reader"),
+  };
+}
+
+/** A month of a workspace by the workspace; other dimensions are loaded empty, so that the month can be closed. */
+export async function loadMonth(
+  bench: Bench,
+  month: number,
+  workspaceId: string,
+  rows: readonly AnswerRow[],
+) {
+  const window = windowOf("day", MONTHS[month] ?? "", MONTHS[month + 1] ?? "");
+  const { store, sourceId } = bench;
+  for (const groupBy of GROUPINGS) {
+    const given = groupBy === "workspace" ? rows : [];
+    await loadRows(store, { sourceId, workspaceId, groupBy, window, rows: given });
+  }
+}
+
+/** One day of a workspace anew. */
+export async function loadDay(
+  { store, sourceId }: Bench,
+  day: string,
+  workspaceId: string,
+  traces: number,
+  name?: string,
+) {
+  const next = new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
+  const row: AnswerRow = name === undefined ? [day, workspaceId, traces] : [day, workspaceId, traces, name];
+  await loadRows(store, {
+    ...{ sourceId, workspaceId, groupBy: "workspace", window: windowOf("day", day, next) },
+    rows: [row],
+  });
+}
+
+/** Marks a month as reconciled, as a reconciliation without differences does, and closes it. */
+export async function close(
+  { store, sourceId, owner }: Bench,
+  month: number,
+  without: readonly string[] = [],
+) {
+  await owner.query(
+    `INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
+     SELECT scope_id, $1::date, $2::date, 1000, clock_timestamp() FROM usage.scope WHERE stride = 'day'`,
+    [MONTHS[month], MONTHS[month + 1]],
+  );
+  const monthStart = MONTHS[month] ?? "";
+  expect(await closeMonth(store, { sourceId, monthStart, settleAfterMs: 0, without })).toMatchObject({
+    state: "closed",
+  });
+}
+
+/** Prices with tiers and in two currencies, counts at the limit of floats, a free SKU, two months. */
+export async function fill(bench: Bench) {
+  await enterPrices(bench.store, [
+    { unitPrice: "99999999.9999999999" },
+    { unitPrice: "0", sku: "free" },
+    { unitPrice: "0.25", sku: "tiered", currency: "EUR" },
+    { unitPrice: "0.125", sku: "tiered", currency: "EUR", fromQuantity: 3 },
+  ]);
+  await loadMonth(bench, 0, WORKSPACE, [
+    ["2026-03-01", WORKSPACE, 5, "before"],
+    ["2026-03-05", WORKSPACE, 9_007_199_254_740_900, "after"],
+  ]);
+  await loadMonth(bench, 0, OTHER, [["2026-03-02", OTHER, 2]]);
+  await loadMonth(bench, 1, WORKSPACE, [["2026-04-30", WORKSPACE, 4, "after"]]);
+  await loadMonth(bench, 1, OTHER, []);
+}
