@@ -119,6 +119,14 @@ describe("FOCUS 1.4", () => {
       "2026-03 2026-03-01 1 - 5 2 10",
       "2026-04 2026-03-01 2 Correction 1 2 2",
     ]);
+    // Left out again, its correction moves on too.
+    await loadMonth(bench, 1, WORKSPACE, []);
+    await loadMonth(bench, 1, OTHER, []);
+    await close(bench, 1, [OTHER]);
+    expect(await charges(bench.reader)).toEqual([
+      "2026-03 2026-03-01 1 - 5 2 10",
+      "2026-05 2026-03-01 2 Correction 1 2 2",
+    ]);
     await bench.owner.query("UPDATE usage.month_close SET keeps_charges = false");
     expect(await charges(bench.reader)).toEqual([
       "2026-03 2026-03-01 1 - 5 2 10",

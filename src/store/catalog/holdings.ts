@@ -44,6 +44,9 @@ export async function holdingsOf(
                    or (w.is_left_out and exists (select from mine))
                    -- A release that kept no list of workspaces closed it.
                    or exists (select from usage.closed_total t join mine using (series_id) where t.close_id = m.close_id)
+                   or exists (
+                     select from usage.closed_correction k where k.close_id = m.close_id and k.workspace_id = ${workspaces}
+                   )
                  order by 1) as "closedMonths",
            array(select distinct to_char(m.month_start, 'YYYY-MM') from usage.month_close m
                  join usage.closed_workspace w using (close_id)

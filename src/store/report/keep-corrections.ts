@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
 /**
- * Keeps what the month that is being closed shows as corrections of earlier months, and marks it as one that keeps its
+ * Keeps what the month that is being closed shows as corrections of earlier months, but for workspaces that are left out, and marks it as one that keeps its
  * charges. In this order: the views show corrections in the first month that is not marked.
  */
 export async function keepCorrections(db: Database, closeId: number): Promise<void> {
@@ -13,7 +13,10 @@ export async function keepCorrections(db: Database, closeId: number): Promise<vo
            c.currency, c.traces, c.cost
     from usage.month_close m
     join usage.open_correction c on c.source_id = m.source_id and c.billing_month = m.month_start
-    where m.close_id = ${closeId}
+    where m.close_id = ${closeId} and not exists (
+      select from usage.closed_workspace w
+      where w.close_id = m.close_id and w.workspace_id = c.workspace_entity_id and w.is_left_out
+    )
   `.execute(db);
   await db.updateTable("month_close").set({ keeps_charges: true }).where("close_id", "=", closeId).execute();
 }

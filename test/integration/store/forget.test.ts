@@ -174,6 +174,15 @@ test("a workspace of a closed month stays; one that was only left out, and never
     code: "month_closed",
     message: expect.stringContaining("2026-03"),
   });
+  // A correction of an earlier month, which the closed one keeps.
+  await reader.query(
+    `INSERT INTO usage.closed_correction
+     SELECT close_id, '2026-02-01', entity_id, 'traces', 1, 0, 0, 0.5, 'USD', 2, 1
+     FROM usage.month_close, usage.entity WHERE external_id = $1`,
+    [B],
+  );
+  await expect(forget(B)).rejects.toMatchObject({ code: "month_closed" });
+  await reader.query("DELETE FROM usage.closed_correction");
   expect(await forget(B)).toMatchObject({ forgotten: true, held: { leftOutMonths: ["2026-03"] } });
   await expect(
     forgetSource(store, { sourceId, slug: "default", withRecords: true, dryRun: false }),
