@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { PROGRAM } from "../typed.ts";
+import { releaseOf } from "./release.ts";
 import { createOutput } from "./report/output.ts";
 import { exitCodeOf } from "./session/exit.ts";
 
@@ -138,11 +138,6 @@ export async function main(): Promise<void> {
 function namedCommands(): [asks: string | undefined, named: string | undefined] {
   const [first, second] = process.argv.slice(2).filter((word) => !word.startsWith("-"));
   return [first, first === "help" || first === "complete" ? second : first];
-}
-
-function releaseOf(): string {
-  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
-  return version;
 }
 
 /** `completion SHELL` prints a script, which asks `complete -- WORDS` at each Tab. Only the command typed so far is loaded. */

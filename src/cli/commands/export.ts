@@ -3,6 +3,7 @@ import { requireDatabaseUrl } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
 import { csvForm, jsonForm } from "../../store/report/copy-forms.ts";
 import { copyRows, type RowsWanted } from "../../store/report/view-rows.ts";
+import { withMetadata } from "../export/focus-metadata.ts";
 import { type SelectionOptions, selectionOf, type WhereOption } from "../export/selection.ts";
 import { openFileTarget, openStdoutTarget, type Target } from "../export/target.ts";
 import type { Update } from "../report/progress.ts";
@@ -65,7 +66,9 @@ async function run(session: Session, options: ExportOptions): Promise<undefined>
   }
   const startedAt = performance.now();
   const target =
-    options.out === undefined ? openStdoutTarget(process.stdout) : await openFileTarget(options.out);
+    options.out === undefined
+      ? openStdoutTarget(process.stdout)
+      : await withMetadata(await openFileTarget(options.out), options.out, { ...options, ...selection });
   const wanted = { ...selection, store, url: requireDatabaseUrl(session.config), signal };
   let bytes = 0;
   const write = async (update: Update) => {

@@ -3,6 +3,7 @@ import { ByteWriter } from "hyparquet-writer";
 import { ParquetWriter } from "hyparquet-writer/src/parquet-writer.js";
 import { type RowsWanted, readRows, type TextRow } from "../../store/report/view-rows.ts";
 import type { ViewColumn } from "../../store/report/views.ts";
+import { keyValuesOf } from "./focus-metadata.ts";
 import type { Target } from "./target.ts";
 
 /** Parquet readers accept at most this many digits in a decimal. */
@@ -29,6 +30,7 @@ export async function writeParquet(wanted: RowsWanted, target: Target): Promise<
     writer: Object.assign(bytes, { flush, finish: flush }),
     schema,
     createdBy: "usage-etl",
+    kvMetadata: keyValuesOf(wanted),
   });
   const rowsOfGroup = Math.max(LEAST_ROWS_OF_GROUP, Math.floor(CELLS_OF_GROUP / columns.length));
   let group: TextRow[] = [];
