@@ -187,13 +187,14 @@ describe("--where", () => {
     expect(await refusal("reader", { view, where: [pair] })).toContain(message);
   });
 
-  test.each([
-    ["group_by", "It is not COLUMN=VALUE"],
-    ["group_by=", "It has no value after the ="],
-  ])("%s is refused: %s", async (given, message) => {
-    const { code, stderr, stdout } = await command("reader", "export", "--view", view, "--where", given);
-    expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain(message);
+  test("without a value is refused, and a value that no row has is named as the reason", async () => {
+    const of = (given: string) => command("reader", "export", "--view", view, "--where", given);
+    const empty = await of("group_by=");
+    expect([empty.code, empty.stdout]).toEqual([2, ""]);
+    expect(empty.stderr).toContain("It has no value after the =");
+    const none = await of("traces=12345");
+    expect([none.code, none.stdout.split("\n").length]).toEqual([0, 2]);
+    expect(none.stderr).toMatch(/^0 rows of usage_record in .*\nNo row has these values\.\n$/);
   });
 });
 
@@ -258,4 +259,23 @@ test("--no-formula-guard keeps ids as they are, so that they join", async () => 
   expect(await linesOf("reader", { ...given, guard: false })).toEqual(["=project"]);
   const args = ["export", "--view", "dim_project", "--columns", "project_id", "--no-formula-guard"];
   expect((await command("reader", ...args)).stdout).toBe("project_id\n=project\n");
+});
+
+test("an export whose connection is lost midway fails, whatever was written", async () => {
+  const store = readers.get("reader") as Store;
+  const selection = await selectionOf(store.db, { view: "dim_date" });
+  const wanted = { ...selection, store, url: urls.reader, signal: new AbortController().signal };
+  let pieces = 0;
+  const write = async () => {
+    pieces++;
+    if (pieces > 1) return;
+    const { rowCount } = await owner.transaction(({ client }) =>
+      client.query(`
+        SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+        WHERE application_name = 'usage-etl export' AND datname = current_database()`),
+    );
+    expect(rowCount).toBe(1);
+  };
+  const form = { query: "SELECT generate_series(1, 100000000)", options: "FORMAT csv" };
+  await expect(copyRows(wanted, form, write)).rejects.toMatchObject({ code: "export_interrupted" });
 });

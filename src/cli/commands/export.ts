@@ -92,8 +92,10 @@ async function run(session: Session, options: ExportOptions): Promise<undefined>
 
 /** Why there are no rows. */
 function nothingOf(name: string, { from, to, where, workspace }: ExportOptions): string {
-  if (where !== undefined || workspace !== undefined) return "No row has these values in that range.";
-  if (from === undefined && to === undefined) return `${name} is empty.`;
+  const isWhole = from === undefined && to === undefined;
+  if (where !== undefined || workspace !== undefined)
+    return `No row${isWhole ? "" : " in that range"} has these values.`;
+  if (isWhole) return `${name} is empty.`;
   return "There are no rows in that range. `usage-etl coverage` shows what is loaded.";
 }
 

@@ -66,11 +66,11 @@ function conditionsOfRange({ view, range: { from, to } }: Selection): string[] {
   return conditions;
 }
 
-/** A subquery is read once, not for each row. */
+/** Of the settings that `bindings` makes. The planner reads them when it estimates. */
 function conditionsOfValues({ where }: Selection): string[] {
   let at = 0;
   return where.map(({ column, values }) => {
-    const bound = values.map(() => `(SELECT current_setting('${settingOf(at++)}')::${column.type})`);
+    const bound = values.map(() => `current_setting('${settingOf(at++)}')::${column.type}`);
     return `${pg.escapeIdentifier(column.name)} IN (${bound.join(", ")})`;
   });
 }

@@ -28,8 +28,8 @@ const INVALID_PARAMETER = "22023";
 const asText: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
 /**
- * Passes on what Postgres writes for a form of the rows, in pieces that begin and end anywhere. A piece waits for the next one,
- * or for the end: a query that fails at once writes nothing. Returns the number of rows.
+ * Passes on what Postgres writes for a form of the rows, in pieces that begin and end anywhere. A query that fails at once
+ * writes nothing, not even the header: Postgres sends that with the first rows or the error. Returns the number of rows.
  */
 export function copyRows(
   wanted: RowsWanted,
@@ -40,12 +40,9 @@ export function copyRows(
     const stream = client.query(copyTo(`COPY (${query}) TO STDOUT (${options})`));
     // Of a connection that is closed while nobody waits for rows: the statement has been given up.
     stream.on("error", () => {});
-    let held: Uint8Array | undefined;
-    for await (const piece of stream) {
-      if (held !== undefined) await inTime(client, write(held));
-      held = piece;
-    }
-    if (held !== undefined) await write(held);
+    for await (const piece of stream) await inTime(client, write(piece));
+    // The stream ends before Postgres has said how many rows there were.
+    await client.query("COMMIT");
     return stream.rowCount;
   });
 }
