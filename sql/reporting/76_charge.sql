@@ -48,7 +48,8 @@ FROM usage.daily_row
 WHERE group_by = 'workspace' AND traces > 0
 GROUP BY slug, usage_date, workspace_id, workspace_name;
 
--- The current estimate: source x UTC day x workspace x SKU x volume tier, days with usage. A tier is filled in the order of
+-- The current estimate. is_flat: the SKU has no tiers there, so a trace costs the same whatever else was used.
+-- Grain: source x UTC day x workspace x SKU x volume tier, days with usage. A tier is filled in the order of
 -- days, and within a day of the workspaces' ids. Filters reach the days of SKUs without tiers. With tiers all days are read,
 -- since the tiers of a day depend on the days before it.
 CREATE OR REPLACE VIEW usage.charge AS
@@ -62,7 +63,8 @@ SELECT p.source_id, u.slug, u.usage_date, date_trunc('month', u.usage_date::time
        p.workspace_entity_id, u.workspace_id, u.workspace_name, p.sku, p.price_id, 0 AS tier, 0::bigint AS from_quantity,
        p.unit_price, p.currency, u.traces,
        -- Exact: the factors have 18 and 19 digits, ten of them after the point.
-       (p.unit_price * u.traces)::numeric(38, 10) AS cost, usage.is_final(u.status) AS is_final, u.status AS coverage_status
+       (p.unit_price * u.traces)::numeric(38, 10) AS cost, usage.is_final(u.status) AS is_final, u.status AS coverage_status,
+       true AS is_flat
 FROM usage.workspace_usage u
 JOIN price p ON p.slug = u.slug AND p.workspace_id = u.workspace_id AND p.days @> u.usage_date
 -- Without prices the view reads no usage.
@@ -72,7 +74,7 @@ SELECT d.source_id, d.slug, d.usage_date, d.month_start, d.workspace_entity_id, 
        d.price_id, t.tier, t.from_quantity, t.unit_price, d.currency, q.traces::bigint,
        (t.unit_price * q.traces)::numeric(38, 10), d.is_certain,
        -- The day may be final while one before it is not, which shifts the tiers.
-       CASE WHEN d.is_final AND NOT d.is_certain THEN 'provisional' ELSE d.coverage_status END
+       CASE WHEN d.is_final AND NOT d.is_certain THEN 'provisional' ELSE d.coverage_status END, false
 FROM (
   SELECT d.*,
          CASE d.counted_over WHEN 'workspace' THEN sum(d.traces) OVER one ELSE sum(d.traces) OVER whole END AS counted,

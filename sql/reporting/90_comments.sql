@@ -78,6 +78,25 @@ BEGIN
         ('current_cost', $$Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.$$, ''),
         ('has_other_price', $$Whether another SKU has a price on that day. False: the traces of the day have no price at all.$$, ''),
         ('unpriced_skus', $$SKUs with a price for the workspace on other days only, with commas between. Null: no SKU has a price for it on any day.$$, ''),
+        -- Costs and prices.
+        ('estimated_cost', $$Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.$$, ''),
+        ('traces', $$Traces that are charged at this price. Adds up over days, workspaces and volume tiers within one sku.$$, 'fct_cost_workspace_daily'),
+        -- each dimension but workspace
+        ('traces', $$Traces that are charged. Adds up over the view's own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has, or the month was closed with other counts.$$, 'fct_cost_{dimension}_daily'),
+        -- end
+        ('price_id', $$Number of the imported price, as in dim_price. The price of a closed month may be gone from there.$$, ''),
+        ('volume_tier', $$Step of the price that these traces fall into, from 1; 0: the price has no volume tiers.$$, ''),
+        ('is_closed', $$Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.$$, ''),
+        ('valid_from', $$First UTC day on which the price is valid.$$, ''),
+        ('valid_to', $$First UTC day on which the price is no longer valid; null: until further notice.$$, ''),
+        ('source_id', $$Slug of the source that the price is for; null: for every source.$$, 'dim_price'),
+        ('workspace_id', $$The platform's id of the workspace that the price is for; null: for every workspace.$$, 'dim_price'),
+        ('workspace_name', $$Current name of that workspace.$$, 'dim_price'),
+        ('from_quantity', $$The unit price applies after so many traces of a calendar month. Does not add up.$$, ''),
+        ('to_quantity', $$And up to so many; null: without limit. Does not add up.$$, ''),
+        ('counted_over', $$Whose traces fill the tiers: source (all workspaces together) or workspace (each by itself); null without tiers.$$, ''),
+        ('is_valid_today', $$Whether the price is valid on the current UTC day.$$, ''),
+        ('imported_at', $$When the price was imported.$$, ''),
         -- Changes and differences.
         ('old_traces', $$Count before the change; null: no record. Does not add up: one bucket may change more than once.$$, ''),
         ('new_traces', $$Count after the change; null: no record. Does not add up: one bucket may change more than once.$$, ''),

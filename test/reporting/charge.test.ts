@@ -1,14 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  DAYS,
-  dayOf,
-  decimal,
-  enterMonths,
-  enterPrices,
-  expectedCharges,
-  type GivenPrice,
-} from "../support/charges.ts";
+import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
+import { enterMonths, enterPrices, expectedCharges, type GivenPrice } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
@@ -44,58 +37,13 @@ test("a free allowance and a graduated price: each trace costs what its place in
   expect(await enterPrices(bench.store, tiers.slice(0, 2))).toMatchObject({ added: 1, removed: 1 });
 });
 
-const day = (min: number, max: number) => fc.integer({ min, max }).map(dayOf);
-const unitPrice = fc
-  .oneof(fc.constant(0n), fc.bigInt(1n, 10_000_000n), fc.bigInt(0n, 10n ** 18n - 1n))
-  .map(decimal);
-
-/** The lines of one price: its first, and those of up to three tiers. */
-function scale(fixed: Partial<GivenPrice>) {
-  const from = fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 3000 }));
-  return fc
-    .record({
-      prices: fc.array(unitPrice, { minLength: 4, maxLength: 4 }),
-      starts: fc.uniqueArray(from, { maxLength: 3 }),
-      countedOver: fc.constantFrom("source" as const, "workspace" as const),
-    })
-    .map(({ prices, starts, countedOver }) =>
-      [0, ...starts].map((fromQuantity, at): GivenPrice => {
-        return { ...fixed, fromQuantity, countedOver, unitPrice: prices[at] ?? "0" };
-      }),
-    );
-}
-
-/** A price for all that changes in mid-month, one of a workspace for some days, and one of another SKU and currency. */
-const prices = fc
-  .tuple(day(0, DAYS), day(0, 30), day(31, DAYS))
-  .chain(([change, from, to]) =>
-    fc
-      .tuple(
-        scale({ to: change }),
-        scale({ from: change }),
-        fc.option(scale({ workspace: WORKSPACE, source: "default", from, to }), { nil: [] }),
-        fc.option(scale({ sku: "retention", currency: "EUR", source: "default" }), { nil: [] }),
-      )
-      .map((scales) => scales.flat()),
-  );
-
-const traces = fc.dictionary(
-  fc.integer({ min: 0, max: DAYS - 1 }).map(String),
-  fc.oneof(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 2000 }), fc.constant(10 ** 12)),
-  { maxKeys: 12 },
-);
-const usage = fc.record({ [WORKSPACE]: traces, [OTHER]: traces });
-
 test("charges equal an independent recomputation to the last digit, and every trace is charged once", async () => {
   const bench = await setupSource();
   const client = await connectPlain(bench.url);
   const seed = Date.now() % 2 ** 31;
   await fc.assert(
-    fc.asyncProperty(usage, prices, async (given, priced) => {
-      // A load that empties a day would ask for a second one that agrees.
-      await client.query(
-        "DELETE FROM usage.dated_record; DELETE FROM usage.coverage; DELETE FROM usage.restatement",
-      );
+    fc.asyncProperty(anyUsage, anyPrices, async (given, priced) => {
+      await clearUsage(client);
       await enterMonths(bench, given);
       await enterPrices(bench.store, priced);
       const { rows } = await client.query<Record<string, string>>(CHARGES);

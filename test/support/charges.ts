@@ -1,3 +1,4 @@
+import type { GroupBy } from "../../src/domain/usage/record.ts";
 import { importPrices } from "../../src/pipeline/import-prices.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { loadRows, windowOf } from "./store.ts";
@@ -44,24 +45,44 @@ export async function enterPrices(store: Store, given: readonly GivenPrice[]) {
 /** Traces by workspace and place of the day; a loaded day that is not named is zero. */
 export type Usage = Readonly<Record<string, Readonly<Record<number, number>>>>;
 
+/** Records of an id: workspace, place of the day, id, traces. */
+export type IdUsage = readonly (readonly [workspace: string, at: number, id: string, traces: number])[];
+
 /** Loads March and April of each workspace by the dimension workspace, but for the days that are left out. */
 export async function enterMonths(
-  { store, sourceId }: { store: Store; sourceId: number },
+  bench: { store: Store; sourceId: number },
   usage: Usage,
   leftOut: Readonly<Record<string, readonly number[]>> = {},
 ): Promise<void> {
-  for (const [workspaceId, days] of Object.entries(usage)) {
+  const records = Object.entries(usage).flatMap(([workspace, days]) =>
+    Object.entries(days).map(([at, traces]) => [workspace, Number(at), workspace, traces] as const),
+  );
+  await enterDimension(bench, "workspace", { workspaces: Object.keys(usage), records, leftOut });
+}
+
+/** The same of any dimension. */
+export async function enterDimension(
+  { store, sourceId }: { store: Store; sourceId: number },
+  groupBy: GroupBy,
+  given: {
+    workspaces: readonly string[];
+    records: IdUsage;
+    leftOut?: Readonly<Record<string, readonly number[]>>;
+  },
+): Promise<void> {
+  const { workspaces, records, leftOut = {} } = given;
+  for (const workspaceId of workspaces) {
     const ends = [...(leftOut[workspaceId] ?? []).flatMap((at) => [at, at + 1]), 31, DAYS].sort(
       (a, b) => a - b,
     );
     let start = 0;
     for (const end of ends) {
-      const rows = Object.entries(days)
-        .filter(([at, traces]) => Number(at) >= start && Number(at) < end && traces > 0)
-        .map(([at, traces]) => [dayOf(Number(at)), workspaceId, traces] as const);
+      const rows = records
+        .filter(([of, at, , traces]) => of === workspaceId && at >= start && at < end && traces > 0)
+        .map(([, at, id, traces]) => [dayOf(at), id, traces] as const);
       if (start < end && !leftOut[workspaceId]?.includes(start)) {
         const window = windowOf("day", dayOf(start), dayOf(end));
-        await loadRows(store, { sourceId, workspaceId, groupBy: "workspace", window, rows });
+        await loadRows(store, { sourceId, workspaceId, groupBy, window, rows });
       }
       start = end;
     }
@@ -71,7 +92,7 @@ export async function enterMonths(
 /** Digits of a unit price after the point. */
 const SCALE = 10;
 
-function unscaled(price: string): bigint {
+export function unscaled(price: string): bigint {
   const [whole = "", fraction = ""] = price.split(".");
   return BigInt(whole + fraction.padEnd(SCALE, "0"));
 }

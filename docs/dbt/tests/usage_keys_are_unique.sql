@@ -14,6 +14,11 @@ FROM {{ source('usage', 'dim_api_key') }}
 GROUP BY source_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
+SELECT 'dim_price' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'dim_price') }}
+GROUP BY price_id, volume_tier
+HAVING count(*) > 1
+UNION ALL
 SELECT 'dim_project' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'dim_project') }}
 GROUP BY source_id, project_id
@@ -27,6 +32,26 @@ UNION ALL
 SELECT 'dim_workspace' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'dim_workspace') }}
 GROUP BY source_id, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_cost_api_key_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_cost_api_key_daily') }}
+GROUP BY source_id, usage_date, workspace_id, api_key_short_key, sku
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_cost_project_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_cost_project_daily') }}
+GROUP BY source_id, usage_date, workspace_id, project_id, sku
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_cost_user_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_cost_user_daily') }}
+GROUP BY source_id, usage_date, workspace_id, user_id, sku
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_cost_workspace_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_cost_workspace_daily') }}
+GROUP BY source_id, usage_date, workspace_id, sku, volume_tier
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_api_key_daily' AS view_name, count(*) AS rows_of_one_key

@@ -1,0 +1,129 @@
+-- Costs by workspace, project, user and key: estimates from imported prices. Building blocks first; readers cannot see them.
+
+-- Months that were closed with charges, by workspace. Older releases kept none, and a workspace may have been left out.
+CREATE OR REPLACE VIEW usage.charged_month AS
+SELECT m.close_id, m.source_id, m.month_start, w.workspace_id AS workspace_entity_id,
+       daterange(m.month_start, (m.month_start + interval '1 month')::date) AS days
+FROM usage.month_close m
+JOIN usage.closed_workspace w USING (close_id)
+WHERE EXISTS (SELECT FROM usage.closed_charge c WHERE c.close_id = w.close_id AND c.workspace_id = w.workspace_id);
+
+-- The charges that readers see: those of a closed month as it was closed, else the current estimate.
+CREATE OR REPLACE VIEW usage.booked_charge AS
+WITH closed AS MATERIALIZED (SELECT * FROM usage.charged_month)
+SELECT c.slug, c.usage_date, c.workspace_id, c.workspace_name, c.sku, c.price_id, c.tier, c.unit_price, c.currency, c.traces,
+       c.cost, false AS is_closed, c.is_final, c.coverage_status, c.is_flat
+FROM usage.charge c
+WHERE NOT EXISTS (
+  SELECT FROM closed x
+  WHERE x.source_id = c.source_id AND x.month_start = c.month_start AND x.workspace_entity_id = c.workspace_entity_id
+)
+UNION ALL
+SELECT s.slug, c.usage_date, w.dimension_id, w.dimension_name, c.sku, c.price_id, c.tier, c.unit_price, c.currency, c.traces,
+       c.cost, true, true, 'ok', false
+FROM usage.closed_charge c
+JOIN usage.month_close m USING (close_id)
+JOIN usage.source s USING (source_id)
+JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id;
+
+-- What a trace costs, by workspace and SKU, and on which loaded days. It is one price, but on a day within which a volume tier
+-- begins (whole_traces is not null): there it is the average one. Few rows, so that they can be joined to all records.
+CREATE OR REPLACE VIEW usage.trace_rate AS
+SELECT p.slug, p.workspace_id, p.sku, p.currency, p.unit_price, NULL::bigint AS whole_traces, NULL::numeric AS whole_cost,
+       false AS is_closed, true AS is_final, 'ok' AS coverage_status,
+       p.days * (x.days + x.days_of_hours)
+         - coalesce((SELECT range_agg(m.days) FROM usage.charged_month m WHERE m.workspace_entity_id = p.workspace_entity_id), '{}')
+         AS days
+FROM usage.workspace_price p
+JOIN usage.cell_time x ON x.slug = p.slug AND x.workspace_id = p.workspace_id AND x.group_by = 'workspace'
+WHERE NOT p.is_tiered
+UNION ALL
+SELECT slug, workspace_id, sku, currency, unit_price, whole_traces, whole_cost, is_closed, is_final, coverage_status,
+       range_agg(daterange(usage_date, usage_date + 1))
+FROM (
+  SELECT slug, workspace_id, usage_date, sku, min(currency) AS currency, min(unit_price) AS unit_price,
+         CASE WHEN count(*) > 1 THEN sum(traces)::bigint END AS whole_traces, CASE WHEN count(*) > 1 THEN sum(cost) END AS whole_cost,
+         bool_and(is_closed) AS is_closed, bool_and(is_final) AS is_final, min(coverage_status) AS coverage_status
+  FROM usage.booked_charge
+  WHERE NOT is_flat AND (EXISTS (SELECT FROM usage.price_tier) OR EXISTS (SELECT FROM usage.closed_charge))
+  GROUP BY slug, workspace_id, usage_date, sku
+) day
+GROUP BY slug, workspace_id, sku, currency, unit_price, whole_traces, whole_cost, is_closed, is_final, coverage_status;
+
+-- Traces of each workspace and dimension by day whose records carry an id.
+CREATE OR REPLACE VIEW usage.attributed_day AS
+SELECT slug, group_by, workspace_id, workspace_name, usage_date, sum(traces)::bigint AS traces
+FROM (
+  SELECT c.slug, c.group_by, c.workspace_id, c.workspace_name, r.bucket_start AS usage_date, r.traces
+  FROM usage.cell c
+  JOIN usage.series s ON s.scope_id = c.day_scope_id
+  JOIN usage.dated_record r USING (series_id)
+  JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
+  UNION ALL
+  SELECT f.slug, f.group_by, f.workspace_id, f.workspace_name, f.usage_date, f.traces
+  FROM usage.figure_of_hours f
+  JOIN usage.entity e ON e.entity_id = f.entity_id AND e.external_id <> ''
+) part
+GROUP BY slug, group_by, workspace_id, workspace_name, usage_date;
+
+CREATE OR REPLACE VIEW reporting.fct_cost_workspace_daily AS
+SELECT slug AS source_id, usage_date, workspace_id, workspace_name, sku, price_id, tier AS volume_tier, unit_price, currency,
+       traces, cost AS estimated_cost, is_closed, is_final, coverage_status
+FROM usage.booked_charge;
+COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
+
+-- each dimension but workspace
+-- What is left of a workspace's cost is one more row: that of traces without an id, or of a day on which this dimension is not
+-- loaded. So every dimension has the same sum, to the last digit. Both parts of it are a union and grouped, not joined: then a
+-- filter on the day reaches the records.
+CREATE OR REPLACE VIEW reporting.fct_cost_{dimension}_daily AS
+WITH rate AS MATERIALIZED (SELECT * FROM usage.trace_rate)
+SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, {columns}, r.sku, r.currency, d.traces,
+       (CASE WHEN r.whole_traces IS NULL THEN r.unit_price * d.traces
+             ELSE round(r.whole_cost * d.traces / r.whole_traces, 10) END)::numeric(38, 10) AS estimated_cost,
+       r.is_closed, r.is_final AND usage.is_final(d.status) AS is_final,
+       CASE WHEN usage.is_final(d.status) THEN r.coverage_status ELSE d.status END AS coverage_status
+FROM usage.daily_row d
+JOIN rate r ON r.slug = d.slug AND r.workspace_id = d.workspace_id AND r.days @> d.usage_date
+WHERE d.group_by = '{dimension}' AND d.dimension_id <> '(none)' AND d.traces > 0
+UNION ALL
+SELECT d.slug, d.usage_date, d.workspace_id, d.workspace_name, {columns}, d.sku, d.currency, d.traces, d.cost, d.is_closed,
+       d.is_final AND usage.is_final(d.status), CASE WHEN usage.is_final(d.status) THEN d.coverage_status ELSE d.status END
+FROM (
+  SELECT c.*, CASE WHEN l.loaded THEN '(none)' END AS dimension_id, NULL::text AS dimension_name,
+         usage.figure_status(
+           l.loaded, n.source_id IS NOT NULL, usage.failure_at(c.usage_date, f.starts, f.ends, f.states),
+           (x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours) @> c.usage_date, NULL
+         ) AS status
+  FROM (
+    SELECT slug, usage_date, workspace_id, workspace_name, sku, min(currency) AS currency, sum(traces)::bigint AS traces,
+           sum(cost)::numeric(38, 10) AS cost, bool_or(is_closed) AS is_closed, coalesce(bool_and(is_final), false) AS is_final,
+           coalesce(min(coverage_status), 'provisional') AS coverage_status
+    FROM (
+      SELECT slug, usage_date, workspace_id, workspace_name, sku, currency, traces, cost, is_closed, is_final, coverage_status
+      FROM usage.booked_charge
+      UNION ALL
+      SELECT a.slug, a.usage_date, a.workspace_id, a.workspace_name, r.sku, r.currency, -a.traces,
+             -(CASE WHEN r.whole_traces IS NULL THEN r.unit_price * a.traces ELSE (
+                 SELECT sum(round(r.whole_cost * d.traces / r.whole_traces, 10))
+                 FROM usage.daily_row d
+                 WHERE d.group_by = '{dimension}' AND d.slug = a.slug AND d.workspace_id = a.workspace_id
+                   AND d.usage_date = a.usage_date AND d.dimension_id <> '(none)' AND d.traces > 0
+               ) END),
+             NULL, NULL, NULL
+      FROM usage.attributed_day a
+      JOIN rate r ON r.slug = a.slug AND r.workspace_id = a.workspace_id AND r.days @> a.usage_date
+      WHERE a.group_by = '{dimension}'
+    ) part
+    GROUP BY slug, usage_date, workspace_id, workspace_name, sku
+    HAVING sum(traces) <> 0 OR sum(cost) <> 0
+  ) c
+  JOIN usage.cell_time x ON x.slug = c.slug AND x.workspace_id = c.workspace_id AND x.group_by = '{dimension}'
+  LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id
+  LEFT JOIN usage.source_fact n ON n.source_id = x.source_id AND n.fact = 'no_day'
+  CROSS JOIN LATERAL (SELECT (x.days + x.days_of_hours) @> c.usage_date AS loaded) l
+) d
+WHERE EXISTS (SELECT FROM usage.price) OR EXISTS (SELECT FROM usage.closed_charge);
+COMMENT ON VIEW reporting.fct_cost_{dimension}_daily IS 'Grain: UTC day x workspace x {title} x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, {id_column}, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
+
+-- end
