@@ -5,7 +5,7 @@ export const COUNTED_OVER = ["source", "workspace"] as const;
 export type CountedOver = (typeof COUNTED_OVER)[number];
 
 /** What traces cost after the first `fromQuantity` ones of a calendar month. */
-export interface VolumeTier {
+interface VolumeTier {
   readonly fromQuantity: number;
   readonly unitPrice: string;
 }

@@ -29,7 +29,15 @@ const EXPECTED: readonly (readonly string[] | null)[] = [
   ],
   [`2026-03-01 | ${OTHER} | 4 | 5`],
   ["Research | 42 | 10 | 21 | 2026-03-20 06:00:00+00", "Support | (null) | 0 | 31 | (null)"],
-  ["2026-03 | Research | 0.0210000000 | USD | t", "2026-03 | Support | 0.0025000000 | USD | t"],
+  ["2026-03-01 | Research | USD | 0.0210000000 | t", "2026-03-01 | Support | USD | 0.0025000000 | t"],
+  // The users have more traces than the workspace on one day, and fewer on others.
+  [
+    "ada@example.test | USD | 0.0150000000",
+    `${ID("0d")} | USD | 0.0060000000`,
+    "(none) | USD | 0.0000000000",
+    "not loaded by user | USD | 0.0025000000",
+  ],
+  ["traces | 0 | 0 | 0.0005000000 | USD | (null) | (null)"],
 ];
 
 test("every SQL block of docs/bi.md runs and returns the rows that it describes", async () => {
@@ -99,7 +107,7 @@ test("docs/bi.md names only views that exist", async () => {
   const { store } = await setupSource();
   const views = (await listViews(store.db)).map(({ name }) => name);
   const named = (await readFile(new URL("../../docs/bi.md", import.meta.url), "utf8")).match(
-    /\b(?:fct_usage|dim|focus|usage)_[a-z_]+\b/g,
+    /\b(?:fct_usage|fct_cost|dim|focus|usage)_[a-z_]+\b/g,
   );
   const known = [...views, "usage_reader", "usage_reader_masked", "usage_date", "usage_hour"];
   expect(named?.filter((name) => !known.includes(name))).toEqual([]);

@@ -26,7 +26,7 @@ export interface GivenPrice {
   readonly countedOver?: "source" | "workspace";
 }
 
-export function linesOf(given: readonly GivenPrice[]) {
+function linesOf(given: readonly GivenPrice[]) {
   return given.map((one, at) => ({
     where: `line ${at}`,
     price: {

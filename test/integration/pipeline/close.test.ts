@@ -356,8 +356,19 @@ test("a close keeps the prices it was made with; a later price is an adjustment"
     { unit_price: 0.5, closed_traces: traces, closed_cost: cost, adjustment_cost: 0, current_cost: cost },
   ]);
   expect(await adjustedCosts(bench.store.db)).toEqual([]);
+  const shown = () =>
+    bench.sql(
+      `SELECT v.of, sum(v.cost)::float AS cost, bool_and(v.is_closed) AS is_closed
+       FROM (SELECT 'workspace' AS of, estimated_cost AS cost, is_closed, usage_date FROM reporting.fct_cost_workspace_daily
+             UNION ALL SELECT 'user', estimated_cost, is_closed, usage_date FROM reporting.fct_cost_user_daily) v
+       WHERE usage_date >= $1::date AND usage_date < $2::date GROUP BY 1 ORDER BY 1`,
+      [month.start, month.end].map((ms) => new Date(ms).toISOString().slice(0, 10)),
+    );
+  const closedCosts = ["user", "workspace"].map((of) => ({ of, cost, is_closed: true }));
+  expect(await shown()).toEqual(closedCosts);
   await bench.sql("DELETE FROM usage.price");
   await price("0.25");
+  expect(await shown()).toEqual(closedCosts);
   expect(await adjustedCosts(bench.store.db)).toEqual([
     `default ${new Date(month.start).toISOString().slice(0, 7)}`,
   ]);
