@@ -26,29 +26,24 @@ JOIN usage.month_close m USING (close_id)
 JOIN usage.source s USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id;
 
--- What a trace costs, by workspace and SKU, and on which loaded days. It is one price, but on a day within which a volume tier
--- begins (whole_traces is not null): there it is the average one. Few rows, so that they can be joined to all records.
-CREATE OR REPLACE VIEW usage.trace_rate AS
-SELECT p.slug, p.workspace_id, p.sku, p.currency, p.unit_price, NULL::bigint AS whole_traces, NULL::numeric AS whole_cost,
-       false AS is_closed, true AS is_final, 'ok' AS coverage_status,
-       p.days * (x.days + x.days_of_hours)
-         - coalesce((SELECT range_agg(m.days) FROM usage.charged_month m WHERE m.workspace_entity_id = p.workspace_entity_id), '{}')
-         AS days
+-- What a trace costs without tiers, by workspace and SKU, on the loaded days that no close keeps the charges of.
+CREATE OR REPLACE VIEW usage.flat_rate AS
+SELECT p.slug, p.workspace_id, p.sku, p.currency, p.unit_price,
+       p.days * x.loaded - coalesce(
+         (SELECT range_agg(m.days) FROM usage.charged_month m WHERE m.workspace_entity_id = p.workspace_entity_id), '{}'
+       ) AS days
 FROM usage.workspace_price p
-JOIN usage.cell_time x ON x.slug = p.slug AND x.workspace_id = p.workspace_id AND x.group_by = 'workspace'
-WHERE NOT p.is_tiered
-UNION ALL
-SELECT slug, workspace_id, sku, currency, unit_price, whole_traces, whole_cost, is_closed, is_final, coverage_status,
-       range_agg(daterange(usage_date, usage_date + 1))
-FROM (
-  SELECT slug, workspace_id, usage_date, sku, min(currency) AS currency, min(unit_price) AS unit_price,
-         CASE WHEN count(*) > 1 THEN sum(traces)::bigint END AS whole_traces, CASE WHEN count(*) > 1 THEN sum(cost) END AS whole_cost,
-         bool_and(is_closed) AS is_closed, bool_and(is_final) AS is_final, min(coverage_status) AS coverage_status
-  FROM usage.booked_charge
-  WHERE NOT is_flat AND (EXISTS (SELECT FROM usage.price_tier) OR EXISTS (SELECT FROM usage.closed_charge))
-  GROUP BY slug, workspace_id, usage_date, sku
-) day
-GROUP BY slug, workspace_id, sku, currency, unit_price, whole_traces, whole_cost, is_closed, is_final, coverage_status;
+JOIN usage.cell_days x ON x.slug = p.slug AND x.workspace_id = p.workspace_id AND x.group_by = 'workspace'
+WHERE NOT p.is_tiered;
+
+-- What a workspace, day and SKU cost elsewhere. It is one unit price, but on a day within which a volume tier begins.
+CREATE OR REPLACE VIEW usage.stepped_cost AS
+SELECT slug, usage_date, workspace_id, workspace_name, sku, min(currency) AS currency, sum(traces)::bigint AS traces,
+       sum(cost)::numeric(38, 10) AS cost, CASE WHEN count(*) = 1 THEN min(unit_price) END AS unit_price,
+       bool_and(is_closed) AS is_closed, bool_and(is_final) AS is_final, min(coverage_status) AS coverage_status
+FROM usage.booked_charge
+WHERE NOT is_flat AND (EXISTS (SELECT FROM usage.price_tier) OR EXISTS (SELECT FROM usage.closed_charge))
+GROUP BY slug, usage_date, workspace_id, workspace_name, sku;
 
 -- Traces of each workspace and dimension by day whose records carry an id.
 CREATE OR REPLACE VIEW usage.attributed_day AS
@@ -77,7 +72,19 @@ COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspac
 -- loaded. So every dimension has the same sum, to the last digit. Both parts of it are a union and grouped, not joined: then a
 -- filter on the day reaches the records.
 CREATE OR REPLACE VIEW reporting.fct_cost_{dimension}_daily AS
-WITH rate AS MATERIALIZED (SELECT * FROM usage.trace_rate)
+WITH stepped AS MATERIALIZED (SELECT * FROM usage.stepped_cost),
+-- Few rows, so that they can be joined to all records. whole_traces: only where the price is the average one of a day.
+rate AS MATERIALIZED (
+  SELECT slug, workspace_id, sku, currency, unit_price, NULL::bigint AS whole_traces, NULL::numeric AS whole_cost,
+         false AS is_closed, true AS is_final, 'ok' AS coverage_status, days, true AS is_flat
+  FROM usage.flat_rate
+  UNION ALL
+  SELECT slug, workspace_id, sku, currency, unit_price, CASE WHEN unit_price IS NULL THEN traces END,
+         CASE WHEN unit_price IS NULL THEN cost END, is_closed, is_final, coverage_status,
+         range_agg(daterange(usage_date, usage_date + 1)), false
+  FROM stepped
+  GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+)
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, {columns}, r.sku, r.currency, d.traces,
        (CASE WHEN r.whole_traces IS NULL THEN r.unit_price * d.traces
              ELSE round(r.whole_cost * d.traces / r.whole_traces, 10) END)::numeric(38, 10) AS estimated_cost,
@@ -90,18 +97,23 @@ UNION ALL
 SELECT d.slug, d.usage_date, d.workspace_id, d.workspace_name, {columns}, d.sku, d.currency, d.traces, d.cost, d.is_closed,
        d.is_final AND usage.is_final(d.status), CASE WHEN usage.is_final(d.status) THEN d.coverage_status ELSE d.status END
 FROM (
-  SELECT c.*, CASE WHEN l.loaded THEN '(none)' END AS dimension_id, NULL::text AS dimension_name,
+  SELECT c.*, CASE WHEN x.loaded @> c.usage_date THEN '(none)' END AS dimension_id, NULL::text AS dimension_name,
          usage.figure_status(
-           l.loaded, n.source_id IS NOT NULL, usage.failure_at(c.usage_date, f.starts, f.ends, f.states),
-           (x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours) @> c.usage_date, NULL
+           x.loaded @> c.usage_date, x.is_unavailable,
+           usage.failure_at(c.usage_date, x.failure_starts, x.failure_ends, x.failure_states), x.final @> c.usage_date, NULL
          ) AS status
   FROM (
     SELECT slug, usage_date, workspace_id, workspace_name, sku, min(currency) AS currency, sum(traces)::bigint AS traces,
            sum(cost)::numeric(38, 10) AS cost, bool_or(is_closed) AS is_closed, coalesce(bool_and(is_final), false) AS is_final,
            coalesce(min(coverage_status), 'provisional') AS coverage_status
     FROM (
+      SELECT u.slug, u.usage_date, u.workspace_id, u.workspace_name, r.sku, r.currency, u.traces, r.unit_price * u.traces AS cost,
+             r.is_closed, usage.is_final(u.status) AS is_final, u.status AS coverage_status
+      FROM usage.workspace_usage u
+      JOIN rate r ON r.slug = u.slug AND r.workspace_id = u.workspace_id AND r.days @> u.usage_date AND r.is_flat
+      UNION ALL
       SELECT slug, usage_date, workspace_id, workspace_name, sku, currency, traces, cost, is_closed, is_final, coverage_status
-      FROM usage.booked_charge
+      FROM stepped
       UNION ALL
       SELECT a.slug, a.usage_date, a.workspace_id, a.workspace_name, r.sku, r.currency, -a.traces,
              -(CASE WHEN r.whole_traces IS NULL THEN r.unit_price * a.traces ELSE (
@@ -118,10 +130,7 @@ FROM (
     GROUP BY slug, usage_date, workspace_id, workspace_name, sku
     HAVING sum(traces) <> 0 OR sum(cost) <> 0
   ) c
-  JOIN usage.cell_time x ON x.slug = c.slug AND x.workspace_id = c.workspace_id AND x.group_by = '{dimension}'
-  LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id
-  LEFT JOIN usage.source_fact n ON n.source_id = x.source_id AND n.fact = 'no_day'
-  CROSS JOIN LATERAL (SELECT (x.days + x.days_of_hours) @> c.usage_date AS loaded) l
+  JOIN usage.cell_days x ON x.slug = c.slug AND x.workspace_id = c.workspace_id AND x.group_by = '{dimension}'
 ) d
 WHERE EXISTS (SELECT FROM usage.price) OR EXISTS (SELECT FROM usage.closed_charge);
 COMMENT ON VIEW reporting.fct_cost_{dimension}_daily IS 'Grain: UTC day x workspace x {title} x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, {id_column}, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';

@@ -36,21 +36,25 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_cost_api_key_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_cost_api_key_daily') }}
+WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, api_key_short_key, sku
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_cost_project_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_cost_project_daily') }}
+WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, project_id, sku
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_cost_user_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_cost_user_daily') }}
+WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, user_id, sku
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_cost_workspace_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_cost_workspace_daily') }}
+WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, sku, volume_tier
 HAVING count(*) > 1
 UNION ALL
