@@ -40,6 +40,7 @@ describe("FOCUS 1.4", () => {
     await close(bench, 0);
     await loadDay(bench, "2026-03-01", WORKSPACE, 3, "before");
     expect(await check()).toEqual([]);
+    expect(await conservation(bench.reader)).toEqual([]);
     const { rows } = await bench.reader.query(
       `SELECT array_agg(attname::text ORDER BY attnum) AS names FROM pg_attribute WHERE attrelid = $1::regclass AND attname !~ '^x_'`,
       [COST_1_4.table],

@@ -32,7 +32,7 @@ interface Exported {
 }
 
 /** What FOCUS wants known of a file: who made it and when, in which version, with which columns. Undefined: not of FOCUS. */
-export function focusMetadata(view: View, columns: readonly ViewColumn[], now = new Date()) {
+function focusMetadata(view: View, columns: readonly ViewColumn[], now = new Date()) {
   const focus = FOCUS_VIEWS[view.name];
   if (focus === undefined) return undefined;
   const DataGeneratorVersion = releaseOf();

@@ -7,7 +7,7 @@ import { connectPlain, setupSource, WORKSPACES } from "../../support/reporting.t
 import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
-export const MONTHS = ["2026-03-01", "2026-04-01", "2026-05-01", "2026-06-01"] as const;
+const MONTHS = ["2026-03-01", "2026-04-01", "2026-05-01", "2026-06-01"] as const;
 
 export const COST_1_2 = {
   ...{ table: "reporting.focus_cost_usage_estimated", version: "1.2", dataset: "CostAndUsage" },
