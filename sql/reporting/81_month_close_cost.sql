@@ -5,22 +5,19 @@ SELECT src.slug AS source_id, m.month_start, w.dimension_id AS workspace_id, w.d
        p.unit_price, p.currency, sum(p.closed_traces)::bigint AS closed_traces, sum(p.closed_cost)::numeric(38, 10) AS closed_cost,
        (sum(p.current_cost) - sum(p.closed_cost))::numeric(38, 10) AS adjustment_cost,
        sum(p.current_cost)::numeric(38, 10) AS current_cost, m.closed_at
-FROM usage.month_close m
-JOIN usage.source src USING (source_id)
-CROSS JOIN LATERAL (
-  SELECT e.external_id AS workspace_id, k.sku, k.unit_price, k.currency, k.traces AS closed_traces, k.cost AS closed_cost,
+FROM (
+  SELECT k.close_id, k.workspace_id, k.sku, k.unit_price, k.currency, k.traces AS closed_traces, k.cost AS closed_cost,
          0 AS current_cost
   FROM usage.closed_cost k
-  JOIN usage.entity e ON e.entity_id = k.workspace_id
-  WHERE k.close_id = m.close_id
   UNION ALL
-  SELECT c.workspace_id, c.sku, c.unit_price, c.currency, 0, 0, c.cost
+  SELECT m.close_id, c.workspace_entity_id, c.sku, c.unit_price, c.currency, 0, 0, c.cost
   FROM usage.charge c
-  WHERE c.source_id = m.source_id AND c.month_start = m.month_start
+  JOIN usage.month_close m ON m.source_id = c.source_id AND m.month_start = c.month_start
 ) p
-JOIN usage.labelled_entity w
-  ON w.source_id = m.source_id AND w.dimension = 'workspace' AND w.dimension_id = p.workspace_id
-LEFT JOIN usage.closed_workspace x ON x.close_id = m.close_id AND x.workspace_id = w.entity_id
+JOIN usage.month_close m USING (close_id)
+JOIN usage.source src USING (source_id)
+JOIN usage.labelled_entity w ON w.entity_id = p.workspace_id
+LEFT JOIN usage.closed_workspace x ON x.close_id = m.close_id AND x.workspace_id = p.workspace_id
 WHERE m.settle_after_seconds IS NOT NULL AND x.is_left_out IS NOT TRUE
 GROUP BY src.slug, m.month_start, w.dimension_id, w.dimension_name, p.sku, p.unit_price, p.currency, m.closed_at;
 COMMENT ON VIEW reporting.usage_month_close_cost IS 'Grain: closed calendar month x workspace x SKU x price (key: source_id, month_start, workspace_id, sku, unit_price, currency). An ESTIMATE from the imported prices. closed_cost never changes. Later prices and counts make adjustment_cost, and the sum of both is current_cost. Costs add up over all of these within one currency; closed_traces add up within one sku.';

@@ -281,6 +281,17 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
     { sku: "base", unitPrice: "0.0005" },
     { sku: "retention" },
   ]);
+  const tiers =
+    "sku,unit_price,currency,valid_from,from_quantity\nbase,0,USD,2026-01-01,0\nbase,0.0005,USD,2026-01-01,100000\n";
+  const tiered = await usageEtl(["prices", "import", await fileOf(tiers), "--replace"], env);
+  expect(tiered.stdout).toContain("1 prices added, 0 unchanged, 2 removed; 1 stored.");
+  const steps = (await usageEtl(["prices", "list"], env)).stdout.split("\n");
+  expect(steps.map((line) => line.trim().replaceAll(/ {2,}/g, " | "))).toEqual([
+    "sku | unit price | currency | valid from | valid to | source | workspace | from quantity | counted over",
+    "base | 0 | USD | 2026-01-01 | - | (all) | (all) | 0 | source",
+    "base | 0.0005 | USD | 2026-01-01 | - | (all) | (all) | 100,000 | source",
+    "",
+  ]);
   // A file that lost its lines removes no price unless somebody says so.
   const empty = await fileOf(HEADER);
   const kept = await usageEtl(["prices", "import", empty, "--replace"], env);
@@ -288,9 +299,8 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
   expect(kept.stderr).toMatch(
     /holds no prices.*would remove every stored price.*add --yes\. \[price_file_empty\]/s,
   );
-  expect((await usageEtl(["prices", "list"], env)).stdout).toContain("retention");
   const gone = await usageEtl(["prices", "import", empty, "--replace", "--yes", "--json"], env);
-  expect(JSON.parse(gone.stdout)).toEqual({ added: 0, unchanged: 0, removed: 2, stored: 0 });
+  expect(JSON.parse(gone.stdout)).toEqual({ added: 0, unchanged: 0, removed: 1, stored: 0 });
   const refused = await usageEtl(
     ["prices", "import", await fileOf(`${HEADER}base,-1,USD,2026-01-01,,,\n`)],
     env,
