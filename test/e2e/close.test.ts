@@ -59,7 +59,15 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
   });
   const both = { ...env, USAGE_WORKSPACE_IDS: `${kept},${left}` };
   expect(await usageEtl(load.split(" "), both)).toMatchObject({ code: 0 });
-  expect(await usageEtl(["doctor"], env)).toMatchObject({ code: 0 });
+  // A price that begins later leaves all usage without one: a warning, no failure.
+  await bench.sql(
+    "WITH k AS (INSERT INTO usage.sku (name) VALUES ('traces') RETURNING sku_id) INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, 1, 'USD', '9000-01-01' FROM k",
+  );
+  const doctor = await usageEtl(["doctor"], env);
+  expect([doctor.code, doctor.stdout.replaceAll(/\s+/g, " ")]).toEqual([
+    0,
+    expect.stringMatching(/warn costs \d+ days with [\d,]+ traces .* have no price, .* \[usage_unpriced\]/),
+  ]);
   const closed = await usageEtl([...closeWithout.split(" "), "--json"], env);
   expect(closed).toMatchObject({ code: 0 });
   const settleAfterSeconds = 3 * 86_400;
