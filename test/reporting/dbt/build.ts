@@ -14,7 +14,11 @@ export async function dbtRun(client: pg.Client): Promise<Written> {
     const rendered = render(MODELS.get(name) as string, { this: relation, isIncremental });
     if (rendered.config.materialized === "incremental")
       written.set(name, await runIncremental(client, { relation, rendered, isIncremental }));
-    else await client.query(`CREATE OR REPLACE VIEW ${relation} AS (\n${rendered.sql}\n)`);
+    else if (rendered.config.materialized === "table") {
+      await client.query(`DROP TABLE IF EXISTS ${relation} CASCADE`);
+      await client.query(`CREATE TABLE ${relation} AS (\n${rendered.sql}\n)`);
+      await client.query(render(rendered.config.post_hook as string, { this: relation }).sql);
+    } else await client.query(`CREATE OR REPLACE VIEW ${relation} AS (\n${rendered.sql}\n)`);
   }
   return written;
 }

@@ -13,12 +13,6 @@ with day as (
 {{ usage_etl.days_to_write('workspace') }}
 )
 
-select day.source_id, day.usage_date, day.workspace_id,
-       day.source_id || ':' || day.workspace_id as workspace_key,
-       case when day.is_final then coalesce(fact.traces, 0) end as traces,
-       day.restatements, day.restated_at, day.day_state
+select source_id, usage_date, workspace_id, source_id || ':' || workspace_id as workspace_key,
+       case when is_final then workspace_traces end as traces, restatements, restated_at, day_state
 from day
-left join {{ ref('stg_usage_etl__workspace_daily') }} fact
-  on fact.source_id = day.source_id and fact.usage_date = day.usage_date and fact.workspace_id = day.workspace_id
- -- Lets the database read the time of the days alone.
- and fact.usage_date >= (select min(usage_date) from day) and fact.usage_date <= (select max(usage_date) from day)
