@@ -87,10 +87,13 @@ describe("a login that may only read", () => {
   });
 
   test("learns from other commands that they need another login, not a migration", async () => {
-    const { code, stderr, stdout } = await command("masked", "status");
-    expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain("The login usage_reader_masked may not read the tables of usage-etl");
-    expect(stderr).toMatch(/`export` and `dbt`.*\[login_of_reader\]/s);
+    for (const name of ["status", "migrate"]) {
+      const { code, stderr, stdout } = await command("masked", name);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).toMatch(
+        /^The login usage_reader_masked may not read the tables of usage-etl\.\n.*`export` and `dbt` only\. \[login_of_reader\]\n$/,
+      );
+    }
   });
 
   test("is told which view it may read instead, or what to ask for", async () => {

@@ -40,7 +40,7 @@ export async function checkPostgres(session: Session, notes: Notes): Promise<Sto
     await requireSchema(store);
   } catch (error) {
     notes.fail("schema", problemOf(error));
-    notes.skip("roles", "The schema is not up to date.");
+    notes.skip("roles", "The schema cannot be used.");
     return undefined;
   }
   notes.pass("schema", "is up to date");

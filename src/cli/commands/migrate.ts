@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { migrate } from "../../store/db/migrate.ts";
+import { refuseReader } from "../../store/report/readers.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 export function define(command: Command): void {
@@ -7,7 +8,9 @@ export function define(command: Command): void {
 }
 
 async function run(session: Session): Promise<undefined> {
-  const result = await migrate(await session.store());
+  const store = await session.store();
+  await refuseReader(store.db);
+  const result = await migrate(store);
   session.output.data(result, ({ applied, newer }) => {
     if (newer.length > 0)
       return `Schema and views belong to a newer release (${newer.join(", ")}) and were not changed.`;

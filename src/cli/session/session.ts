@@ -157,15 +157,9 @@ async function openChecked(url: string, onClose: Session["onClose"]): Promise<St
 /** Refuses a schema that is older than this code, and a reader's login. Without it a query would fail on a missing column. */
 export async function requireSchema(store: Store): Promise<void> {
   const { pendingMigrations } = await import("../../store/db/migrate.ts");
-  const { mayReadTables, readerOf } = await import("../../store/report/readers.ts");
+  const { refuseReader } = await import("../../store/report/readers.ts");
   // It would take the migrations that it cannot see for pending ones.
-  if (!(await mayReadTables(store.db))) {
-    throw new UsageError({
-      code: "login_of_reader",
-      message: `The login ${await readerOf(store.db)} may not read the tables of usage-etl, only its views at most.`,
-      next: "Set DATABASE_URL to the login that runs `usage-etl migrate`. A reader's login runs `export` and `dbt`.",
-    });
-  }
+  await refuseReader(store.db);
   const pending = await pendingMigrations(store.db);
   if (pending.length === 0) return;
   throw new UsageError({

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { UsageError } from "../../errors.ts";
 import type { Database } from "../db/database.ts";
 import type { ViewColumn } from "./views.ts";
 
@@ -33,10 +34,15 @@ export async function isValueOf(db: Database, { type }: ViewColumn, text: string
   }
 }
 
-/** Whether this login owns or was granted the tables, as far as there are any. */
-export async function mayReadTables(db: Database): Promise<boolean> {
+/** Error `login_of_reader`: this login may not read the tables. There may be none yet. */
+export async function refuseReader(db: Database): Promise<void> {
   const { rows } = await sql<{ may: boolean }>`
     select has_schema_privilege(oid, 'usage') as may from pg_namespace where nspname = 'usage'
   `.execute(db);
-  return rows[0]?.may ?? true;
+  if (rows[0]?.may !== false) return;
+  throw new UsageError({
+    code: "login_of_reader",
+    message: `The login ${await readerOf(db)} may not read the tables of usage-etl.`,
+    next: "Set DATABASE_URL to the login that runs `usage-etl migrate`. A reader's login runs `export` and `dbt` only.",
+  });
 }
