@@ -617,6 +617,45 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   finished_at timestamp with time zone
 -- )
 
+-- VIEW reporting.bridge_api_key_workspace (
+--   source_id text,
+--   api_key_short_key text,
+--   workspace_id text,
+--   workspace_name text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
+-- VIEW reporting.bridge_project_workspace (
+--   source_id text,
+--   project_id text,
+--   project_name text,
+--   workspace_id text,
+--   workspace_name text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
+-- VIEW reporting.bridge_user_workspace (
+--   source_id text,
+--   user_id text,
+--   user_email text,
+--   workspace_id text,
+--   workspace_name text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
+-- VIEW reporting.bridge_user_workspace_masked (
+--   source_id text,
+--   user_id text,
+--   user_email text,
+--   workspace_id text,
+--   workspace_name text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
 -- VIEW reporting.data_freshness (
 --   source_id text,
 --   group_by text,
@@ -631,7 +670,10 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   source_id text,
 --   api_key_short_key text,
 --   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
+--   last_seen_at timestamp with time zone,
+--   workspace_count integer,
+--   sole_workspace_id text,
+--   sole_workspace_name text
 -- )
 
 -- VIEW reporting.dim_date (
@@ -640,7 +682,14 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   iso_week integer,
 --   iso_weekday integer,
 --   month_start date,
---   year_start date
+--   year_start date,
+--   day_name text,
+--   day_of_month integer,
+--   month_name text,
+--   month_number integer,
+--   days_in_month integer,
+--   is_past boolean,
+--   is_final boolean
 -- )
 
 -- VIEW reporting.dim_price (
@@ -666,7 +715,10 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   project_id text,
 --   project_name text,
 --   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
+--   last_seen_at timestamp with time zone,
+--   workspace_count integer,
+--   sole_workspace_id text,
+--   sole_workspace_name text
 -- )
 
 -- VIEW reporting.dim_user (
@@ -674,7 +726,10 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   user_id text,
 --   user_email text,
 --   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
+--   last_seen_at timestamp with time zone,
+--   workspace_count integer,
+--   sole_workspace_id text,
+--   sole_workspace_name text
 -- )
 
 -- VIEW reporting.dim_user_masked (
@@ -682,7 +737,10 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   user_id text,
 --   user_email text,
 --   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
+--   last_seen_at timestamp with time zone,
+--   workspace_count integer,
+--   sole_workspace_id text,
+--   sole_workspace_name text
 -- )
 
 -- VIEW reporting.dim_workspace (
@@ -813,7 +871,9 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   days_expected integer,
 --   days_loaded integer,
 --   is_complete boolean,
---   is_final boolean
+--   is_final boolean,
+--   traces_loaded bigint,
+--   is_month_over boolean
 -- )
 
 -- VIEW reporting.fct_usage_project_daily (
@@ -857,7 +917,9 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   days_expected integer,
 --   days_loaded integer,
 --   is_complete boolean,
---   is_final boolean
+--   is_final boolean,
+--   traces_loaded bigint,
+--   is_month_over boolean
 -- )
 
 -- VIEW reporting.fct_usage_user_daily (
@@ -931,7 +993,9 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   days_expected integer,
 --   days_loaded integer,
 --   is_complete boolean,
---   is_final boolean
+--   is_final boolean,
+--   traces_loaded bigint,
+--   is_month_over boolean
 -- )
 
 -- VIEW reporting.fct_usage_user_monthly_masked (
@@ -945,7 +1009,9 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   days_expected integer,
 --   days_loaded integer,
 --   is_complete boolean,
---   is_final boolean
+--   is_final boolean,
+--   traces_loaded bigint,
+--   is_month_over boolean
 -- )
 
 -- VIEW reporting.fct_usage_workspace_daily (
@@ -983,7 +1049,9 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   days_expected integer,
 --   days_loaded integer,
 --   is_complete boolean,
---   is_final boolean
+--   is_final boolean,
+--   traces_loaded bigint,
+--   is_month_over boolean
 -- )
 
 -- VIEW reporting.focus_1_4_billing_period (
@@ -1222,6 +1290,25 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   closed_at timestamp with time zone,
 --   settle_after_seconds bigint,
 --   accepted_disagreements integer
+-- )
+
+-- VIEW reporting.usage_month_to_date (
+--   source_id text,
+--   workspace_id text,
+--   workspace_name text,
+--   month_start date,
+--   days_in_month integer,
+--   days_ended integer,
+--   days_final integer,
+--   days_provisional integer,
+--   traces bigint,
+--   final_traces bigint,
+--   provisional_traces bigint,
+--   ended_traces bigint,
+--   days_compared integer,
+--   previous_same_days_traces bigint,
+--   previous_month_traces bigint,
+--   run_rate_traces bigint
 -- )
 
 -- VIEW reporting.usage_reconciliation (
@@ -1687,7 +1774,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   traces bigint,
 --   days_expected integer,
 --   days_loaded integer,
---   is_final boolean
+--   is_final boolean,
+--   traces_loaded bigint
 -- )
 
 -- VIEW usage.open_correction (
@@ -1823,6 +1911,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 
 -- FUNCTION usage.is_final(status text) RETURNS boolean
 
+-- FUNCTION usage.is_month_over(month_start date) RETURNS boolean
+
 -- FUNCTION usage.load_instant() RETURNS timestamp with time zone
 
 -- FUNCTION usage.month_of(day date) RETURNS date
@@ -1853,6 +1943,37 @@ COMMENT ON COLUMN reporting.backfill_status.failed IS 'Fetch tasks that failed; 
 COMMENT ON COLUMN reporting.backfill_status.total IS 'All fetch tasks, waiting and cancelled ones included. Adds up over backfills.';
 COMMENT ON COLUMN reporting.backfill_status.created_at IS 'When the backfill was requested.';
 COMMENT ON COLUMN reporting.backfill_status.finished_at IS 'When it was done or cancelled; null before.';
+COMMENT ON VIEW reporting.bridge_api_key_workspace IS 'Grain: API key x workspace in which it has stored usage (key: source_id, api_key_short_key, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
+COMMENT ON COLUMN reporting.bridge_api_key_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.bridge_api_key_workspace.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.bridge_api_key_workspace.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.bridge_api_key_workspace.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.bridge_api_key_workspace.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
+COMMENT ON COLUMN reporting.bridge_api_key_workspace.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
+COMMENT ON VIEW reporting.bridge_project_workspace IS 'Grain: project x workspace in which it has stored usage (key: source_id, project_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
+COMMENT ON COLUMN reporting.bridge_project_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.bridge_project_workspace.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.bridge_project_workspace.project_name IS 'Current name of the project; not unique.';
+COMMENT ON COLUMN reporting.bridge_project_workspace.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.bridge_project_workspace.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.bridge_project_workspace.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
+COMMENT ON COLUMN reporting.bridge_project_workspace.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
+COMMENT ON VIEW reporting.bridge_user_workspace IS 'Grain: user x workspace in which it has stored usage (key: source_id, user_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
+COMMENT ON COLUMN reporting.bridge_user_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.bridge_user_workspace.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.bridge_user_workspace.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting.bridge_user_workspace.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.bridge_user_workspace.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.bridge_user_workspace.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
+COMMENT ON COLUMN reporting.bridge_user_workspace.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
+COMMENT ON VIEW reporting.bridge_user_workspace_masked IS 'Grain: user x workspace in which it has stored usage (key: source_id, user_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting.bridge_user_workspace_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.bridge_user_workspace_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.bridge_user_workspace_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting.bridge_user_workspace_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.bridge_user_workspace_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.bridge_user_workspace_masked.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
+COMMENT ON COLUMN reporting.bridge_user_workspace_masked.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
 COMMENT ON VIEW reporting.data_freshness IS 'Grain: source x dimension x stride (key: source_id, group_by, stride). Says up to when usage is loaded and final.';
 COMMENT ON COLUMN reporting.data_freshness.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.data_freshness.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
@@ -1866,13 +1987,23 @@ COMMENT ON COLUMN reporting.dim_api_key.source_id IS 'Slug of the source, the pl
 COMMENT ON COLUMN reporting.dim_api_key.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_api_key.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_api_key.last_seen_at IS 'Start of the latest bucket that named it.';
-COMMENT ON VIEW reporting.dim_date IS 'Grain: UTC day (key: usage_date), from the earliest data start to today.';
+COMMENT ON COLUMN reporting.dim_api_key.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
+COMMENT ON COLUMN reporting.dim_api_key.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
+COMMENT ON COLUMN reporting.dim_api_key.sole_workspace_name IS 'Its current name.';
+COMMENT ON VIEW reporting.dim_date IS 'Grain: UTC day (key: usage_date), from the earliest data start to the end of next year.';
 COMMENT ON COLUMN reporting.dim_date.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.dim_date.iso_year IS 'ISO 8601 year of the week.';
 COMMENT ON COLUMN reporting.dim_date.iso_week IS 'ISO 8601 week of the year.';
 COMMENT ON COLUMN reporting.dim_date.iso_weekday IS '1 is Monday, 7 is Sunday.';
 COMMENT ON COLUMN reporting.dim_date.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.dim_date.year_start IS 'First day of the year.';
+COMMENT ON COLUMN reporting.dim_date.day_name IS 'Monday to Sunday. Sort by iso_weekday.';
+COMMENT ON COLUMN reporting.dim_date.day_of_month IS '1 to 31.';
+COMMENT ON COLUMN reporting.dim_date.month_name IS 'January to December. Sort by month_number.';
+COMMENT ON COLUMN reporting.dim_date.month_number IS '1 is January, 12 is December.';
+COMMENT ON COLUMN reporting.dim_date.days_in_month IS 'Days of the calendar month: 28 to 31.';
+COMMENT ON COLUMN reporting.dim_date.is_past IS 'Whether the UTC day has ended.';
+COMMENT ON COLUMN reporting.dim_date.is_final IS 'Whether the day has ended and every figure that is expected on it is final, in all dimensions, workspaces and sources whose data has started.';
 COMMENT ON VIEW reporting.dim_price IS 'Grain: imported price x volume tier (key: price_id, volume_tier). Valid on a day: valid_from <= day AND (valid_to IS NULL OR valid_to > day). Of the prices of one sku that are valid for a workspace, the most specific one applies: its own before that of its source before that for everybody. fct_cost_workspace_daily names the price that it used.';
 COMMENT ON COLUMN reporting.dim_price.price_id IS 'Number of the imported price, as in dim_price. The price of a closed month may be gone from there.';
 COMMENT ON COLUMN reporting.dim_price.volume_tier IS 'Step of the price that these traces fall into, from 1; 0: the price has no volume tiers.';
@@ -1895,18 +2026,27 @@ COMMENT ON COLUMN reporting.dim_project.project_id IS E'The platform''s id of th
 COMMENT ON COLUMN reporting.dim_project.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.dim_project.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_project.last_seen_at IS 'Start of the latest bucket that named it.';
+COMMENT ON COLUMN reporting.dim_project.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
+COMMENT ON COLUMN reporting.dim_project.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
+COMMENT ON COLUMN reporting.dim_project.sole_workspace_name IS 'Its current name.';
 COMMENT ON VIEW reporting.dim_user IS 'Grain: user (key: source_id, user_id). Names are not unique: join by the key.';
 COMMENT ON COLUMN reporting.dim_user.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.dim_user.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_user.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting.dim_user.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_user.last_seen_at IS 'Start of the latest bucket that named it.';
+COMMENT ON COLUMN reporting.dim_user.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
+COMMENT ON COLUMN reporting.dim_user.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
+COMMENT ON COLUMN reporting.dim_user.sole_workspace_name IS 'Its current name.';
 COMMENT ON VIEW reporting.dim_user_masked IS 'Grain: user (key: source_id, user_id). Names are not unique: join by the key. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting.dim_user_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.dim_user_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.dim_user_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
 COMMENT ON COLUMN reporting.dim_user_masked.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_user_masked.last_seen_at IS 'Start of the latest bucket that named it.';
+COMMENT ON COLUMN reporting.dim_user_masked.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
+COMMENT ON COLUMN reporting.dim_user_masked.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
+COMMENT ON COLUMN reporting.dim_user_masked.sole_workspace_name IS 'Its current name.';
 COMMENT ON VIEW reporting.dim_workspace IS 'Grain: workspace (key: source_id, workspace_id).';
 COMMENT ON COLUMN reporting.dim_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.dim_workspace.workspace_id IS 'The platform''s id of the workspace.';
@@ -2020,6 +2160,8 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_expected IS 'Days of 
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting.fct_usage_project_daily IS 'Grain: UTC day x workspace x project (key: source_id, usage_date, workspace_id, project_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_project, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.usage_date IS 'UTC day.';
@@ -2058,6 +2200,8 @@ COMMENT ON COLUMN reporting.fct_usage_project_monthly.days_expected IS 'Days of 
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
+COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting.fct_usage_user_daily IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.usage_date IS 'UTC day.';
@@ -2122,6 +2266,8 @@ COMMENT ON COLUMN reporting.fct_usage_user_monthly.days_expected IS 'Days of the
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting.fct_usage_user_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.month_start IS 'First day of the month.';
@@ -2134,6 +2280,8 @@ COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.days_expected IS 'Days
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
+COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting.fct_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today. Traces add up over days and workspaces. Null traces: not loaded, which is not zero.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.usage_date IS 'UTC day.';
@@ -2166,6 +2314,8 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_expected IS 'Days o
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting.focus_1_4_billing_period IS 'Grain: calendar month (UTC) x issuer of invoices, from the data start on (key: InvoiceIssuerName, x_BillingMonth). Columns of FOCUS 1.4. Joins focus_1_4_cost_and_usage by BillingPeriodStart and InvoiceIssuerName. Closed: every source of the issuer closed the month with a release that keeps charges by day.';
 COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodCreated" IS 'Start of the month, or when the first source of the issuer was entered, the later of both.';
 COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodEnd" IS 'End of the UTC calendar month, not included.';
@@ -2384,6 +2534,23 @@ COMMENT ON COLUMN reporting.usage_month_close_workspace.closed_traces IS 'Traces
 COMMENT ON COLUMN reporting.usage_month_close_workspace.closed_at IS 'When the month was closed.';
 COMMENT ON COLUMN reporting.usage_month_close_workspace.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the month was closed. Null: closed by a release that did not keep it.';
 COMMENT ON COLUMN reporting.usage_month_close_workspace.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
+COMMENT ON VIEW reporting.usage_month_to_date IS 'Grain: source x workspace, the UTC calendar month under way (key: source_id, workspace_id). Traces add up over workspaces. A figure is null where a day that it needs is not loaded.';
+COMMENT ON COLUMN reporting.usage_month_to_date.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_month_to_date.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.usage_month_to_date.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.usage_month_to_date.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.usage_month_to_date.days_in_month IS 'Days of the calendar month: 28 to 31.';
+COMMENT ON COLUMN reporting.usage_month_to_date.days_ended IS 'Days of the month that have ended, from the data start on. Does not add up.';
+COMMENT ON COLUMN reporting.usage_month_to_date.days_final IS 'Days of the month whose figures are final.';
+COMMENT ON COLUMN reporting.usage_month_to_date.days_provisional IS 'Days of the month that are loaded and not final, today among them: their figures may still grow.';
+COMMENT ON COLUMN reporting.usage_month_to_date.traces IS 'Month to date: every day that has ended, and today once it is loaded. final_traces plus provisional_traces. Null: a day that has ended is not loaded.';
+COMMENT ON COLUMN reporting.usage_month_to_date.final_traces IS 'Traces of the final days; null: there is none yet.';
+COMMENT ON COLUMN reporting.usage_month_to_date.provisional_traces IS 'Traces of the days that are loaded and not final: the part that may still grow; null: there is no such day.';
+COMMENT ON COLUMN reporting.usage_month_to_date.ended_traces IS 'Month to date without today: to compare with previous_same_days_traces. Null: one of these days is not loaded, or it is the first day of the month.';
+COMMENT ON COLUMN reporting.usage_month_to_date.days_compared IS 'Days of the month before in previous_same_days_traces: as many as have ended in this month, at most all of that month. Does not add up.';
+COMMENT ON COLUMN reporting.usage_month_to_date.previous_same_days_traces IS 'Traces of the first days_compared days of the month before. Null: one of them is not loaded or before the data start.';
+COMMENT ON COLUMN reporting.usage_month_to_date.previous_month_traces IS 'Traces of all of the month before. Null: one of its days is not loaded or before the data start.';
+COMMENT ON COLUMN reporting.usage_month_to_date.run_rate_traces IS 'Estimate for the whole month: final_traces by final day, times the days of the month from the data start on, rounded. Weekdays are not told apart. Null: no day is final yet, or a day that has ended is not loaded.';
 COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
 COMMENT ON COLUMN reporting.usage_reconciliation.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_reconciliation.group_by IS 'Dimension of the count: workspace, project, user, api_key.';

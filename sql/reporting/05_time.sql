@@ -73,6 +73,11 @@ AS $$
   SELECT generate_series(date_trunc('month', first::timestamp), last::timestamp, interval '1 month')::date
 $$;
 
+-- Whether the calendar month that begins on a day has ended (UTC). The planner inlines it.
+CREATE OR REPLACE FUNCTION usage.is_month_over(month_start date) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN (month_start + interval '1 month') <= (now() AT TIME ZONE 'UTC');
+
 -- Hours that a source keeps up to date: the last `hourly_hours` from the start of a UTC day, and the current hour.
 CREATE OR REPLACE FUNCTION usage.expected_hours(data_start date, hourly_hours integer) RETURNS tstzrange
 LANGUAGE sql STABLE STRICT PARALLEL SAFE

@@ -36,12 +36,13 @@ FROM usage.month_state
 GROUP BY day_scope_id;
 
 -- Figures of complete months by entity. Only a month with a day that is made of hours is more than its stored total. An
--- incomplete month is one row without an entity.
+-- incomplete month is one row without an entity, with the traces of the days that are loaded, of all entities. They are looked up
+-- for these few months alone, by a query that reads them.
 CREATE OR REPLACE VIEW usage.monthly_row AS
 SELECT cell.slug, cell.group_by, t.month_start, cell.workspace_id, cell.workspace_name, e.dimension_id, e.dimension_name,
        t.traces, m.days_expected[width_bucket(t.month_start, m.starts)] AS days_expected,
        m.days_loaded[width_bucket(t.month_start, m.starts)] AS days_loaded,
-       m.is_final[width_bucket(t.month_start, m.starts)] AS is_final
+       m.is_final[width_bucket(t.month_start, m.starts)] AS is_final, t.traces AS traces_loaded
 FROM usage.cell cell
 JOIN usage.cell_months m USING (day_scope_id)
 JOIN usage.series s ON s.scope_id = cell.day_scope_id
@@ -50,7 +51,7 @@ JOIN usage.labelled_entity e USING (entity_id)
 WHERE m.plain[width_bucket(t.month_start, m.starts)]
 UNION ALL
 SELECT m.slug, m.group_by, f.month_start, m.workspace_id, m.workspace_name, e.dimension_id, e.dimension_name, f.traces,
-       m.days_expected, m.days_loaded, m.is_final
+       m.days_expected, m.days_loaded, m.is_final, f.traces
 FROM usage.month_state m
 JOIN (
   SELECT day_scope_id, entity_id, month_start, sum(traces)::bigint AS traces
@@ -67,6 +68,16 @@ JOIN (
 JOIN usage.labelled_entity e USING (entity_id)
 WHERE m.days_loaded = m.days_expected AND m.by_hours
 UNION ALL
-SELECT slug, group_by, month_start, workspace_id, workspace_name, NULL, NULL, NULL, days_expected, days_loaded, false
-FROM usage.month_state
-WHERE days_loaded < days_expected;
+SELECT m.slug, m.group_by, m.month_start, m.workspace_id, m.workspace_name, NULL, NULL, NULL, m.days_expected, m.days_loaded, false,
+       CASE WHEN m.days_loaded > 0 THEN coalesce((
+         SELECT sum(t.traces)
+         FROM usage.series s
+         JOIN usage.monthly_total t USING (series_id)
+         WHERE s.scope_id = m.day_scope_id AND t.month_start = m.month_start
+       ), 0) + CASE WHEN m.by_hours THEN coalesce((
+         SELECT sum(h.traces)
+         FROM usage.figure_of_hours h
+         WHERE h.day_scope_id = m.day_scope_id AND usage.month_of(h.usage_date) = m.month_start
+       ), 0) ELSE 0 END END::bigint
+FROM usage.month_state m
+WHERE m.days_loaded < m.days_expected;

@@ -1,12 +1,25 @@
+-- Final is the last column, a subquery that a query without it does not run. A day is not expected where the data of a source
+-- starts later. to_char without TM gives English names in every locale.
 CREATE OR REPLACE VIEW reporting.dim_date AS
 SELECT day::date AS usage_date, extract(isoyear FROM day)::integer AS iso_year, extract(week FROM day)::integer AS iso_week,
        extract(isodow FROM day)::integer AS iso_weekday, date_trunc('month', day)::date AS month_start,
-       date_trunc('year', day)::date AS year_start
-FROM (SELECT min(data_start) AS first FROM usage.source) s
+       date_trunc('year', day)::date AS year_start, to_char(day, 'FMDay') AS day_name, extract(day FROM day)::integer AS day_of_month,
+       to_char(day, 'FMMonth') AS month_name, extract(month FROM day)::integer AS month_number,
+       extract(day FROM date_trunc('month', day) + interval '1 month' - interval '1 day')::integer AS days_in_month,
+       day < s.today AS is_past,
+       day < s.today AND coalesce((
+         SELECT range_intersect_agg(x.final - coalesce(f.failed, '{}') + datemultirange(daterange(NULL, x.data_start)))
+         FROM (
+           SELECT c.day_scope_id, c.data_start, c.final_days + usage.whole_days(c.final_hours) * c.days_of_hours AS final
+           FROM usage.cell_time c
+         ) x
+         LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id
+       ) @> day::date, false) AS is_final
+FROM (SELECT min(data_start) AS first, date_trunc('day', now() AT TIME ZONE 'UTC') AS today FROM usage.source) s
 CROSS JOIN LATERAL generate_series(
-  s.first::timestamp, date_trunc('day', now() AT TIME ZONE 'UTC'), interval '1 day'
+  s.first::timestamp, date_trunc('year', s.today) + interval '2 years' - interval '1 day', interval '1 day'
 ) day;
-COMMENT ON VIEW reporting.dim_date IS 'Grain: UTC day (key: usage_date), from the earliest data start to today.';
+COMMENT ON VIEW reporting.dim_date IS 'Grain: UTC day (key: usage_date), from the earliest data start to the end of next year.';
 
 CREATE OR REPLACE VIEW reporting.dim_workspace AS
 SELECT src.slug AS source_id, e.dimension_id AS workspace_id, e.dimension_name AS workspace_name, e.first_seen_at, e.last_seen_at,
@@ -17,10 +30,44 @@ JOIN usage.workspace w USING (entity_id);
 COMMENT ON VIEW reporting.dim_workspace IS 'Grain: workspace (key: source_id, workspace_id).';
 
 -- each dimension but workspace
+-- Days and hours of each {title} that are stored, by workspace. The ends are looked up: each takes one look into an index.
+CREATE OR REPLACE VIEW reporting.bridge_{dimension}_workspace AS
+SELECT src.slug AS source_id, {columns}, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, p.first_seen_at,
+       p.last_seen_at
+FROM (
+  SELECT s.entity_id, c.workspace_id, min(t.first_seen_at) AS first_seen_at, max(t.last_seen_at) AS last_seen_at
+  FROM usage.scope c
+  JOIN usage.series s USING (scope_id)
+  CROSS JOIN LATERAL (
+    SELECT min(r.bucket_start) AS first_seen_at, max(r.bucket_start) AS last_seen_at
+    FROM usage.hourly_record r
+    WHERE r.series_id = s.series_id AND c.stride = 'hour'
+    UNION ALL
+    SELECT min(r.bucket_start)::timestamp AT TIME ZONE 'UTC', max(r.bucket_start)::timestamp AT TIME ZONE 'UTC'
+    FROM usage.dated_record r
+    WHERE r.series_id = s.series_id AND c.stride = 'day'
+  ) t
+  WHERE c.group_by = '{dimension}' AND c.stride IN ('day', 'hour') AND c.kind = 'traces' AND c.trace_tier = 'all'
+  GROUP BY s.entity_id, c.workspace_id
+  HAVING min(t.first_seen_at) IS NOT NULL
+) p
+JOIN usage.labelled_entity d ON d.entity_id = p.entity_id
+JOIN usage.labelled_entity w ON w.entity_id = p.workspace_id
+JOIN usage.source src ON src.source_id = d.source_id;
+COMMENT ON VIEW reporting.bridge_{dimension}_workspace IS 'Grain: {title} x workspace in which it has stored usage (key: source_id, {id_column}, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
+
 CREATE OR REPLACE VIEW reporting.dim_{dimension} AS
-SELECT src.slug AS source_id, {columns}, d.first_seen_at, d.last_seen_at
+SELECT src.slug AS source_id, {columns}, d.first_seen_at, d.last_seen_at, coalesce(b.workspaces, 0) AS workspace_count,
+       b.workspace_id AS sole_workspace_id, b.workspace_name AS sole_workspace_name
 FROM usage.labelled_entity d
 JOIN usage.source src USING (source_id)
+LEFT JOIN (
+  SELECT source_id, {id_column} AS id, count(*)::integer AS workspaces,
+         CASE WHEN count(*) = 1 THEN min(workspace_id) END AS workspace_id,
+         CASE WHEN count(*) = 1 THEN min(workspace_name) END AS workspace_name
+  FROM reporting.bridge_{dimension}_workspace
+  GROUP BY source_id, {id_column}
+) b ON b.source_id = src.slug AND b.id = d.dimension_id
 WHERE d.dimension = '{dimension}';
 COMMENT ON VIEW reporting.dim_{dimension} IS 'Grain: {title} (key: source_id, {id_column}). Names are not unique: join by the key.';
 

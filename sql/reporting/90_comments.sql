@@ -34,6 +34,18 @@ BEGIN
         ('iso_year', $$ISO 8601 year of the week.$$, ''),
         ('iso_week', $$ISO 8601 week of the year.$$, ''),
         ('iso_weekday', $$1 is Monday, 7 is Sunday.$$, ''),
+        ('day_name', $$Monday to Sunday. Sort by iso_weekday.$$, ''),
+        ('day_of_month', $$1 to 31.$$, ''),
+        ('month_name', $$January to December. Sort by month_number.$$, ''),
+        ('month_number', $$1 is January, 12 is December.$$, ''),
+        ('days_in_month', $$Days of the calendar month: 28 to 31.$$, ''),
+        ('is_past', $$Whether the UTC day has ended.$$, ''),
+        ('is_final', $$Whether the day has ended and every figure that is expected on it is final, in all dimensions, workspaces and sources whose data has started.$$, 'dim_date'),
+        ('workspace_count', $$Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.$$, ''),
+        ('sole_workspace_id', $$The workspace, if workspace_count is 1; else null.$$, ''),
+        ('sole_workspace_name', $$Its current name.$$, ''),
+        ('first_seen_at', $$Start of the earliest stored day or hour of it in this workspace.$$, 'bridge'),
+        ('last_seen_at', $$Start of the latest stored day or hour of it in this workspace.$$, 'bridge'),
         ('period_start', $$Start of the time bucket.$$, ''),
         ('period_end', $$End of the time bucket, not included.$$, ''),
         ('period_start', $$Start of the requested range.$$, 'backfill_status'),
@@ -61,6 +73,20 @@ BEGIN
         ('days_loaded', $$Expected days that are loaded. Adds up over months of one workspace.$$, ''),
         ('is_complete', $$Whether every expected day is loaded. The current month is complete up to its last ended day.$$, ''),
         ('is_final', $$Whether the month is over and each of its days is final. Later changes are kept as restatements.$$, 'monthly'),
+        ('traces_loaded', $$Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.$$, ''),
+        ('is_month_over', $$Whether the calendar month has ended (UTC).$$, ''),
+        -- The month under way.
+        ('days_ended', $$Days of the month that have ended, from the data start on. Does not add up.$$, ''),
+        ('days_final', $$Days of the month whose figures are final.$$, ''),
+        ('days_provisional', $$Days of the month that are loaded and not final, today among them: their figures may still grow.$$, ''),
+        ('traces', $$Month to date: every day that has ended, and today once it is loaded. final_traces plus provisional_traces. Null: a day that has ended is not loaded.$$, 'usage_month_to_date'),
+        ('final_traces', $$Traces of the final days; null: there is none yet.$$, ''),
+        ('provisional_traces', $$Traces of the days that are loaded and not final: the part that may still grow; null: there is no such day.$$, ''),
+        ('ended_traces', $$Month to date without today: to compare with previous_same_days_traces. Null: one of these days is not loaded, or it is the first day of the month.$$, ''),
+        ('days_compared', $$Days of the month before in previous_same_days_traces: as many as have ended in this month, at most all of that month. Does not add up.$$, ''),
+        ('previous_same_days_traces', $$Traces of the first days_compared days of the month before. Null: one of them is not loaded or before the data start.$$, ''),
+        ('previous_month_traces', $$Traces of all of the month before. Null: one of its days is not loaded or before the data start.$$, ''),
+        ('run_rate_traces', $$Estimate for the whole month: final_traces by final day, times the days of the month from the data start on, rounded. Weekdays are not told apart. Null: no day is final yet, or a day that has ended is not loaded.$$, ''),
         ('closed_traces', $$Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.$$, ''),
         ('adjustment_traces', $$Traces added or removed since the month was closed. Adds up as closed_traces do.$$, ''),
         ('current_traces', $$Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.$$, ''),
@@ -231,6 +257,7 @@ BEGIN
     JOIN words ON words.name = a.attname AND (
       words.of = '' OR words.of = regexp_replace(c.relname, '_masked$', '')
       OR (words.of = 'masked' AND c.relname LIKE '%\_masked')
+      OR (words.of = 'bridge' AND c.relname LIKE 'bridge\_%')
       OR (words.of = 'monthly' AND c.relname LIKE 'fct\_usage\_%\_monthly%')
     )
     -- A comment that names a key marks the views that are ours.

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { GROUPINGS, shownId } from "../../src/domain/usage/record.ts";
+import { GROUPINGS, type GroupBy, shownId } from "../../src/domain/usage/record.ts";
 import { DIMENSIONS, expandDimensions } from "../../src/store/db/dimensions.ts";
 import { listViews } from "../../src/store/report/views.ts";
-import { connectPlain, setupSource } from "../support/reporting.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
 
 test("a block of SQL is repeated for each dimension, with or without workspace", () => {
   const lines = (which: string) =>
@@ -72,4 +73,74 @@ test("the planner inlines the functions of the status into every view", async ()
     const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
     expect(plan, name).not.toMatch(/(figure_status|failure_at|is_final|shown_id)\(/);
   }
+});
+
+test("a bridge names the workspaces of each id, and a day is final once all that is expected on it is", async () => {
+  const { store, url, sourceId } = await setupSource();
+  const client = await connectPlain(url);
+  const [one, other] = WORKSPACES;
+  const load = (
+    groupBy: GroupBy,
+    workspaceId: string,
+    rows: readonly AnswerRow[],
+    stride: "day" | "hour" = "day",
+  ) =>
+    loadRows(store, {
+      ...{ sourceId, groupBy, workspaceId, rows },
+      window: windowOf(stride, "2026-03-05", "2026-03-07"),
+    });
+  const final = async () =>
+    (await client.query("SELECT usage_date FROM reporting.dim_date WHERE is_final ORDER BY 1")).rows.map(
+      (row) => row.usage_date,
+    );
+  for (const workspaceId of WORKSPACES) {
+    await load("workspace", workspaceId, [
+      ["2026-03-05", workspaceId, 9, `Name ${workspaceId === one ? 1 : 2}`],
+    ]);
+    for (const groupBy of ["user", "api_key"] as const) {
+      await load(groupBy, workspaceId, [["2026-03-05", "someone", 9, "ada@example.test"]]);
+    }
+  }
+  await load("project", one, [
+    ["2026-03-05", "shared", 4, "Shared"],
+    ["2026-03-06", "shared", 3],
+    ["2026-03-06", "", 2],
+  ]);
+  expect(await final()).toEqual([]);
+  await load("project", other, [["2026-03-06", "shared", 1]]);
+  expect(await final()).toEqual(["2026-03-05", "2026-03-06"]);
+  await load("project", other, [["2026-03-05T07:00Z", "hourly", 1]], "hour");
+  // An id without a stored record is in no workspace.
+  await load("project", one, [["2026-03-05T07:00Z", "gone", 1]], "hour");
+  await client.query(
+    "DELETE FROM usage.hourly_record WHERE series_id = (SELECT max(series_id) FROM usage.series)",
+  );
+
+  const { rows: bridge } = await client.query(
+    `SELECT concat_ws(' ', project_id, project_name, workspace_name, first_seen_at, last_seen_at) AS line
+     FROM reporting.bridge_project_workspace ORDER BY project_id, workspace_name`,
+  );
+  const at = (day: string, hour = "00") => `2026-03-0${day} ${hour}:00:00+00`;
+  expect(bridge.map(({ line }) => line)).toEqual([
+    `(none) Name 1 ${at("6")} ${at("6")}`,
+    `hourly Name 2 ${at("5", "07")} ${at("5", "07")}`,
+    `shared Shared Name 1 ${at("5")} ${at("6")}`,
+    `shared Shared Name 2 ${at("6")} ${at("6")}`,
+  ]);
+  const { rows } = await client.query(
+    `SELECT concat_ws(' ', project_id, workspace_count, sole_workspace_id, sole_workspace_name) AS line
+     FROM reporting.dim_project ORDER BY project_id`,
+  );
+  expect(rows.map(({ line }) => line)).toEqual([
+    `(none) 1 ${one} Name 1`,
+    "gone 0",
+    `hourly 1 ${other} Name 2`,
+    "shared 2",
+  ]);
+
+  const { rows: masked } = await client.query("SELECT * FROM reporting.bridge_user_workspace_masked");
+  expect(masked.map((row) => [row.user_id, row.workspace_id]).sort()).toEqual(
+    WORKSPACES.map((id) => ["someone", id]),
+  );
+  expect(JSON.stringify(masked)).not.toContain("ada@");
 });

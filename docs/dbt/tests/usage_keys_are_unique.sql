@@ -4,6 +4,21 @@ FROM {{ source('usage', 'backfill_status') }}
 GROUP BY source_id, backfill_id
 HAVING count(*) > 1
 UNION ALL
+SELECT 'bridge_api_key_workspace' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'bridge_api_key_workspace') }}
+GROUP BY source_id, api_key_short_key, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'bridge_project_workspace' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'bridge_project_workspace') }}
+GROUP BY source_id, project_id, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'bridge_user_workspace' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'bridge_user_workspace') }}
+GROUP BY source_id, user_id, workspace_id
+HAVING count(*) > 1
+UNION ALL
 SELECT 'data_freshness' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'data_freshness') }}
 GROUP BY source_id, group_by, stride
@@ -172,6 +187,11 @@ UNION ALL
 SELECT 'usage_month_close_workspace' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_month_close_workspace') }}
 GROUP BY source_id, month_start, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'usage_month_to_date' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_month_to_date') }}
+GROUP BY source_id, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_reconciliation' AS view_name, count(*) AS rows_of_one_key

@@ -57,15 +57,13 @@ function cellRows(model: Model, cell: Cell, { firstDay, now }: { firstDay: numbe
     for (const { figure } of loaded) {
       for (const [id, n] of figure.traces ?? []) traces.set(id, (traces.get(id) ?? 0) + n);
     }
-    const row = (dimension: Value[], n: number | undefined, final: boolean) => [
+    const row = (dimension: Value[], n: number | undefined, final: boolean, part = n) => [
       ...[month, cell.workspaceId, model.nameOf("workspace", cell.workspaceId), ...dimension, n],
-      ...[expected.length, loaded.length, isComplete, final],
+      ...[expected.length, loaded.length, isComplete, final, part],
     ];
-    if (cell.groupBy === "workspace") {
-      const sum = [...traces.values()].reduce((a, b) => a + b, 0);
-      return [row([], isComplete ? sum : undefined, isFinal)];
-    }
-    if (!isComplete) return [row([null, null], undefined, false)];
+    const sum = loaded.length > 0 ? [...traces.values()].reduce((a, b) => a + b, 0) : undefined;
+    if (cell.groupBy === "workspace") return [row([], isComplete ? sum : undefined, isFinal, sum)];
+    if (!isComplete) return [row([null, null], undefined, false, sum)];
     const name = (id: string) => (cell.groupBy === "api_key" ? null : model.nameOf(cell.groupBy, id));
     return [...traces].map(([id, n]) => row([label(id), name(id)], n, isFinal));
   });

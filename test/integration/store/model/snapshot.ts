@@ -82,7 +82,8 @@ export async function takeSnapshot(
       `SELECT usage_hour, ${columns} FROM reporting.fct_usage_${groupBy}_hourly
        WHERE usage_hour >= ${from} AND usage_hour < ${until}`;
     queries[`view fct_usage_${groupBy}_monthly`] = `
-      SELECT month_start, workspace_id, workspace_name, ${dimension} traces, days_expected, days_loaded, is_complete, is_final
+      SELECT month_start, workspace_id, workspace_name, ${dimension} traces, days_expected, days_loaded, is_complete, is_final,
+             traces_loaded
       FROM reporting.fct_usage_${groupBy}_monthly`;
   }
   await reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");

@@ -1,0 +1,151 @@
+import type pg from "pg";
+import { expect, test } from "vitest";
+import { DAY_MS, floorToGrid } from "../../src/domain/time/stride.ts";
+import { addSource, connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, windowOf } from "../support/store.ts";
+
+// The month under way and the calendar, held against sums that are made from what was loaded. They hold on every day of the
+// year: `npm run test:clock -- --day 2027-03-30 test/reporting/month-to-date.test.ts`.
+
+const SETTLE_MS = 3 * DAY_MS;
+const iso = (day: number) => new Date(day).toISOString().slice(0, 10);
+/** The first day of a month, so many months away from the one that holds the day. */
+const monthOf = (day: number, away = 0) => {
+  const date = new Date(day);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + away, 1);
+};
+const daysFrom = (start: number, end: number) =>
+  Array.from({ length: Math.max(0, (end - start) / DAY_MS) }, (_, n) => start + n * DAY_MS);
+
+interface Loaded {
+  readonly workspaceId: string;
+  readonly dataStart: number;
+  /** Figures by day; none where it is not loaded. */
+  readonly figures: ReadonlyMap<number, number>;
+}
+
+let now: number;
+let today: number;
+
+function expected({ workspaceId, dataStart, figures }: Loaded) {
+  const [month, next, before] = [monthOf(today), monthOf(today, 1), monthOf(today, -1)];
+  const sum = (days: readonly number[], isWhole = true) =>
+    days.length === 0 ||
+    (isWhole && days.some((day) => !figures.has(day))) ||
+    !days.some((day) => figures.has(day))
+      ? null
+      : String(days.reduce((all, day) => all + (figures.get(day) ?? 0), 0));
+  const start = Math.max(month, dataStart);
+  const ended = daysFrom(start, today);
+  const isWhole = ended.every((day) => figures.has(day));
+  const loaded = daysFrom(start, today + DAY_MS).filter((day) => figures.has(day));
+  const final = loaded.filter((day) => day + DAY_MS + SETTLE_MS <= floorToGrid(now, DAY_MS));
+  const provisional = loaded.filter((day) => !final.includes(day));
+  const compared = daysFrom(before, Math.min(before + (today - month), month));
+  const perDay = Number(sum(final)) / final.length;
+  return {
+    workspace_id: workspaceId,
+    month_start: iso(month),
+    days_in_month: String((next - month) / DAY_MS),
+    days_ended: String(ended.length),
+    days_final: String(final.length),
+    days_provisional: String(provisional.length),
+    traces: isWhole ? sum(loaded) : null,
+    final_traces: sum(final),
+    provisional_traces: sum(provisional),
+    ended_traces: isWhole ? sum(ended) : null,
+    days_compared: String(compared.length),
+    previous_same_days_traces: sum(compared),
+    previous_month_traces: sum(daysFrom(before, month)),
+    run_rate_traces:
+      isWhole && final.length > 0 ? String(Math.round((perDay * (next - start)) / DAY_MS)) : null,
+  };
+}
+
+test("the month to date names its final and provisional part, the same days before and the run rate", async () => {
+  const { store, url, sourceId } = await setupSource();
+  now = Date.now();
+  today = floorToGrid(now, DAY_MS);
+  const before = monthOf(today, -1);
+  const client = await connectPlain(url);
+  await client.query("UPDATE usage.source SET data_start = $1", [iso(before - 40 * DAY_MS)]);
+  const late = "00000000-0000-4000-8000-000000000009";
+  const begun = Math.min(monthOf(today) + 4 * DAY_MS, today);
+  const lateId = await addSource(store, { slug: "late", workspaceIds: [late], dataStart: iso(begun) });
+
+  /** All days until today but those of `gaps`, each with a figure of its own. */
+  const fill = async (id: number, workspaceId: string, from: number, gaps: readonly number[] = []) => {
+    const figures = new Map<number, number>();
+    for (const day of daysFrom(from, today + DAY_MS)) {
+      if (gaps.includes(day)) continue;
+      const traces = (new Date(day).getUTCDate() * 7919 + new Date(day).getUTCMonth() * 13) % 1000;
+      figures.set(day, traces);
+      await loadRows(store, {
+        ...{ sourceId: id, workspaceId, groupBy: "workspace", settleAfterMs: SETTLE_MS },
+        window: windowOf("day", iso(day), iso(day + DAY_MS)),
+        rows: traces === 0 ? [] : [[iso(day), workspaceId, traces]],
+      });
+    }
+    return figures;
+  };
+  const [whole, gap] = WORKSPACES;
+  const all: Loaded[] = [
+    { workspaceId: whole, dataStart: 0, figures: await fill(sourceId, whole, before) },
+    // Without the first day of both months.
+    { workspaceId: gap, dataStart: 0, figures: await fill(sourceId, gap, before, [before, monthOf(today)]) },
+    { workspaceId: late, dataStart: begun, figures: await fill(lateId, late, begun) },
+  ];
+  const { rows } = await client.query(
+    `SELECT ${Object.keys(expected(all[0] as Loaded)).join(", ")} FROM reporting.usage_month_to_date ORDER BY workspace_id`,
+  );
+  expect(rows).toEqual(all.map(expected));
+
+  // To the trace what the monthly view says, which sums the loaded part of each month.
+  const { rows: months } = await client.query(
+    `SELECT m.workspace_id, m.month_start, m.traces, m.traces_loaded, m.is_complete, m.is_month_over, d.traces AS daily
+     FROM reporting.fct_usage_workspace_monthly m
+     JOIN (SELECT workspace_id, date_trunc('month', usage_date)::date AS month_start, sum(traces) AS traces
+           FROM reporting.fct_usage_workspace_daily GROUP BY 1, 2) d USING (workspace_id, month_start)`,
+  );
+  expect(months.length).toBeGreaterThan(4);
+  for (const one of months) {
+    const about = `${one.workspace_id} ${one.month_start}`;
+    expect(one.traces_loaded, about).toBe(one.daily);
+    if (one.is_complete === "t") expect(one.traces, about).toBe(one.traces_loaded);
+    else expect(one.traces, about).toBeNull();
+    expect(one.is_month_over, about).toBe(one.month_start < iso(monthOf(today)) ? "t" : "f");
+  }
+  expect(months.some((one) => one.is_complete === "f" && one.traces_loaded !== null)).toBe(true);
+  const current = months.filter((one) => one.month_start === iso(monthOf(today)));
+  expect(current.map((one) => one.traces).sort()).toEqual(rows.map((one) => one.traces).sort());
+  await calendar(client);
+});
+
+/** Every day to the end of next year, with its names; final are the days that the coverage of all sources calls so. */
+async function calendar(client: pg.Client): Promise<void> {
+  // A language of the server must change no name.
+  await client.query("SET lc_time = 'C'");
+  const { rows } = await client.query("SELECT * FROM reporting.dim_date ORDER BY usage_date");
+  const first = Date.parse(rows[0].usage_date);
+  expect(rows.at(-1).usage_date).toBe(`${new Date(now).getUTCFullYear() + 1}-12-31`);
+  const { rows: states } = await client.query(
+    `SELECT usage_date, bool_and(status IN ('ok', 'empty')) AS is_final FROM reporting.usage_coverage_daily
+     WHERE stride = 'day' GROUP BY 1`,
+  );
+  const isFinal = new Map(states.map((row) => [row.usage_date, row.is_final]));
+  const name = (day: number, what: "weekday" | "month") =>
+    new Intl.DateTimeFormat("en-US", { [what]: "long", timeZone: "UTC" }).format(day);
+  for (const [n, row] of rows.entries()) {
+    const day = first + n * DAY_MS;
+    expect(row, row.usage_date).toMatchObject({
+      usage_date: iso(day),
+      day_name: name(day, "weekday"),
+      day_of_month: String(new Date(day).getUTCDate()),
+      month_name: name(day, "month"),
+      month_number: String(new Date(day).getUTCMonth() + 1),
+      days_in_month: String((monthOf(day, 1) - monthOf(day)) / DAY_MS),
+      is_past: day < today ? "t" : "f",
+      is_final: isFinal.get(iso(day)) ?? "f",
+    });
+  }
+}
