@@ -1669,6 +1669,13 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   failed tstzmultirange
 -- )
 
+-- VIEW usage.hour_proof (
+--   scope_id integer,
+--   parts tstzmultirange,
+--   starts timestamp with time zone[],
+--   reconciled_at timestamp with time zone[]
+-- )
+
 -- VIEW usage.hour_state (
 --   day_scope_id integer,
 --   hour_scope_id integer,
@@ -1699,17 +1706,6 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   settled boolean,
 --   fetched_at timestamp with time zone,
 --   status text
--- )
-
--- VIEW usage.hours_difference (
---   scope_id integer,
---   usage_date date
--- )
-
--- VIEW usage.hours_proof (
---   scope_id integer,
---   usage_date date,
---   reconciled_at timestamp with time zone
 -- )
 
 -- VIEW usage.labelled_entity (

@@ -74,24 +74,16 @@ FROM (
 ) proved
 GROUP BY scope_id, group_by;
 
--- UTC days whose 24 hours were all compared with whole exports, and when the first of those was requested.
-CREATE OR REPLACE VIEW usage.hours_proof AS
-SELECT r.scope_id, d.day::date AS usage_date, min(r.reconciled_at) AS reconciled_at
+-- Hours of each hour scope that were compared with whole exports and have no difference, and when each part was.
+CREATE OR REPLACE VIEW usage.hour_proof AS
+SELECT r.scope_id,
+       range_agg(tstzrange(r.period_start, r.period_end)) - coalesce((
+         SELECT range_agg(tstzrange(d.bucket_start, d.bucket_start + interval '1 hour'))
+         FROM usage.reconciliation_difference d
+         WHERE d.scope_id = r.scope_id AND d.state IN ('open', 'platform_disagrees')
+       ), '{}') AS parts,
+       array_agg(r.period_start ORDER BY r.period_start) AS starts, array_agg(r.reconciled_at ORDER BY r.period_start) AS reconciled_at
 FROM usage.reconciled r
 JOIN usage.scope s USING (scope_id)
-CROSS JOIN LATERAL (
-  SELECT r.period_start AT TIME ZONE 'UTC' AS first, r.period_end AT TIME ZONE 'UTC' AS after
-) t
-CROSS JOIN LATERAL generate_series(
-  date_trunc('day', t.first), t.after - interval '1 microsecond', interval '1 day'
-) d (day)
 WHERE s.stride = 'hour'
-GROUP BY r.scope_id, d.day::date
-HAVING sum(least(t.after, d.day + interval '1 day') - greatest(t.first, d.day)) = interval '24 hours';
-
--- UTC days with an hour in which a difference from the export is left.
-CREATE OR REPLACE VIEW usage.hours_difference AS
-SELECT DISTINCT d.scope_id, (d.bucket_start AT TIME ZONE 'UTC')::date AS usage_date
-FROM usage.reconciliation_difference d
-JOIN usage.scope s USING (scope_id)
-WHERE s.stride = 'hour' AND d.state IN ('open', 'platform_disagrees');
+GROUP BY r.scope_id;

@@ -30,30 +30,30 @@ JOIN usage.workspace w USING (entity_id);
 COMMENT ON VIEW reporting.dim_workspace IS 'Grain: workspace (key: source_id, workspace_id).';
 
 -- each dimension but workspace
--- Days and hours of each {title} that are stored, by workspace. The ends are looked up: each takes one look into an index.
+-- A pair has one series of days and one of hours. Their ends are looked up only by a query that reads them.
 CREATE OR REPLACE VIEW reporting.bridge_{dimension}_workspace AS
-SELECT src.slug AS source_id, {columns}, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, p.first_seen_at,
-       p.last_seen_at
+SELECT src.slug AS source_id, {columns}, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name,
+       least(
+         (SELECT min(r.bucket_start) FROM usage.dated_record r WHERE r.series_id = p.day_series)::timestamp AT TIME ZONE 'UTC',
+         (SELECT min(r.bucket_start) FROM usage.hourly_record r WHERE r.series_id = p.hour_series)
+       ) AS first_seen_at,
+       greatest(
+         (SELECT max(r.bucket_start) FROM usage.dated_record r WHERE r.series_id = p.day_series)::timestamp AT TIME ZONE 'UTC',
+         (SELECT max(r.bucket_start) FROM usage.hourly_record r WHERE r.series_id = p.hour_series)
+       ) AS last_seen_at
 FROM (
-  SELECT s.entity_id, c.workspace_id, min(t.first_seen_at) AS first_seen_at, max(t.last_seen_at) AS last_seen_at
+  SELECT s.entity_id, c.workspace_id, max(s.series_id) FILTER (WHERE c.stride = 'day') AS day_series,
+         max(s.series_id) FILTER (WHERE c.stride = 'hour') AS hour_series
   FROM usage.scope c
   JOIN usage.series s USING (scope_id)
-  CROSS JOIN LATERAL (
-    SELECT min(r.bucket_start) AS first_seen_at, max(r.bucket_start) AS last_seen_at
-    FROM usage.hourly_record r
-    WHERE r.series_id = s.series_id AND c.stride = 'hour'
-    UNION ALL
-    SELECT min(r.bucket_start)::timestamp AT TIME ZONE 'UTC', max(r.bucket_start)::timestamp AT TIME ZONE 'UTC'
-    FROM usage.dated_record r
-    WHERE r.series_id = s.series_id AND c.stride = 'day'
-  ) t
   WHERE c.group_by = '{dimension}' AND c.stride IN ('day', 'hour') AND c.kind = 'traces' AND c.trace_tier = 'all'
   GROUP BY s.entity_id, c.workspace_id
-  HAVING min(t.first_seen_at) IS NOT NULL
 ) p
 JOIN usage.labelled_entity d ON d.entity_id = p.entity_id
 JOIN usage.labelled_entity w ON w.entity_id = p.workspace_id
-JOIN usage.source src ON src.source_id = d.source_id;
+JOIN usage.source src ON src.source_id = d.source_id
+WHERE EXISTS (SELECT FROM usage.dated_record r WHERE r.series_id = p.day_series)
+   OR EXISTS (SELECT FROM usage.hourly_record r WHERE r.series_id = p.hour_series);
 COMMENT ON VIEW reporting.bridge_{dimension}_workspace IS 'Grain: {title} x workspace in which it has stored usage (key: source_id, {id_column}, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
 
 CREATE OR REPLACE VIEW reporting.dim_{dimension} AS

@@ -70,7 +70,7 @@ SELECT x.slug, d.usage_date, x.workspace_id, x.group_by, 'hour',
          WHEN u.has_traces THEN 'ok'
          ELSE 'empty'
        END,
-       q.reconciled_at IS NOT NULL, q.reconciled_at, NULL, q.reconciled_at
+       q.is_reconciled, q.reconciled_at, NULL, q.reconciled_at
 FROM (
   SELECT usage_date
   FROM usage.days_between(
@@ -82,12 +82,14 @@ JOIN (
   SELECT v.*, usage.touched_days(v.shown) AS shown_days
   FROM (
     SELECT c.slug, c.workspace_id, c.group_by, c.hour_scope_id, c.hours, c.final_hours, f.failed, f.parts AS failure_parts,
-           n.source_id IS NOT NULL AS is_unavailable,
+           n.source_id IS NOT NULL AS is_unavailable, p.parts AS proved_parts, p.starts AS proof_starts,
+           p.reconciled_at AS proved_at,
            c.hours * tstzmultirange(tstzrange(NULL, date_trunc('hour', now(), 'UTC') + interval '1 hour'))
              + tstzmultirange(usage.expected_hours(c.data_start, c.hourly_hours)) AS shown
     FROM usage.cell_time c
     LEFT JOIN usage.hour_failure f ON f.scope_id = c.hour_scope_id
     LEFT JOIN usage.source_fact n ON n.source_id = c.source_id AND n.fact = 'no_hour'
+    LEFT JOIN usage.hour_proof p ON p.scope_id = c.hour_scope_id
     OFFSET 0
   ) v
   -- Keeps the planner from computing this for each day and mention: once for each cell is enough.
@@ -109,10 +111,14 @@ CROSS JOIN LATERAL (
     )
   ) AS has_traces
 ) u
-LEFT JOIN usage.hours_proof p ON p.scope_id = x.hour_scope_id AND p.usage_date = d.usage_date
-LEFT JOIN usage.hours_difference r ON r.scope_id = x.hour_scope_id AND r.usage_date = d.usage_date
+-- All 24 hours; the oldest of the comparisons that they need.
+CROSS JOIN LATERAL (SELECT coalesce(x.final_hours @> t.whole AND x.proved_parts @> t.whole, false) AS is_reconciled) r
 CROSS JOIN LATERAL (
-  SELECT CASE WHEN r.scope_id IS NULL AND x.final_hours @> t.whole THEN p.reconciled_at END AS reconciled_at
+  SELECT r.is_reconciled, CASE WHEN r.is_reconciled THEN (
+    SELECT min(one) FROM unnest(x.proved_at[
+      width_bucket(lower(t.whole), x.proof_starts) : width_bucket(upper(t.whole) - interval '1 microsecond', x.proof_starts)
+    ]) one
+  ) END AS reconciled_at
 ) q;
 COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
 

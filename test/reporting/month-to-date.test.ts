@@ -2,10 +2,11 @@ import type pg from "pg";
 import { expect, test } from "vitest";
 import { DAY_MS, floorToGrid } from "../../src/domain/time/stride.ts";
 import { addSource, connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { farFromTheNextHour } from "../support/source.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 
 // The month under way and the calendar, held against sums that are made from what was loaded. They hold on every day of the
-// year: `npm run test:clock -- --day 2027-03-30 test/reporting/month-to-date.test.ts`.
+// year: `npm run test:clock -- --day 2027-03-30 --before 900 test/reporting/month-to-date.test.ts`.
 
 const SETTLE_MS = 3 * DAY_MS;
 const iso = (day: number) => new Date(day).toISOString().slice(0, 10);
@@ -64,7 +65,7 @@ function expected({ workspaceId, dataStart, figures }: Loaded) {
 
 test("the month to date names its final and provisional part, the same days before and the run rate", async () => {
   const { store, url, sourceId } = await setupSource();
-  now = Date.now();
+  now = await farFromTheNextHour(20_000);
   today = floorToGrid(now, DAY_MS);
   const before = monthOf(today, -1);
   const client = await connectPlain(url);
