@@ -175,19 +175,10 @@ describe("the SQL of the dashboard", () => {
     const views = new Set(queries.flatMap(({ rawSql }) => rawSql.match(/(?<=reporting\.)\w+/g) ?? []));
     expect([...views].sort()).toEqual([
       ...["backfill_status", "data_freshness", "dim_workspace"],
-      ...[
-        "fct_usage_api_key_daily",
-        "fct_usage_project_daily",
-        "fct_usage_user_daily",
-        "fct_usage_workspace_daily",
-      ],
-      ...[
-        "fct_usage_workspace_hourly",
-        "focus_cost_usage_estimated",
-        "metering_probe",
-        "usage_coverage_daily",
-      ],
-      ...["usage_late_change", "usage_month_close", "usage_month_close_workspace", "usage_reconciliation"],
+      ...["fct_cost_workspace_daily", "fct_usage_api_key_daily", "fct_usage_project_daily"],
+      ...["fct_usage_user_daily", "fct_usage_workspace_daily", "fct_usage_workspace_hourly"],
+      ...["metering_probe", "usage_coverage_daily", "usage_late_change"],
+      ...["usage_month_close", "usage_month_close_workspace", "usage_reconciliation"],
       ...["usage_restatement", "usage_unattributed_daily", "usage_unpriced_daily"],
     ]);
   });

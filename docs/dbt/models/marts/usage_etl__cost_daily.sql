@@ -1,6 +1,5 @@
--- A view, not incremental: importing prices changes the cost of any day.
-select "x_SourceId" as source_id, "x_UsageDate" as usage_date, "SubAccountId" as workspace_id,
-       "x_SourceId" || ':' || "SubAccountId" as workspace_key, "SkuId" as sku, "BillingCurrency" as currency,
-       "ConsumedQuantity" as traces, "EffectiveCost" as estimated_cost, "x_IsFinal" as is_final
-from {{ source('usage', 'focus_cost_usage_estimated') }}
-where {{ usage_etl.only_sources('"x_SourceId"') }}
+-- A view, not incremental: importing prices changes the cost of any day of a month that is not closed.
+select source_id, usage_date, workspace_id, source_id || ':' || workspace_id as workspace_key, sku, price_id, volume_tier,
+       unit_price, currency, traces, estimated_cost, is_closed, is_final
+from {{ source('usage', 'fct_cost_workspace_daily') }}
+where {{ usage_etl.only_sources() }}
