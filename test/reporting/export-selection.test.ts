@@ -104,7 +104,7 @@ describe("a login that may only read", () => {
       "may not read usage_user_daily_as_of. Export usage_user_daily_as_of_masked:",
     );
     expect(await refusal("nobody", { view: "dim_user" })).toBe(
-      "view_denied: The login pg_monitor may not read the schema reporting. Ask whoever runs usage-etl to run: GRANT usage_reader TO pg_monitor;",
+      "view_denied: The login pg_monitor may not read the schema reporting. Ask the administrator of the database to run: GRANT usage_reader TO pg_monitor;",
     );
     const unknown = await refusal("masked", { view: "dim_usr" });
     expect(unknown).toMatch(/^view_unknown: "dim_usr" is not a view\. Choose one of: .*dim_user_masked/);

@@ -150,7 +150,7 @@ async function checkStored(
   else notes.warn("costs", { code: "usage_unpriced", message, next: PRICE_IT });
 }
 
-const PRICE_IT = "Import prices that are valid on these days with `usage-etl prices import`.";
+const PRICE_IT = "Import prices that are valid on these days with `usage-etl prices import FILE`.";
 
 const MEANINGS: Readonly<Record<string, string>> = {
   no_listing: "the server does not list workspaces",

@@ -56,7 +56,7 @@ async function viewOf(db: Database, asked: string): Promise<View> {
     throw new UsageError({
       code: "views_missing",
       message: "This database has no views of usage-etl: its schema reporting is missing or empty.",
-      next: "Check the database in DATABASE_URL. Whoever runs usage-etl there makes the views with `usage-etl migrate`.",
+      next: "Check the database in DATABASE_URL. Its administrator makes the views with `usage-etl migrate`.",
     });
   }
   if (found === undefined && known.length > 0)
@@ -68,7 +68,7 @@ async function viewOf(db: Database, asked: string): Promise<View> {
     message: `The login ${reader} may not read ${known.length === 0 ? "the schema reporting" : name}.`,
     next: known.includes(twin)
       ? `Export ${twin}: the same columns and rows without e-mail addresses.`
-      : `Ask whoever runs usage-etl to run: GRANT usage_reader TO ${reader};`,
+      : `Ask the administrator of the database to run: GRANT usage_reader TO ${reader};`,
   });
 }
 
