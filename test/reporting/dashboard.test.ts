@@ -187,7 +187,7 @@ describe("the SQL of the dashboard", () => {
     for (const { title, rawSql } of queries) {
       const text = rawSql.replaceAll(/extract\(\w+ FROM/g, "");
       const tables = [...text.matchAll(/\b(?:FROM|JOIN) ([a-z_.]+)/g)].map((found) => found[1]);
-      const named = [...text.matchAll(/(\w+) AS \(\n/g)].map((found) => found[1]);
+      const named = [...text.matchAll(/(\w+) AS (?:MATERIALIZED )?\(\n/g)].map((found) => found[1]);
       const others = tables.filter((table) => !named.includes(table));
       expect(others.length, title).toBeGreaterThan(0);
       expect(others.filter((table) => !table?.startsWith("reporting."))).toEqual([]);
