@@ -1925,6 +1925,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 
 -- FUNCTION usage.touched_days(parts tstzmultirange) RETURNS datemultirange
 
+-- FUNCTION usage.traces_of_hours(series integer[], usage_date date) RETURNS bigint
+
 -- FUNCTION usage.whole_days(parts tstzmultirange) RETURNS datemultirange
 
 COMMENT ON VIEW reporting.backfill_status IS 'Grain: backfill (key: source_id, backfill_id). Its counts are of fetch tasks, one request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';

@@ -11,6 +11,18 @@ CROSS JOIN LATERAL (
     AND c.period_end > day::timestamp AT TIME ZONE 'UTC'
 ) t;
 
+-- Traces of the hours of a day. A function, because few days are made of hours: in the view itself, Postgres would expect this
+-- to run for each day, and compile the plan first. Readers may not read the table, so it runs as its owner.
+CREATE OR REPLACE FUNCTION usage.traces_of_hours(series integer[], usage_date date) RETURNS bigint
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT sum(r.traces)::bigint
+  FROM usage.hourly_record r
+  WHERE r.series_id = ANY (series) AND r.bucket_start >= usage_date::timestamp AT TIME ZONE 'UTC'
+    AND r.bucket_start < (usage_date + 1)::timestamp AT TIME ZONE 'UTC'
+$$;
+
 -- Traces of the hours of such a day, by entity. The sum is a subquery for each day and series, so that it reads these 24
 -- hours alone, whatever the planner expects.
 CREATE OR REPLACE VIEW usage.figure_of_hours AS

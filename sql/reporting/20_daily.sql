@@ -7,15 +7,10 @@ SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name,
 FROM usage.day_state d
 -- The figure of a day is looked up, not joined: so a week costs the same however many years there are.
 LEFT JOIN LATERAL (
-  SELECT CASE
-    WHEN d.by_hours THEN (
-      SELECT sum(r.traces) FROM usage.hourly_record r
-      WHERE r.series_id = ANY (d.hour_series) AND r.bucket_start >= d.usage_date::timestamp AT TIME ZONE 'UTC'
-        AND r.bucket_start < (d.usage_date + 1)::timestamp AT TIME ZONE 'UTC'
-    )
-    ELSE (SELECT sum(r.traces) FROM usage.dated_record r WHERE r.series_id = ANY (d.day_series) AND r.bucket_start = d.usage_date)
-  END::bigint AS traces
-  OFFSET 0
+  SELECT (coalesce(sum(r.traces), 0)
+           + CASE WHEN d.by_hours THEN coalesce(usage.traces_of_hours(d.hour_series, d.usage_date), 0) ELSE 0 END)::bigint AS traces
+  FROM usage.dated_record r
+  WHERE r.series_id = ANY (d.day_series) AND r.bucket_start = d.usage_date
 ) f ON true
 WHERE d.group_by = 'workspace';
 COMMENT ON VIEW reporting.fct_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today. Traces add up over days and workspaces. Null traces: not loaded, which is not zero.';
