@@ -61,6 +61,10 @@ test("days with usage and without a price are listed, counted and named; zeros a
   expect(shown).toContain("costs 2 days with 7 traces (2026-03-01 to 2026-04-20) have no price");
   expect(shown).toContain("See reporting.usage_unpriced_daily. [unpriced]");
 
+  // No price at all is for the other workspace.
+  await enterPrices(bench.store, [{ unitPrice: "1", workspace: WORKSPACE }]);
+  expect(await read()).toEqual(["2026-03-01 2 11 f null", "2026-04-20 2 2 f null"]);
+
   // A price for everybody fills the gap, and nothing is unpriced.
   await enterPrices(bench.store, [
     { unitPrice: "1" },
