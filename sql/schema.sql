@@ -1590,15 +1590,6 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   workspace_name text
 -- )
 
--- VIEW usage.day_proof (
---   scope_id integer,
---   group_by text,
---   starts date[],
---   reconciled_at timestamp with time zone[],
---   matched_at timestamp with time zone[],
---   proved_at timestamp with time zone[]
--- )
-
 -- VIEW usage.day_state (
 --   day_scope_id integer,
 --   hour_scope_id integer,
@@ -1789,6 +1780,14 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   cost numeric(38,10),
 --   is_final boolean,
 --   coverage_status text
+-- )
+
+-- VIEW usage.proved_day (
+--   scope_id integer,
+--   starts date[],
+--   reconciled_at timestamp with time zone[],
+--   matched_at timestamp with time zone[],
+--   proved_at timestamp with time zone[]
 -- )
 
 -- VIEW usage.provider (

@@ -25,22 +25,22 @@ GROUP BY v.scope_id, v.group_by;
 -- decides is in the arrays, and without nulls, so a figure finds its instant with one width_bucket and without a search.
 --
 -- Parts of one kind do not overlap. So their instants, added where a part begins and subtracted where it ends, come to the one
--- that holds. `group_by` is part of the key, so that a view of one dimension reads the parts of that one alone.
-CREATE OR REPLACE VIEW usage.day_proof AS
-SELECT scope_id, group_by, array_agg(day ORDER BY day) AS starts, array_agg(reconciled_at ORDER BY day) AS reconciled_at,
+-- that holds.
+CREATE OR REPLACE VIEW usage.proved_day AS
+SELECT scope_id, array_agg(day ORDER BY day) AS starts, array_agg(reconciled_at ORDER BY day) AS reconciled_at,
        array_agg(matched_at ORDER BY day) AS matched_at,
        array_agg(greatest(reconciled_at, matched_at) ORDER BY day) AS proved_at
 FROM (
-  SELECT scope_id, group_by, day,
+  SELECT scope_id, day,
          CASE WHEN is_provable AND exported > 0 THEN timestamptz 'epoch' + exported * interval '1 microsecond' ELSE '-infinity' END
            AS reconciled_at,
          CASE WHEN is_provable AND totalled > 0 THEN timestamptz 'epoch' + totalled * interval '1 microsecond' ELSE '-infinity' END
            AS matched_at
   FROM (
-    SELECT scope_id, group_by, day, sum(sum(final)) OVER w > 0 AND sum(sum(differing)) OVER w = 0 AS is_provable,
+    SELECT scope_id, day, sum(sum(final)) OVER w > 0 AND sum(sum(differing)) OVER w = 0 AS is_provable,
            (sum(sum(exported)) OVER w)::float8 AS exported, (sum(sum(totalled)) OVER w)::float8 AS totalled
     FROM (
-      SELECT c.scope_id, s.group_by, b.day, b.sign * c.settled::integer AS final, 0 AS differing, 0 AS exported, 0 AS totalled
+      SELECT c.scope_id, b.day, b.sign * c.settled::integer AS final, 0 AS differing, 0 AS exported, 0 AS totalled
       FROM usage.coverage c
       JOIN usage.scope s USING (scope_id)
       CROSS JOIN LATERAL (
@@ -48,7 +48,7 @@ FROM (
       ) b (day, sign)
       WHERE s.stride = 'day'
       UNION ALL
-      SELECT r.scope_id, s.group_by, b.day, 0, 0, b.sign * (extract(epoch FROM r.reconciled_at) * 1000000)::bigint, 0
+      SELECT r.scope_id, b.day, 0, 0, b.sign * (extract(epoch FROM r.reconciled_at) * 1000000)::bigint, 0
       FROM usage.reconciled r
       JOIN usage.scope s USING (scope_id)
       CROSS JOIN LATERAL (
@@ -56,23 +56,22 @@ FROM (
       ) b (day, sign)
       WHERE s.stride = 'day'
       UNION ALL
-      SELECT m.scope_id, s.group_by, b.day, 0, 0, 0, b.sign * (extract(epoch FROM m.matched_at) * 1000000)::bigint
+      SELECT m.scope_id, b.day, 0, 0, 0, b.sign * (extract(epoch FROM m.matched_at) * 1000000)::bigint
       FROM usage.matched_total m
-      JOIN usage.scope s USING (scope_id)
       CROSS JOIN LATERAL (
         VALUES ((m.period_start AT TIME ZONE 'UTC')::date, 1), ((m.period_end AT TIME ZONE 'UTC')::date, -1)
       ) b (day, sign)
       UNION ALL
-      SELECT d.scope_id, d.group_by, b.day, 0, b.sign, 0, 0
+      SELECT d.scope_id, b.day, 0, b.sign, 0, 0
       FROM usage.day_difference d
       CROSS JOIN LATERAL unnest(d.days) u (days)
       CROSS JOIN LATERAL (VALUES (lower(u.days), 1), (upper(u.days), -1)) b (day, sign)
     ) bound
-    GROUP BY scope_id, group_by, day
-    WINDOW w AS (PARTITION BY scope_id, group_by ORDER BY day)
+    GROUP BY scope_id, day
+    WINDOW w AS (PARTITION BY scope_id ORDER BY day)
   ) counted
 ) proved
-GROUP BY scope_id, group_by;
+GROUP BY scope_id;
 
 -- Hours of each hour scope that were compared with whole exports and have no difference, and when each part was.
 CREATE OR REPLACE VIEW usage.hour_proof AS

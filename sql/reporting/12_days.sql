@@ -84,7 +84,7 @@ FROM (
   ORDER BY usage_date DESC
 ) d
 JOIN usage.cell_days x ON x.data_start <= d.usage_date
-LEFT JOIN usage.day_proof p ON p.scope_id = x.day_scope_id AND p.group_by = x.group_by
+LEFT JOIN usage.proved_day p ON p.scope_id = x.day_scope_id
 CROSS JOIN LATERAL (
   SELECT x.loaded @> d.usage_date AS loaded, x.final @> d.usage_date AS settled,
          x.days_of_hours @> d.usage_date AS by_hours
@@ -123,7 +123,7 @@ JOIN usage.dated_record r USING (series_id)
 JOIN usage.labelled_entity e USING (entity_id)
 LEFT JOIN usage.day_coverage c ON c.scope_id = cell.day_scope_id
 LEFT JOIN usage.day_failure x ON x.scope_id = cell.day_scope_id
-LEFT JOIN usage.day_proof p ON p.scope_id = cell.day_scope_id AND p.group_by = cell.group_by
+LEFT JOIN usage.proved_day p ON p.scope_id = cell.day_scope_id
 UNION ALL
 SELECT f.slug, f.group_by, f.usage_date, f.workspace_id, f.workspace_name, e.dimension_id, e.dimension_name, f.traces,
        f.settled, f.fetched_at,

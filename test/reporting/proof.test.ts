@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { openDays, requiredWorkspaces } from "../../src/store/report/month-open-days.ts";
 import { type StoreBundle, setupStore } from "../integration/store/setup.ts";
 import {
@@ -116,4 +117,16 @@ test(`the columns of proof are the model's and those of close after every step (
     }
   }
   expect(proved).toBeGreaterThan(100);
+});
+
+test("a query of a daily view reads how days were proved only if it asks for it", async () => {
+  const { reader } = await setupStore();
+  const planOf = async (view: string, columns: string) =>
+    (await reader.query<{ "QUERY PLAN": string }>(`EXPLAIN SELECT ${columns} FROM reporting.${view}`)).rows
+      .map((row) => row["QUERY PLAN"])
+      .join("\n");
+  for (const view of ["usage_coverage_daily", ...GROUPINGS.map((groupBy) => `fct_usage_${groupBy}_daily`)]) {
+    expect(await planOf(view, "usage_date, workspace_id"), view).not.toMatch(/reconcil|matched_total/);
+    expect(await planOf(view, "usage_date, is_reconciled"), view).toMatch(/ on reconciled/);
+  }
 });
