@@ -1,7 +1,7 @@
 import { nearest } from "../../config/spelling.ts";
 import { UsageError } from "../../errors.ts";
 import type { Database } from "../../store/db/database.ts";
-import { isValueOf, knownWorkspaces, type NamedWorkspace, readerOf } from "../../store/report/readers.ts";
+import { isValueOf, type NamedWorkspace, namedWorkspaces, readerOf } from "../../store/report/readers.ts";
 import type { Condition, Selection } from "../../store/report/view-query.ts";
 import {
   listReporting,
@@ -149,7 +149,7 @@ async function workspacesOf(
       next: "Export the view without it.",
     });
   }
-  const known = await knownWorkspaces(db);
+  const known = await namedWorkspaces(db);
   return [{ column, values: asked.map((one) => workspaceOf(known, one)) }];
 }
 

@@ -23,8 +23,8 @@ const MESSAGE =
  *
  * An answer that was requested before `since` and came later proves a zero only if it has records of the scope.
  *
- * Their proof by the export and by totals goes with them. `usage.withdrawal` keeps what was withdrawn, with its entry in the settlement log: as-of queries still show what was final
- * until then. Returns the number of zeros by workspace: days x dimensions.
+ * Their proof by the export and by totals goes with them. `usage.withdrawal` keeps what was withdrawn, with its entry in the
+ * settlement log: as-of queries still show what was final until then. Returns the number of zeros by workspace: days x dimensions.
  */
 export async function withdrawZeros(
   db: Database,

@@ -22,7 +22,8 @@ interface MigrateResult {
 /**
  * Brings schema and views up to date. Leaves those of a newer release alone: this release works on them, and would only
  * undo the views. Kysely's migration lock makes parallel starts safe. The views are replaced in place afterwards, under an
- * advisory lock. Tables without statistics are analyzed. Errors: `migration_failed`; `schema_in_use` if a long report locks what has to change.
+ * advisory lock. Tables without statistics are analyzed. Errors: `migration_failed`; `schema_in_use` if a long report locks
+ * what has to change.
  */
 export async function migrate(
   store: Store,

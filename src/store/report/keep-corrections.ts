@@ -2,8 +2,8 @@ import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
 /**
- * Keeps what the month that is being closed shows as corrections of earlier months, but for workspaces that are left out, and marks it as one that keeps its
- * charges. In this order: the views show corrections in the first month that is not marked.
+ * Keeps the corrections of earlier months that the month being closed shows, but for workspaces that are left out. Then it marks
+ * the month as one that keeps its charges. In this order: the views show corrections in the first month that is not marked.
  */
 export async function keepCorrections(db: Database, closeId: number): Promise<void> {
   await sql`

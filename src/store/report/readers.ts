@@ -15,7 +15,7 @@ export async function readerOf(db: Database): Promise<string> {
   return rows[0]?.login ?? "";
 }
 
-export async function knownWorkspaces(db: Database): Promise<NamedWorkspace[]> {
+export async function namedWorkspaces(db: Database): Promise<NamedWorkspace[]> {
   const { rows } = await sql<NamedWorkspace>`
     select workspace_id as id, workspace_name as name from reporting.dim_workspace order by name, id
   `.execute(db);
