@@ -61,6 +61,10 @@ function fromValues(values: Values, sources: readonly SourceConfig[]) {
     httpPort: values.HTTP_PORT,
     /** Undefined: no bull-board page. */
     bullBoardToken: values.USAGE_BULL_BOARD_TOKEN,
+    /** Undefined: the pages are open on this machine, and off elsewhere. */
+    webToken: values.USAGE_WEB_TOKEN,
+    webReadToken: values.USAGE_WEB_READ_TOKEN,
+    webUserHeader: values.USAGE_WEB_USER_HEADER,
     telemetry: values.USAGE_TELEMETRY === "on",
     userEmail: values.USAGE_USER_EMAIL,
     logLevel: values.USAGE_LOG_LEVEL,
@@ -88,6 +92,10 @@ function contradictions(
   const { USAGE_PROBE_LATE_AFTER: lateMs, USAGE_PROBE_WITHIN: withinMs } = values;
   if (lateMs !== undefined && lateMs > withinMs) {
     problems.push("USAGE_PROBE_LATE_AFTER is more than USAGE_PROBE_WITHIN, so no probe would be late");
+  }
+  const { USAGE_WEB_TOKEN: token, USAGE_WEB_READ_TOKEN: readToken } = values;
+  if (token !== undefined && token.reveal() === readToken?.reveal()) {
+    problems.push("USAGE_WEB_TOKEN and USAGE_WEB_READ_TOKEN are the same, so nobody would only look");
   }
   return problems;
 }

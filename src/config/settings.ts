@@ -57,6 +57,7 @@ const displayName = z
   .min(1, "is blank")
   .max(200, "must have 200 characters or less")
   .regex(/^\P{Cc}*$/u, "has a control character");
+const webToken = z.string().min(16, "must have 16 characters or more");
 const answerLimit = wholeNumber.min(1, "must be at least 1").max(1_048_576, "must be 1048576 or less");
 
 export interface Setting {
@@ -166,14 +167,32 @@ export const SETTINGS = {
     serverUrl("https://host/path", ["https:", "http:"]),
     "Webhook for alerts: differences, failed totals, changed final counts, stale data. Unset: no alerts.",
   ),
-  HTTP_HOST: setting(z.string().default("127.0.0.1"), "Address where the service serves health and metrics."),
+  HTTP_HOST: setting(
+    z.string().default("127.0.0.1"),
+    "Address where the service serves health, metrics and pages.",
+  ),
   HTTP_PORT: setting(
     wholeNumber.min(0, "must be 0 to 65535").max(65_535, "must be 0 to 65535").default(9464),
-    "Port where the service serves health and metrics.",
+    "Port where the service serves health, metrics and pages.",
   ),
   USAGE_BULL_BOARD_TOKEN: secret(
     z.string().min(16, "must have 16 characters or more"),
     "Password of the page /queues (bull-board), 16 characters or more. Unset: the page is not served.",
+  ),
+  USAGE_WEB_TOKEN: secret(
+    webToken,
+    "Token of operators for the pages, 16 characters or more. Unset: the pages are open on 127.0.0.1, and off elsewhere.",
+  ),
+  USAGE_WEB_READ_TOKEN: secret(
+    webToken,
+    "Token for those who only look at the pages, 16 characters or more. They see no address of a user.",
+  ),
+  USAGE_WEB_USER_HEADER: setting(
+    z
+      .string()
+      .regex(/^[A-Za-z0-9-]+$/, "is not the name of a header")
+      .optional(),
+    "Header in which a proxy names the person, for the timeline. Unset: nobody is named.",
   ),
   USAGE_TELEMETRY: setting(
     z.enum(["on", "off"], { error: "must be on or off" }).default("off"),

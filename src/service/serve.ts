@@ -8,8 +8,10 @@ import type { Store } from "../store/db/database.ts";
 import type { ProcessState } from "./http/health.ts";
 import { createMetrics } from "./http/metrics.ts";
 import { startHttpServer } from "./http/server.ts";
+import { pageServices } from "./pages.ts";
 import { openQueues } from "./queues.ts";
 import { startSource } from "./source.ts";
+import { addPages } from "./web/web.ts";
 
 export type Role = "all" | "scheduler" | "worker" | "http";
 
@@ -64,6 +66,9 @@ export async function serve(options: ServeOptions): Promise<Service> {
     started.defer(queues.close);
     const metrics = createMetrics(store.db, queues.count, () => syncNeeds(config, store));
     const token = config.bullBoardToken?.reveal();
+    // A worker may run where nobody should look.
+    const pages = role === "worker" ? undefined : pageServices({ config, store, redisUrl, queues, log });
+    if (pages !== undefined) started.defer(pages.close);
     const http = await startHttpServer({
       host: config.httpHost,
       port: config.httpPort,
@@ -72,6 +77,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
       redisTime: queues.time,
       metrics,
       clock: systemClock,
+      ...(pages === undefined ? {} : { addPages: (app) => addPages(app, pages) }),
       board: token === undefined ? undefined : { token, queues: queues.all },
     });
     started.defer(http.close);

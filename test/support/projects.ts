@@ -5,6 +5,7 @@ export const PROJECTS: Readonly<Record<string, readonly string[]>> = {
   store: ["integration/store"],
   pipeline: ["integration/pipeline", "faults"],
   service: ["integration/service"],
+  web: ["integration/web"],
   "local-servers": ["integration/local-servers"],
   reporting: ["reporting"],
   e2e: ["e2e"],

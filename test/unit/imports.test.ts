@@ -26,6 +26,8 @@ const FORBIDDEN = [
   ["src/services/planted.ts", "../store/load/load.ts"],
   ["src/config/planted.ts", "../domain/record.ts"],
   ["src/service/http/planted.ts", "../../pipeline/sync/plan.ts"],
+  ["src/service/web/planted.ts", "../../cli/session/exit.ts"],
+  ["src/service/web/screens/planted.ts", "../../../../jobs/queues.ts"],
   ["jobs/planted.ts", "../src/store/load/load.ts"],
   ["jobs/planted.ts", "../src/domain/time/stride.ts"],
   ["src/standin/planted.ts", "../errors.ts"],
@@ -46,6 +48,7 @@ const ALLOWED = [
   ["src/cli/commands/planted.ts", "../../standin/server.ts"],
   ["src/service/planted.ts", "../pipeline/sync/plan.ts"],
   ["src/service/http/planted.ts", "../../store/report/overview.ts"],
+  ["src/service/web/screens/planted.ts", "../../../pipeline/sync/plan.ts"],
   ["jobs/planted.ts", "../src/pipeline/sync/plan.ts"],
 ] as const;
 

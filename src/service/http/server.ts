@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import type { Queue } from "bullmq";
-import Fastify, { type FastifyReply } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import type { Clock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
 import type { Database } from "../../store/db/database.ts";
@@ -18,6 +18,8 @@ interface HttpServerOptions {
   readonly redisTime: () => Promise<number>;
   readonly metrics: Metrics;
   readonly clock: Clock;
+  /** Adds what else is served here. */
+  readonly addPages?: (app: FastifyInstance) => Promise<void>;
   /** Undefined: no bull-board. */
   readonly board: { readonly token: string; readonly queues: readonly Queue[] } | undefined;
 }
@@ -30,7 +32,7 @@ export async function startHttpServer(
   options: HttpServerOptions,
 ): Promise<{ url: string; close(): Promise<void> }> {
   const { host, state, reader, redisTime, metrics, clock, board } = options;
-  const app = Fastify({ forceCloseConnections: true });
+  const app = Fastify({ forceCloseConnections: true, routerOptions: { maxParamLength: LONGEST_PARAMETER } });
   if (board !== undefined) addBoard(app, board);
   const send = (reply: FastifyReply, health: Health) => reply.code(health.ok ? 200 : 503).send(health);
   app.get("/livez", async (_request, reply) => send(reply, liveness(state, clock.now())));
@@ -38,6 +40,7 @@ export async function startHttpServer(
     send(reply, await readiness({ state, reader, redisTime, now: clock.now })),
   );
   app.get("/metrics", async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()));
+  await options.addPages?.(app);
   try {
     await app.listen({ host, port: options.port });
   } catch (cause) {
@@ -49,6 +52,9 @@ export async function startHttpServer(
   const { port } = app.server.address() as AddressInfo;
   return { url: `http://${host}:${port}`, close: () => app.close() };
 }
+
+/** Characters of a part of an address. */
+const LONGEST_PARAMETER = 200;
 
 /** Why an address cannot be listened on. */
 const REASONS: Readonly<Record<string, string>> = {

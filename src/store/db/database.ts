@@ -39,6 +39,8 @@ function toSafeNumber(text: string): number {
 interface StoreOptions {
   readonly url: string;
   readonly maxConnections?: number;
+  /** After so long Postgres ends a statement (SQLSTATE 57014). Default: never. */
+  readonly statementTimeoutMs?: number;
   readonly limits?: SilenceLimits;
   /** Called when connections that fell silent were closed. */
   readonly onSilent?: (connections: number) => void;
@@ -53,6 +55,7 @@ export function openStore(options: StoreOptions): Store {
     closeMs: limits.answerMs,
     connectionString: url,
     max: options.maxConnections ?? 10,
+    ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
     connectionTimeoutMillis: limits.connectMs,
     // A host that is cut off never learns that Postgres closed its connection: without keepalives its query and job would
     // hang forever. The connection ends after 10 s of silence and ten probes, one a second.

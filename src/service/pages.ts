@@ -1,0 +1,42 @@
+import { enqueueJob } from "../../jobs/enqueue.ts";
+import { lookAtRedis } from "../../jobs/look.ts";
+import { systemClock } from "../clock.ts";
+import { type Config, requireDatabaseUrl, requireSources } from "../config/config.ts";
+import type { Logger } from "../log.ts";
+import { openStore, type Store } from "../store/db/database.ts";
+import { within } from "./http/within.ts";
+import type { ServiceQueues } from "./queues.ts";
+import type { WebServices } from "./web/routes.ts";
+
+/** A page that takes longer than this is wrong. */
+const STATEMENT_TIMEOUT_MS = 8_000;
+/** Apart from the workers' pool, so that neither waits for the other. */
+const CONNECTIONS = 4;
+
+interface PagesInput {
+  readonly config: Config;
+  readonly store: Store;
+  readonly redisUrl: string;
+  readonly queues: ServiceQueues;
+  readonly log: Logger;
+}
+
+/** What the pages need of the service, and what closes it. */
+export function pageServices(given: PagesInput): WebServices & { close(): Promise<void> } {
+  const { config, store, redisUrl, queues, log } = given;
+  const reader = openStore({
+    url: requireDatabaseUrl(config),
+    maxConnections: CONNECTIONS,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+  const slugs = requireSources(config).map(({ slug }) => slug);
+  return {
+    ...{ config, store, reader: reader.db, clock: systemClock, log },
+    lookAtQueues: () => lookAtRedis(redisUrl, slugs),
+    enqueue: async (slug) => {
+      // Saves some seconds: the schedule enqueues the tasks anyway.
+      await within(queues.of(slug).control.add(enqueueJob.name, {}, enqueueJob.options)).catch(() => {});
+    },
+    close: () => reader.close(),
+  };
+}

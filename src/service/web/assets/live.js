@@ -1,0 +1,56 @@
+// Progressive: every page shows the same without this.
+
+/** Says how old the page is, and marks it once that matters. */
+const asOf = document.querySelector("[data-as-of]");
+let shownAt = performance.now();
+const STALE_MS = 60_000;
+const units = [
+  [3_600_000, "h"],
+  [60_000, "min"],
+  [1_000, "s"],
+];
+
+function tellAge() {
+  if (asOf === null) return;
+  const age = performance.now() - shownAt;
+  const [length, unit] = units.find(([ms]) => age >= ms) ?? [1_000, "s"];
+  const note = asOf.querySelector(".age") ?? asOf.appendChild(document.createElement("span"));
+  note.className = "age";
+  note.textContent = age < 5_000 ? "" : `, ${Math.floor(age / length)} ${unit} ago`;
+  asOf.classList.toggle("stale", age >= STALE_MS);
+}
+setInterval(tellAge, 5_000);
+
+/** Follows the parts of the page that change, while somebody looks at it. */
+const followed = [...document.querySelectorAll("[data-live]")].map((element) => ({ element, stream: null }));
+
+function follow(part) {
+  if (part.stream !== null || part.element.querySelector("[data-live-ended]") !== null) return;
+  const stream = new EventSource(part.element.dataset.live);
+  part.stream = stream;
+  part.element.classList.add("followed");
+  stream.addEventListener("fragment", ({ data }) => {
+    replaceContent(part.element, JSON.parse(data));
+    shownAt = performance.now();
+    tellAge();
+    if (part.element.querySelector("[data-live-ended]") !== null) leave(part);
+  });
+}
+
+/** Keeps the focus where it was, if what had it is still there. */
+function replaceContent(element, content) {
+  const { id } = document.activeElement ?? {};
+  element.innerHTML = content;
+  if (id) document.getElementById(id)?.focus();
+}
+
+function leave(part) {
+  part.stream?.close();
+  part.stream = null;
+}
+
+function lookOrLeave() {
+  for (const part of followed) (document.hidden ? leave : follow)(part);
+}
+document.addEventListener("visibilitychange", lookOrLeave);
+lookOrLeave();

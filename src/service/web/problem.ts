@@ -1,0 +1,118 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { EtlError, UnreachableError } from "../../errors.ts";
+import { html } from "./html.ts";
+import { notice } from "./parts/notice.ts";
+import { prose } from "./parts/text.ts";
+import type { WebServices } from "./routes.ts";
+import { sendBare } from "./send.ts";
+
+interface Problem {
+  readonly status: number;
+  readonly title: string;
+  readonly message: string;
+  readonly next: string;
+  readonly code: string;
+}
+
+const NOT_FOUND: Problem = {
+  status: 404,
+  title: "There is no such page",
+  message: "This address leads nowhere.",
+  next: "Begin at the overview.",
+  code: "page_unknown",
+};
+const POSTGRES_AWAY: Omit<Problem, "message"> = {
+  status: 503,
+  title: "Postgres does not answer",
+  next: "Nothing is lost: the service goes on once it answers. `usage-etl doctor` says what is wrong. Reload this page then.",
+  code: "postgres_unreachable",
+};
+
+/** Shows what went wrong as a page that leads on. Undefined: the path is unknown. */
+export async function sendProblem(
+  error: unknown,
+  { request, reply, services }: { request: FastifyRequest; reply: FastifyReply; services: WebServices },
+): Promise<FastifyReply> {
+  const problem = error === undefined ? NOT_FOUND : problemOf(error);
+  const { status, title, message, next, code } = problem;
+  if (status >= 500) {
+    const [path = ""] = request.url.split("?");
+    services.log.warn({ code, path, reason: error instanceof Error ? error.message : String(error) }, "page");
+  }
+  const body = html`${notice(status >= 500 ? "bad" : "warn", html`<p>${prose(message)}</p><p>${prose(next)}</p>`)}
+    <p class="code">Code: <code>${code}</code></p>
+    <p><a href="/">Go to the overview</a></p>`;
+  return sendBare(reply, status, { title, body });
+}
+
+function problemOf(error: unknown): Problem {
+  if (error instanceof EtlError)
+    return { ...errorPage(error), message: error.message, next: error.next, code: error.code };
+  const {
+    code = "",
+    statusCode,
+    message,
+  } = error as { code?: string; statusCode?: number; message?: string };
+  if (code === "FST_CSRF_INVALID_TOKEN" || code === "FST_CSRF_MISSING_SECRET") {
+    return {
+      status: 403,
+      title: "This form is too old",
+      message: "It was not sent from a page of this session. Nothing was changed.",
+      next: "Go back, reload the page and send the form again.",
+      code: "form_expired",
+    };
+  }
+  if (statusCode !== undefined && statusCode < 500) {
+    const title = statusCode === 429 ? "Too many tries" : "This request cannot be answered";
+    const next = statusCode === 429 ? "Wait a minute." : "Begin at the overview.";
+    return { status: statusCode, title, message: message ?? title, next, code: "request_invalid" };
+  }
+  const why = postgresProblem(error);
+  if (why !== undefined) return { ...POSTGRES_AWAY, ...why };
+  return {
+    status: 500,
+    title: "This page failed",
+    message: "The service met an error that nobody expected. Its log says which.",
+    next: "Reload the page. If it stays, report it with the line of the log.",
+    code: "unexpected",
+  };
+}
+
+function errorPage(error: EtlError): { status: number; title: string } {
+  if (error instanceof UnreachableError) return { status: 503, title: "A server does not answer" };
+  if (error.code === "viewer_refused") return { status: 403, title: "You may look, not change" };
+  if (error.code === "pages_busy") return { status: 503, title: "Too many pages are followed" };
+  if (/_(unknown|missing)$/.test(error.code)) return { status: 404, title: "Not found" };
+  return { status: 400, title: "This cannot be shown" };
+}
+
+/** Classes of SQLSTATE and of sockets that mean: Postgres is away, refuses, or was too slow. */
+function postgresProblem(
+  error: unknown,
+): { message: string; code?: string; title?: string; next?: string } | undefined {
+  const { code = "", message = "" } = error as { code?: string; message?: string };
+  if (code === "57014") {
+    return {
+      title: "Postgres took too long",
+      message: "The statement of this page was ended after some seconds.",
+      next: "Reload the page, or choose a shorter range.",
+      code: "page_too_slow",
+    };
+  }
+  if (code === "42P01" || code === "42703" || code === "3F000") {
+    return {
+      title: "The database is older than the service",
+      message: "A table that this page reads is not there.",
+      next: "Run `usage-etl migrate`.",
+      code: "schema_old",
+    };
+  }
+  const isAway = /^(ECONN|ENOTFOUND|EAI_|ETIMEDOUT|EPIPE|EHOSTUNREACH|57P|08|53|28|3D)/.test(code);
+  const isLost =
+    /timeout exceeded when trying to connect|Connection terminated|connection is closed|not queryable/i.test(
+      message,
+    );
+  return isAway || isLost
+    ? { message: "The figures of this page are in Postgres, which cannot be read now." }
+    : undefined;
+}

@@ -1,0 +1,192 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import type { Clock } from "../../clock.ts";
+import type { Config } from "../../config/config.ts";
+import { UsageError } from "../../errors.ts";
+import type { Logger } from "../../log.ts";
+import type { Database, Store } from "../../store/db/database.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import type { Who } from "./access/session.ts";
+import type { Html } from "./html.ts";
+import { liveUpdates } from "./live.ts";
+import { layout } from "./parts/layout.ts";
+import { sendHtml } from "./send.ts";
+
+/** What Redis shows of the service. Undefined: it does not tell. */
+export interface QueuesView {
+  readonly schedulers: number | undefined;
+  readonly sources: ReadonlyMap<
+    string,
+    {
+      readonly workers: number | undefined;
+      /** Epoch milliseconds; undefined without a schedule. */
+      readonly nextSync: number | undefined;
+    }
+  >;
+}
+
+/** What the pages have of the service. */
+export interface WebServices {
+  readonly config: Config;
+  /** For changes. */
+  readonly store: Store;
+  /** For what is shown: a small pool of its own, whose statements have a deadline. */
+  readonly reader: Database;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Errors: `redis_unreachable`. Undefined: the service runs without Redis. */
+  readonly lookAtQueues: (() => Promise<QueuesView>) | undefined;
+  /** Has the tasks of a source enqueued at once; without Redis the schedule does it later. Never rejects. */
+  readonly enqueue: (slug: string) => Promise<void>;
+}
+
+/** What a screen knows of one request. */
+export interface Context<Query, Params> extends WebServices {
+  readonly db: Database;
+  readonly query: Query;
+  readonly params: Params;
+  readonly who: Who;
+  /** Postgres's clock, epoch milliseconds. */
+  readonly now: number;
+  /** The token that each form of the page sends back as `_csrf`. */
+  readonly csrf: () => string;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+export interface Page {
+  readonly title: string;
+  readonly body: Html;
+  /** Default 200. */
+  readonly status?: number;
+}
+
+type Schema = z.ZodType;
+/** A page without a schema reads nothing of it. */
+const NOTHING = z.unknown();
+type Nothing = typeof NOTHING;
+
+interface Schemas<Q extends Schema, P extends Schema> {
+  /** Of the address's query. A field that is given twice is an array. */
+  readonly query?: Q;
+  readonly params?: P;
+}
+
+/** How a screen adds itself to the pages. */
+export type Web = ReturnType<typeof routesOf>;
+
+interface Around {
+  readonly services: WebServices;
+  readonly whoSent: (request: FastifyRequest) => Who;
+  readonly canLogOut: boolean;
+}
+
+export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }: Around) {
+  const contextOf = async <Q extends Schema, P extends Schema>(
+    { query, params }: Schemas<Q, P>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<Context<z.output<Q>, z.output<P>>> => {
+    const who = whoSent(request);
+    return {
+      ...services,
+      db: services.reader,
+      query: parsed(query ?? NOTHING, request.query, "query_invalid") as z.output<Q>,
+      params: parsed(params ?? NOTHING, request.params, "page_unknown") as z.output<P>,
+      who,
+      now: await storeNow(services.reader),
+      csrf: () => reply.generateCsrf({ userInfo: who.session }),
+      ...{ request, reply },
+    };
+  };
+  const send = (request: FastifyRequest, reply: FastifyReply, page: Page, asOf: number) => {
+    const [path = ""] = request.url.split("?");
+    const frame = { path, asOf, who: whoSent(request), canLogOut };
+    return sendHtml(reply, page.status ?? 200, layout(page, frame));
+  };
+
+  return {
+    /** A page at a path. It changes nothing. */
+    page<Q extends Schema = Nothing, P extends Schema = Nothing>(
+      path: string,
+      schemas: Schemas<Q, P>,
+      show: (context: Context<z.output<Q>, z.output<P>>) => Promise<Page>,
+    ): void {
+      app.get(path, async (request, reply) => {
+        const context = await contextOf(schemas, request, reply);
+        return send(request, reply, await show(context), context.now);
+      });
+    },
+
+    /** An answer that is no page, such as a file: the handler sends it. */
+    file<Q extends Schema = Nothing, P extends Schema = Nothing>(
+      path: string,
+      schemas: Schemas<Q, P>,
+      give: (context: Context<z.output<Q>, z.output<P>>) => Promise<FastifyReply>,
+    ): void {
+      app.get(path, async (request, reply) => {
+        reply.header("cache-control", "no-store");
+        return give(await contextOf(schemas, request, reply));
+      });
+    },
+
+    /** A change that an operator asks for by a form. It leads to another page, or shows one that says why not. */
+    action<B extends Schema, Q extends Schema = Nothing, P extends Schema = Nothing>(
+      path: string,
+      schemas: Schemas<Q, P> & { readonly body: B },
+      change: (
+        context: Context<z.output<Q>, z.output<P>> & { readonly body: z.output<B> },
+      ) => Promise<Page | { readonly redirect: string }>,
+    ): void {
+      app.post(
+        path,
+        {
+          preHandler: [
+            async (request: FastifyRequest) => {
+              if (whoSent(request).role !== "operator") throw viewersOnlyLook();
+            },
+            app.csrfProtection,
+          ],
+        },
+        async (request, reply) => {
+          const context = await contextOf(schemas, request, reply);
+          const body = parsed(schemas.body, request.body ?? {}, "form_invalid");
+          const done = await change({ ...context, body });
+          if ("redirect" in done) return reply.redirect(done.redirect, 303);
+          return send(request, reply, done, context.now);
+        },
+      );
+    },
+
+    /** New inner HTML of the element with `data-live="PATH"`, sent whenever it differs. */
+    live<Q extends Schema = Nothing, P extends Schema = Nothing>(
+      path: string,
+      schemas: Schemas<Q, P>,
+      show: (context: Context<z.output<Q>, z.output<P>>) => Promise<Html>,
+    ): void {
+      app.get(path, { sse: "only" }, async (request, reply) => {
+        const fragment = async () => String(await show(await contextOf(schemas, request, reply)));
+        await liveUpdates(reply, { fragment, clock: services.clock, log: services.log });
+      });
+    },
+  };
+}
+
+function parsed<S extends Schema>(schema: S, given: unknown, code: string): z.output<S> {
+  const { data, error } = schema.safeParse(given);
+  if (error === undefined) return data;
+  const said = error.issues.map(({ path, message }) => `${path.join(".") || "It"}: ${message}`).join("; ");
+  throw new UsageError({
+    code,
+    message: `Something in the ${code === "form_invalid" ? "form" : "address"} cannot be used. ${said}.`,
+    next: "Go back and correct it, or begin at the overview.",
+  });
+}
+
+function viewersOnlyLook(): UsageError {
+  return new UsageError({
+    code: "viewer_refused",
+    message: "You logged in to look, not to change anything. Nothing was changed.",
+    next: "Log out, and log in with the token of operators (USAGE_WEB_TOKEN).",
+  });
+}

@@ -1,0 +1,101 @@
+import type { AddressInfo } from "node:net";
+import Fastify from "fastify";
+import { pino } from "pino";
+import { request } from "undici";
+import { onTestFinished } from "vitest";
+import { systemClock } from "../../src/clock.ts";
+import { readConfig } from "../../src/config/config.ts";
+import type { WebServices } from "../../src/service/web/routes.ts";
+import { addPages } from "../../src/service/web/web.ts";
+import type { Standin } from "../../src/standin/server.ts";
+import { openStore, type Store } from "../../src/store/db/database.ts";
+
+interface PagesOptions {
+  /** Settings besides those of the database and the source. */
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly services?: Partial<WebServices>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+/** The operator's pages over HTTP, as a browser without JavaScript uses them: it keeps cookies and sends forms. */
+export interface PagesBench {
+  readonly url: string;
+  /** Slugs whose tasks were to be enqueued. */
+  readonly enqueued: string[];
+  /** Lines of the log. */
+  readonly logs: Record<string, unknown>[];
+  /** Redirects are not followed. */
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  /** Sends a form with the token of the page before it, which `from` names. A list gives a field several times. */
+  post(
+    path: string,
+    fields?: Readonly<Record<string, string | readonly string[]>>,
+    options?: { from?: string; headers?: Record<string, string> },
+  ): Promise<Answer>;
+}
+
+/** Serves the pages of a source's database in this process. Everything is closed when the test ends. */
+export async function setupPages(
+  { databaseUrl, standin, store }: { databaseUrl: string; standin: Standin; store: Store },
+  options: PagesOptions = {},
+): Promise<PagesBench> {
+  const config = readConfig({
+    DATABASE_URL: databaseUrl,
+    USAGE_BASE_URL: standin.url,
+    USAGE_API_KEY: standin.apiKey,
+    ...options.environment,
+  });
+  const reader = openStore({ url: databaseUrl, maxConnections: 4, statementTimeoutMs: 8_000 });
+  const enqueued: string[] = [];
+  const logs: Record<string, unknown>[] = [];
+  const log = pino({ level: "debug", base: null }, { write: (line) => void logs.push(JSON.parse(line)) });
+  const app = Fastify({ forceCloseConnections: true });
+  onTestFinished(async () => {
+    await app.close();
+    await reader.close();
+  });
+  await addPages(app, {
+    ...{ config, store, reader: reader.db, clock: systemClock, log, lookAtQueues: undefined },
+    enqueue: async (slug) => void enqueued.push(slug),
+    ...options.services,
+  });
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  const cookies = new Map<string, string>();
+
+  // Not fetch, which sends its own Host header whatever a test names.
+  const send = async (
+    path: string,
+    { headers: given, ...sent }: { method?: "POST"; headers: Record<string, string>; body?: string },
+  ): Promise<Answer> => {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const headers = { accept: "text/html", ...(cookie === "" ? {} : { cookie }), ...given };
+    const answer = await request(`${url}${path}`, { ...sent, headers });
+    for (const line of [answer.headers["set-cookie"] ?? []].flat()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (value === "") cookies.delete(name);
+      else cookies.set(name, value);
+    }
+    return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
+  };
+  const get: PagesBench["get"] = (path, headers = {}) => send(path, { headers });
+  return {
+    ...{ url, enqueued, logs, get },
+    post: async (path, fields = {}, { from, headers = {} } = {}) => {
+      const page = from === undefined ? "" : (await get(from)).text;
+      const body = new URLSearchParams();
+      const [, token] = /name="_csrf" value="([^"]*)"/.exec(page) ?? [];
+      if (token !== undefined) body.append("_csrf", token);
+      for (const [name, values] of Object.entries(fields)) {
+        for (const value of [values].flat()) body.append(name, value);
+      }
+      const type = { "content-type": "application/x-www-form-urlencoded" };
+      return send(path, { method: "POST", headers: { ...type, ...headers }, body: String(body) });
+    },
+  };
+}
