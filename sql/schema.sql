@@ -291,6 +291,25 @@ CREATE TABLE usage.monthly_total (
   CONSTRAINT monthly_total_traces_range CHECK ((traces >= 0))
 );
 
+CREATE TABLE usage.operator_action (
+  action_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  source_id smallint,
+  action text NOT NULL,
+  detail text NOT NULL,
+  actor text,
+  role text NOT NULL,
+  via text NOT NULL,
+  outcome text NOT NULL DEFAULT 'done'::text,
+  CONSTRAINT operator_action_pkey PRIMARY KEY (action_id),
+  CONSTRAINT operator_action_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id) ON DELETE SET NULL,
+  CONSTRAINT operator_action_action_form CHECK ((action ~ '^[a-z]+([._][a-z]+)*$'::text)),
+  CONSTRAINT operator_action_detail_one_line CHECK (((detail !~ '[[:cntrl:]]'::text) AND (length(detail) <= 1000))),
+  CONSTRAINT operator_action_outcome_known CHECK ((outcome = ANY (ARRAY['done'::text, 'refused'::text, 'failed'::text]))),
+  CONSTRAINT operator_action_role_known CHECK ((role = ANY (ARRAY['operator'::text, 'viewer'::text]))),
+  CONSTRAINT operator_action_via_known CHECK ((via = ANY (ARRAY['page'::text, 'command'::text])))
+);
+
 CREATE TABLE usage.price (
   price_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   sku_id integer NOT NULL,
@@ -576,6 +595,10 @@ CREATE UNIQUE INDEX entity_name_identity ON usage.entity_name USING btree (entit
 CREATE INDEX fetch_of_run ON usage."fetch" USING btree (run_id) WHERE (run_id IS NOT NULL);
 
 CREATE INDEX fetch_source_time ON usage."fetch" USING btree (source_id, fetched_at);
+
+CREATE INDEX operator_action_newest ON usage.operator_action USING btree (at DESC, action_id DESC);
+
+CREATE INDEX operator_action_of_source ON usage.operator_action USING btree (source_id, at DESC, action_id DESC) WHERE (source_id IS NOT NULL);
 
 CREATE UNIQUE INDEX probe_one_at_a_time ON usage.probe USING btree (source_id) WHERE (state = ANY (ARRAY['sending'::text, 'waiting'::text]));
 

@@ -236,6 +236,18 @@ export interface MonthlyTotal {
   traces: number;
 }
 
+export interface OperatorAction {
+  action: string;
+  action_id: Generated<number>;
+  actor: string | null;
+  at: Generated<Timestamp>;
+  detail: string;
+  outcome: Generated<string>;
+  role: string;
+  source_id: number | null;
+  via: string;
+}
+
 export interface Price {
   counted_over: Generated<string>;
   currency: string;
@@ -453,6 +465,7 @@ export interface DB {
   matched_total: MatchedTotal;
   month_close: MonthClose;
   monthly_total: MonthlyTotal;
+  operator_action: OperatorAction;
   price: Price;
   price_tier: PriceTier;
   probe: Probe;

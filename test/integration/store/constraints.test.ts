@@ -48,6 +48,8 @@ const WHOLE = `
   INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
     VALUES (1, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', 1, 'missing');
   INSERT INTO usage.run (source_id, kind, backfill_id) VALUES (1, 'backfill', 1);
+  INSERT INTO usage.operator_action (source_id, action, detail, actor, role, via)
+    VALUES (1, 'backfill.start', 'backfill 1', 'ada', 'operator', 'command');
   INSERT INTO usage.probe (source_id, project, period_start) VALUES (1, 'p', '2026-01-05Z');
   INSERT INTO usage.probe_figure VALUES (1, 'project', 1, 0, 0, 0);
   INSERT INTO usage.slice (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
@@ -80,6 +82,13 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   run_kind_known: copyOf("run", { run_id: "9", kind: "'walk'" }),
   run_outcome_known: copyOf("run", { run_id: "9", outcome: "'lost'", finished_at: "now()" }),
   run_finished_when: copyOf("run", { run_id: "9", outcome: "'done'" }),
+  operator_action_pkey: copyOf("operator_action", { actor: "'bob'" }),
+  operator_action_source_id_fkey: copyOf("operator_action", { action_id: "9", source_id: "9" }),
+  operator_action_action_form: copyOf("operator_action", { action_id: "9", action: "'Start it'" }),
+  operator_action_detail_one_line: copyOf("operator_action", { action_id: "9", detail: "E'two\\nlines'" }),
+  operator_action_role_known: copyOf("operator_action", { action_id: "9", role: "'owner'" }),
+  operator_action_via_known: copyOf("operator_action", { action_id: "9", via: "'post'" }),
+  operator_action_outcome_known: copyOf("operator_action", { action_id: "9", outcome: "'odd'" }),
   probe_pkey: copyOf("probe", { state: "'differs'", finished_at: "now()" }),
   probe_source_id_fkey: copyOf("probe", { probe_id: "9", source_id: "9" }),
   probe_state_known: copyOf("probe", { probe_id: "9", state: "'lost'" }),

@@ -1,0 +1,88 @@
+import { sql } from "kysely";
+import { printableLine } from "../../printable.ts";
+import type { Database } from "../db/database.ts";
+
+/** Who gives an order. A viewer gives none, but what was refused to one is recorded too. */
+export interface Actor {
+  /** Null where nobody says: a shared token without a name, a system without a user's name. */
+  readonly name: string | null;
+  readonly role: "operator" | "viewer";
+  readonly via: "page" | "command";
+}
+
+/** `refused`: a rule refused it, and nothing was changed. `failed`: it ended with an error. */
+type ActionOutcome = "done" | "refused" | "failed";
+
+export interface NewAction {
+  /** Null for what concerns no source, or several. */
+  readonly sourceId: number | null;
+  /** Such as `backfill.start`. */
+  readonly action: string;
+  /** What exactly, in one line. It is cut at 1,000 characters. */
+  readonly detail: string;
+  /** Default: `done`. */
+  readonly outcome?: ActionOutcome;
+}
+
+export interface OperatorAction {
+  readonly actionId: number;
+  /** ISO instant with microseconds, UTC. */
+  readonly at: string;
+  /** Slug; null for what concerns no source, or one that was forgotten. */
+  readonly source: string | null;
+  readonly action: string;
+  readonly detail: string;
+  readonly actor: string | null;
+  readonly role: Actor["role"];
+  readonly via: Actor["via"];
+  readonly outcome: ActionOutcome;
+}
+
+/** Where a page of the list ends: the next one begins after it. */
+export type ActionCursor = Pick<OperatorAction, "at" | "actionId">;
+
+const MOST_CHARACTERS = 1000;
+
+/**
+ * Records who did what. Give it the transaction of what it records, where that is one: then neither stands without the other.
+ * Returns the number of the action.
+ */
+export async function recordAction(db: Database, by: Actor, action: NewAction): Promise<number> {
+  const { action_id } = await db
+    .insertInto("operator_action")
+    .values({
+      ...{ source_id: action.sourceId, action: action.action, outcome: action.outcome ?? "done" },
+      ...{ role: by.role, via: by.via },
+      actor: by.name === null ? null : oneLine(by.name),
+      detail: oneLine(action.detail),
+    })
+    .returning("action_id")
+    .executeTakeFirstOrThrow();
+  return action_id;
+}
+
+/** Postgres counts characters, JavaScript halves of those outside of the first plane. NUL is no text of Postgres. */
+function oneLine(text: string): string {
+  const characters = [...printableLine(text)];
+  if (characters.length <= MOST_CHARACTERS) return characters.join("");
+  return `${characters.slice(0, MOST_CHARACTERS - 1).join("")}…`;
+}
+
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"';
+
+/** The newest actions first. The last one of a page is the cursor of the next page. */
+export async function listActions(
+  db: Database,
+  wanted: { source?: string | undefined; before?: ActionCursor | undefined; most: number },
+): Promise<OperatorAction[]> {
+  const { source, before, most } = wanted;
+  const { rows } = await sql<OperatorAction>`
+    select a.action_id as "actionId", to_char(a.at at time zone 'UTC', ${ISO}) as at, s.slug as source, a.action, a.detail,
+           a.actor, a.role, a.via, a.outcome
+    from usage.operator_action a left join usage.source s using (source_id)
+    where ${source === undefined ? sql`true` : sql`a.source_id = (select source_id from usage.source where slug = ${source})`}
+      and ${before === undefined ? sql`true` : sql`(a.at, a.action_id) < (${before.at}::timestamptz, ${before.actionId}::bigint)`}
+    order by a.at desc, a.action_id desc limit ${most}
+  `.execute(db);
+  return rows;
+}

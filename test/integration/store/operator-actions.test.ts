@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { forgetSource } from "../../../src/store/catalog/forget.ts";
+import { type Actor, listActions, recordAction } from "../../../src/store/work/operator-actions.ts";
+import { enterSource, setupStore } from "./setup.ts";
+
+/** Who did what: the newest first, page by page, and whatever becomes of the source. */
+
+const ADA: Actor = { name: "ada", role: "operator", via: "page" };
+const BOB: Actor = { name: null, role: "operator", via: "command" };
+
+test("actions are listed page by page, newest first, of one source or all, and outlive their source", async () => {
+  const bundle = await setupStore();
+  const { store } = bundle;
+  const sourceId = await enterSource(bundle, { workspaceIds: [], dataStart: Date.parse("2026-03-01") });
+  await recordAction(store.db, ADA, { sourceId, action: "backfill.start", detail: "backfill 1" });
+  await recordAction(store.db, BOB, { sourceId: null, action: "prices.import", detail: "prices.csv" });
+  await recordAction(store.db, ADA, {
+    ...{ sourceId, action: "month.close", detail: "2026-03", outcome: "refused" },
+  });
+
+  const first = await listActions(store.db, { most: 2 });
+  expect(first).toMatchObject([
+    { action: "month.close", source: "default", outcome: "refused", actor: "ada", via: "page" },
+    { action: "prices.import", source: null, outcome: "done", actor: null, via: "command" },
+  ]);
+  const next = await listActions(store.db, { most: 2, before: first.at(-1) });
+  expect(next).toMatchObject([{ action: "backfill.start", detail: "backfill 1" }]);
+  expect(await listActions(store.db, { most: 2, before: next.at(-1) })).toEqual([]);
+  const ofSource = await listActions(store.db, { source: "default", most: 9 });
+  expect(ofSource.map(({ action }) => action)).toEqual(["month.close", "backfill.start"]);
+  expect(await listActions(store.db, { source: "other", most: 9 })).toEqual([]);
+
+  await forgetSource(store, { sourceId, slug: "default", withRecords: true, dryRun: false });
+  const kept = await listActions(store.db, { most: 9 });
+  expect(kept.map(({ action, source }) => [action, source])).toEqual([
+    ["month.close", null],
+    ["prices.import", null],
+    ["backfill.start", null],
+  ]);
+});
+
+test("an action takes any text of a person as one line, and is undone with its transaction", async () => {
+  const { store } = await setupStore();
+  const name = "eve\u0000\n\u202eadmin";
+  const detail = `first\r\n\u009b31m${"😀".repeat(2000)}`;
+  await recordAction(store.db, { ...ADA, name }, { sourceId: null, action: "odd.text", detail });
+  const undone = store.transaction(async ({ db }) => {
+    await recordAction(db, ADA, { sourceId: null, action: "never.done", detail: "" });
+    throw new Error("undone");
+  });
+  await expect(undone).rejects.toThrow("undone");
+  const [action, ...others] = await listActions(store.db, { most: 9 });
+  expect(others).toEqual([]);
+  expect(action?.actor).toBe("eve\\u0000\\u000a\\u202eadmin");
+  expect(action?.detail).toMatch(/^first\\u000d\\u000a\\u009b31m😀+…$/u);
+  expect([...(action?.detail ?? "")]).toHaveLength(1000);
+});
