@@ -1,15 +1,17 @@
-import { accessSync, constants, mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { type Home, keptHome, temporaryHome } from "./home.ts";
 import { installRedis } from "./install-redis.ts";
 import { pingRedis } from "./named.ts";
+import { onPath } from "./on-path.ts";
 import type { Service, StartInput } from "./service.ts";
 import { clearLeftover, startServer } from "./start-server.ts";
 
 /** A local Redis or Valkey from PATH. It is installed first if that is possible; else the result is undefined. */
 export async function startLocalRedis(input: StartInput): Promise<Service | undefined> {
-  const program = findServer(input.env) ?? ((await installRedis(input)) ? findServer(input.env) : undefined);
+  const find = () => onPath(["redis-server", "valkey-server"], input.env);
+  const program = find() ?? ((await installRedis(input)) ? find() : undefined);
   if (program === undefined) return undefined;
   const home =
     input.dataDir === undefined ? temporaryHome("redis", tmpdir()) : keptHome("redis", input.dataDir);
@@ -54,19 +56,4 @@ function configText(home: Home, { port, pidFile }: { port: number; pidFile: stri
     ["maxmemory-policy", "noeviction"],
   ];
   return lines.map(([name, value]) => `${name} ${JSON.stringify(value)}\n`).join("");
-}
-
-function findServer(env: NodeJS.ProcessEnv): string | undefined {
-  const folders = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
-  const candidates = ["redis-server", "valkey-server"].flatMap((name) =>
-    folders.map((folder) => join(folder, name)),
-  );
-  return candidates.find((path) => {
-    try {
-      accessSync(path, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
 }

@@ -6,20 +6,20 @@ import type { TestProject } from "vitest/node";
 import { resolvePostgres, resolveRedis, type Service } from "../../src/services/resolve.ts";
 
 /**
- * One Postgres and one Redis for a whole run, each started when the first test asks for it: a run of unit tests starts
- * none. Tests run in worker processes, so they ask over HTTP (see services.ts).
+ * One Postgres, one Redis and one browser for a whole run, each started when the first test asks for it: a run of unit
+ * tests starts none. Tests run in worker processes, so they ask over HTTP (see services.ts).
  */
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Answers `GET /postgres` and `GET /redis` with the URL of the run's server. */
+    /** Answers `GET /postgres`, `GET /redis` and `GET /browser` with the URL of the run's server. */
     services: string;
     /** Prefix of the name of everything the run creates on these servers. */
     runPrefix: string;
   }
 }
 
-const RESOLVERS = { postgres: resolvePostgres, redis: resolveRedis };
+const RESOLVERS = { postgres: resolvePostgres, redis: resolveRedis, browser: startBrowser };
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const runPrefix = `usage_etl_test_${randomBytes(4).toString("hex")}_`;
@@ -53,6 +53,16 @@ export default async function setup(project: TestProject): Promise<() => Promise
       await service.close();
     }
   };
+}
+
+/** Tests of the pages are skipped without a browser, and say so once here. */
+async function startBrowser(): Promise<Service> {
+  const { startChromium } = await import("./browser/chromium.ts");
+  const server = await startChromium().catch((error: Error) => {
+    process.stderr.write(`The tests in a browser are skipped. ${error.message}\n`);
+    throw error;
+  });
+  return { url: server.wsEndpoint(), origin: "local", close: () => server.close() };
 }
 
 async function dropDatabases(url: string, prefix: string): Promise<void> {

@@ -9,4 +9,5 @@ export const PROJECTS: Readonly<Record<string, readonly string[]>> = {
   "local-servers": ["integration/local-servers"],
   reporting: ["reporting"],
   e2e: ["e2e"],
+  browser: ["browser"],
 };

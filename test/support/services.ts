@@ -2,8 +2,8 @@ import { inject } from "vitest";
 
 const urls = new Map<string, Promise<string>>();
 
-/** URL of the run's Postgres or Redis, which the first to ask starts (global-setup.ts). */
-export function serviceUrl(kind: "postgres" | "redis"): Promise<string> {
+/** URL of the run's Postgres, Redis or browser, which the first to ask starts (global-setup.ts). */
+export function serviceUrl(kind: "postgres" | "redis" | "browser"): Promise<string> {
   const url = urls.get(kind) ?? ask(kind);
   urls.set(kind, url);
   return url;
