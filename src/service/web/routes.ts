@@ -2,10 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Clock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
-import { UsageError } from "../../errors.ts";
+import { UnreachableError, UsageError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 import type { Database, Store } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
+import type { Actor } from "../../store/work/operator-actions.ts";
+import { within } from "../http/within.ts";
 import type { Who } from "./access/session.ts";
 import type { Html } from "./html.ts";
 import { liveUpdates } from "./live.ts";
@@ -46,6 +48,8 @@ export interface Context<Query, Params> extends WebServices {
   readonly query: Query;
   readonly params: Params;
   readonly who: Who;
+  /** The same, as use cases record who gave an order. */
+  readonly actor: Actor;
   /** Postgres's clock, epoch milliseconds. */
   readonly now: number;
   /** The token that each form of the page sends back as `_csrf`. */
@@ -94,7 +98,8 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
       query: parsed(query ?? NOTHING, request.query, "query_invalid") as z.output<Q>,
       params: parsed(params ?? NOTHING, request.params, "page_unknown") as z.output<P>,
       who,
-      now: await storeNow(services.reader),
+      actor: { name: who.name, role: who.role, via: "page" },
+      now: await nowOf(services.reader),
       csrf: () => reply.generateCsrf({ userInfo: who.session }),
       ...{ request, reply },
     };
@@ -180,6 +185,18 @@ function parsed<S extends Schema>(schema: S, given: unknown, code: string): z.ou
     code,
     message: `Something in the ${code === "form_invalid" ? "form" : "address"} cannot be used. ${said}.`,
     next: "Go back and correct it, or begin at the overview.",
+  });
+}
+
+/** Nobody waits longer for a Postgres that is cut off. */
+async function nowOf(reader: Database): Promise<number> {
+  return within(storeNow(reader)).catch((cause: Error) => {
+    throw new UnreachableError({
+      code: "postgres_unreachable",
+      message: `The figures of this page are in Postgres, which cannot be read now: ${cause.message}.`,
+      next: "Nothing is lost: the service goes on once Postgres answers. `usage-etl doctor` says what is wrong. Reload this page then.",
+      cause,
+    });
   });
 }
 

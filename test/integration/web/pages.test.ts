@@ -29,3 +29,20 @@ test("with tokens a person logs in, and what they may do follows from the token"
   expect([right.status, right.headers.location]).toEqual([303, "/"]);
   expect((await pages.get("/")).text).toContain("You may look");
 });
+
+test("the overview says what is trusted, and what to do now with the command for it", async () => {
+  const bench = await setup();
+  const pages = await setupPages(bench);
+  expect((await pages.get("/")).text).toContain("was never contacted");
+  await bench.sync();
+  const loaded = await pages.get("/");
+  expect(loaded.text).toMatch(/Final until \S+, nothing of it is proved yet/);
+  await bench.reconcile();
+  expect((await pages.get("/")).text).toMatch(/Final and proved until \d{4}-\d\d-\d\d/);
+  await bench.sql(`
+    DELETE FROM usage.coverage
+    WHERE scope_id = (SELECT min(scope_id) FROM usage.scope WHERE stride = 'day') AND period_start = (SELECT min(period_start) FROM usage.coverage)`);
+  const gap = await pages.get("/");
+  const [, command = ""] = /<code>([^<]*backfill --from [^<]*)<\/code>/.exec(gap.text) ?? [];
+  expect(command).toContain(`--from ${new Date(bench.dataStart).toISOString().slice(0, 10)}`);
+});

@@ -1,7 +1,200 @@
-import { html } from "../html.ts";
-import type { Web } from "../routes.ts";
+import { describeDuration } from "../../../clock.ts";
+import { type Advice, adviseOn } from "../../../pipeline/advice.ts";
+import { firingAlerts, staleAfterOf } from "../../../pipeline/alerts.ts";
+import { syncBudget } from "../../../pipeline/sync/sync-budget.ts";
+import { listSources, sourceStatuses } from "../../../store/report/overview.ts";
+import { sourceProgress } from "../../../store/report/progress.ts";
+import {
+  type MonthToDate,
+  monthToDate,
+  type RecentDay,
+  recentDays,
+} from "../../../store/report/recent-usage.ts";
+import { listRuns, type Run } from "../../../store/report/runs.ts";
+import { type SourceTrust, trustOfSources } from "../../../store/report/trust.ts";
+import { within } from "../../http/within.ts";
+import { type Html, html } from "../html.ts";
+import { notice } from "../parts/notice.ts";
+import { count, instant, prose, twin } from "../parts/text.ts";
+import type { Context, QueuesView, Web } from "../routes.ts";
+
+const DAYS = 30;
+/** Somebody looks at the page: a Redis that is slow is told as such. */
+const REDIS_WITHIN_MS = 1_000;
 
 /** What is trusted, what is wrong, and what to do now. */
 export function addOverview(web: Web): void {
-  web.page("/", {}, async () => ({ title: "Overview", body: html`<p>Nothing is here yet.</p>` }));
+  web.page("/", {}, async (context) => ({
+    title: "Overview",
+    body: html`<div data-live="/overview/live">${await overview(context)}</div>`,
+  }));
+  web.live("/overview/live", {}, overview);
+}
+
+type Asked = Context<unknown, unknown>;
+
+async function overview(context: Asked): Promise<Html> {
+  const { db, config, now } = context;
+  const [queues, statuses, progress, trusts, days, months, listed] = await Promise.all([
+    lookAtQueues(context),
+    sourceStatuses(db),
+    sourceProgress(db),
+    trustOfSources(db),
+    recentDays(db, DAYS),
+    monthToDate(db),
+    listSources(db),
+  ]);
+  const known = new Set(statuses.map(({ source }) => source));
+  const unopened = config.sources.filter(({ slug }) => !known.has(slug));
+  const cards = await Promise.all(
+    statuses.map(async (status) => {
+      const { source } = status;
+      const of = <T extends { source: string }>(all: readonly T[]) =>
+        all.filter((one) => one.source === source);
+      const sourceId = listed.find((one) => one.source === source)?.sourceId ?? 0;
+      const [[lastSync = null], alerts] = await Promise.all([
+        listRuns(db, { source, kind: "sync", most: 1 }),
+        firingAlerts(db, sourceId, { staleAfterMs: staleAfterOf(config.syncEveryMs) }),
+      ]);
+      const [trust] = of(trusts);
+      const [work] = of(progress);
+      if (trust === undefined || work === undefined) return html``;
+      const queue = queues.view?.sources.get(source);
+      const nextSync = queue?.nextSync === undefined ? null : new Date(queue.nextSync).toISOString();
+      const advice = adviseOn({
+        ...{ source, trust, refused: status.refused, nextSync },
+        workers: queue?.workers ?? null,
+        redis: queues.problem,
+        tasks: work.waiting + work.queued,
+        isStale: alerts.some(({ kind }) => kind === "stale"),
+        openDifferences: status.openDifferences,
+        platformDisagrees: status.platformDisagrees,
+        unpriced: alerts.some(({ kind }) => kind === "unpriced"),
+      });
+      const facts = { ...{ status, trust, work, lastSync, nextSync, alerts, queues, now } };
+      return card(context, { ...facts, advice, days: of(days), month: of(months)[0] });
+    }),
+  );
+  return html`${queues.problem === null ? "" : notice("bad", queues.problem)}
+    ${unopened.map(({ slug }) =>
+      notice(
+        "info",
+        html`Source <strong>${slug}</strong> was never contacted, so nothing of it is loaded. ${prose("Run `usage-etl sync --inline`, or look at the log of the service.")}`,
+      ),
+    )}
+    ${cards}`;
+}
+
+interface Card {
+  readonly status: Awaited<ReturnType<typeof sourceStatuses>>[number];
+  readonly trust: SourceTrust;
+  readonly work: Awaited<ReturnType<typeof sourceProgress>>[number];
+  readonly lastSync: Run | null;
+  readonly nextSync: string | null;
+  readonly alerts: Awaited<ReturnType<typeof firingAlerts>>;
+  readonly now: number;
+  readonly advice: Advice;
+  readonly days: readonly RecentDay[];
+  readonly month: MonthToDate | undefined;
+}
+
+function card(context: Asked, given: Card): Html {
+  const { status, trust, work, lastSync, nextSync, alerts, now, advice, days, month } = given;
+  const { source } = status;
+  const where = `source=${encodeURIComponent(source)}`;
+  return html`<section class="source" aria-labelledby="source-${source}">
+    <h2 id="source-${source}">Source ${source}</h2>
+    <p class="trust">${trusted(trust)}</p>
+    ${notice(
+      advice.kind,
+      html`<p><strong>What to do now:</strong> ${advice.href === undefined ? advice.sentence : html`<a href="${advice.href}">${advice.sentence}</a>`}</p>
+      ${advice.command === undefined ? "" : twin(advice.command)}`,
+    )}
+    ${alerts.map(({ kind, message }) => notice("warn", html`<p>Alert <code>${kind}</code>: ${prose(message)}</p>`))}
+    <h3>Traces of the last ${DAYS} days</h3>
+    ${days.length === 0 ? html`<p class="quiet">Nothing is loaded yet.</p>` : html``}
+    <p><a href="/usage?${where}">Usage and costs</a></p>
+    <dl class="facts">
+      ${month === undefined ? "" : monthFacts(month)}
+      <div><dt>Not loaded</dt><dd><a href="/coverage?${where}">${count(trust.openDays)} ended days x workspaces x dimensions</a></dd></div>
+      <div><dt>Differences</dt><dd><a href="/differences?${where}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>; ${count(status.restatements)} restatements of final counts</dd></div>
+      <div><dt>Failed ranges</dt><dd>${failures(status.failures)}</dd></div>
+      <div><dt>Requests</dt><dd>${budget(context, source, trust)}</dd></div>
+      <div><dt>Fetch tasks</dt><dd>${count(work.waiting)} wait, ${count(work.queued)} are queued</dd></div>
+      <div><dt>Last sync</dt><dd>${lastSync === null ? "none is recorded" : html`${instant(lastSync.startedAt)}: ${lastSync.outcome.replace("_", " ")}${lastSync.reason === null ? "" : html`. ${prose(lastSync.reason)}`}`}</dd></div>
+      <div><dt>Next sync</dt><dd>${next(nextSync, now)}</dd></div>
+      <div><dt>Compared</dt><dd>with the export ${at(work.lastReconciledAt)}; with totals ${at(work.lastTotalsAt)}</dd></div>
+    </dl>
+    ${twin("usage-etl status")}
+  </section>`;
+}
+
+/** The statement that people rely on. Both ends are exclusive in the data and inclusive here. */
+function trusted({ dataStart, finalUntil, provedUntil }: SourceTrust): Html {
+  const dayBefore = (day: string) => new Date(Date.parse(day) - 86_400_000).toISOString().slice(0, 10);
+  if (finalUntil <= dataStart) return html`Not final yet, not even the first day, ${dataStart}.`;
+  if (provedUntil === finalUntil) {
+    return html`<strong>Final and proved until ${dayBefore(finalUntil)}</strong>, from the data start ${dataStart} on.`;
+  }
+  const proved =
+    provedUntil <= dataStart
+      ? "nothing of it is proved yet from the data start on"
+      : html`<strong>final and proved until ${dayBefore(provedUntil)}</strong>`;
+  return html`Final until ${dayBefore(finalUntil)}, ${proved}.`;
+}
+
+function monthFacts({ month, traces, provisional, before, runRate }: MonthToDate): Html {
+  const missing = "a day is not loaded";
+  const share =
+    provisional === null || provisional === 0 ? "" : html`, of it ${count(provisional)} provisional`;
+  return html`<div><dt>Traces in ${month} so far</dt><dd>${count(traces, missing)}${share}</dd></div>
+    <div><dt>Same days before</dt><dd>${count(before, missing)}</dd></div>
+    <div><dt>At this rate</dt><dd>${count(runRate, missing)} in the whole month, by its final days</dd></div>`;
+}
+
+function failures(groups: Card["status"]["failures"]): Html {
+  if (groups.length === 0) return html`none`;
+  return html`<ul>${groups.map(
+    ({ state, code, parts, nextRetry }) =>
+      html`<li>${count(parts)} ${state} with <code>${code}</code>${nextRetry === null ? "" : html`, next attempt ${instant(nextRetry)}`}</li>`,
+  )}</ul>`;
+}
+
+function budget({ config, now }: Asked, source: string, trust: SourceTrust): Html {
+  const found = config.sources.find(({ slug }) => slug === source);
+  if (found === undefined) return html`not known: the source is not configured here`;
+  const { needed, allowed, problem } = syncBudget(
+    {
+      ...{ config: found, settings: config, dataStart: Date.parse(trust.dataStart) },
+      workspaces: trust.workspaceIds.map((workspaceId) => ({ workspaceId })),
+      capabilities: new Set(trust.capabilities),
+      strideRetries: new Set<never>(),
+    },
+    now,
+  );
+  return html`a sync needs ${count(needed)}; the rate limit allows ${count(allowed)} until the next
+    ${problem === undefined ? "" : notice("warn", html`<p>${prose(problem.message)} ${prose(problem.next)}</p>`)}`;
+}
+
+function next(nextSync: string | null, now: number): Html {
+  if (nextSync === null) return html`not known: no schedule is seen`;
+  const inMs = Date.parse(nextSync) - now;
+  const when = inMs >= 0 ? `in ${describeDuration(inMs)}` : `due for ${describeDuration(-inMs)}`;
+  return html`${instant(nextSync)}, ${when}`;
+}
+
+function at(iso: string | null): Html {
+  return iso === null ? html`never` : instant(iso);
+}
+
+/** What Redis shows, or why it does not. */
+async function lookAtQueues({
+  lookAtQueues: look,
+}: Asked): Promise<{ view?: QueuesView; problem: string | null }> {
+  if (look === undefined) return { problem: null };
+  try {
+    return { view: await within(look(), REDIS_WITHIN_MS), problem: null };
+  } catch (error) {
+    return { problem: `Redis cannot be read now: ${error instanceof Error ? error.message : String(error)}` };
+  }
 }

@@ -1,0 +1,115 @@
+import { DAY_MS } from "../domain/time/stride.ts";
+import type { SourceTrust } from "../store/report/trust.ts";
+
+/** What is known of a source when somebody asks what to do. */
+export interface Situation {
+  readonly source: string;
+  /** Whether one of several sources is meant, so that commands need not name it. */
+  readonly trust: SourceTrust;
+  /** Why the platform refuses the key; null if it does not. */
+  readonly refused: string | null;
+  /** Processes that fetch; null where nobody says so. */
+  readonly workers: number | null;
+  /** Why Redis could not be asked; null if it could, or is not used. */
+  readonly redis: string | null;
+  /** Fetch tasks that wait or are at work. */
+  readonly tasks: number;
+  readonly isStale: boolean;
+  readonly openDifferences: number;
+  readonly platformDisagrees: number;
+  readonly unpriced: boolean;
+  /** ISO instant; null where no schedule is known. */
+  readonly nextSync: string | null;
+}
+
+/** One sentence, the command for it, and the page that shows it. */
+export interface Advice {
+  readonly kind: "good" | "info" | "warn" | "bad";
+  readonly sentence: string;
+  readonly command: string | undefined;
+  readonly href: string | undefined;
+}
+
+/** What to do now: the first that applies, the most urgent first. */
+export function adviseOn(at: Situation): Advice {
+  const { source, trust, tasks } = at;
+  const range = `--from ${trust.firstOpen} --to ${dayAfter(trust.lastOpen)}`;
+  const days = `${trust.openDays.toLocaleString("en-US")} ended days x workspaces x dimensions are not loaded`;
+  const where = `source=${encodeURIComponent(source)}`;
+  if (at.refused !== null) {
+    return advice("bad", "The platform refuses the key. Correct it.", "usage-etl doctor");
+  }
+  if (at.redis !== null) {
+    return advice("bad", "Redis does not answer, so nothing is fetched. Start it.", "usage-etl doctor");
+  }
+  if (at.workers === 0) {
+    return advice("bad", "No process fetches. Start the service with a worker.", "usage-etl serve");
+  }
+  if (at.isStale) {
+    return advice(
+      "bad",
+      "Nothing was loaded for a long time. Find out why.",
+      "usage-etl status",
+      "/timeline",
+    );
+  }
+  if (trust.workspaceIds.length === 0) {
+    return advice(
+      "info",
+      "No workspace is known yet. The first sync learns them.",
+      "usage-etl sync --inline",
+    );
+  }
+  if (trust.openDays > 0 && tasks > 0) {
+    const wait = `${days} yet. ${tasks.toLocaleString("en-US")} fetch tasks are under way: wait for them.`;
+    return advice("info", wait, "usage-etl status", `/coverage?${where}`);
+  }
+  if (trust.openDays > 0) {
+    const load = `${days}, from ${trust.firstOpen} to ${trust.lastOpen}. Load them.`;
+    const query = new URLSearchParams({ source, from: trust.firstOpen ?? "", to: dayAfter(trust.lastOpen) });
+    return advice("warn", load, `usage-etl backfill ${range}`, `/backfills/new?${query}`);
+  }
+  if (at.openDifferences > 0) {
+    const repair = `${at.openDifferences.toLocaleString("en-US")} counts differ from the export. Load them again.`;
+    const command = `usage-etl reconcile --from ${trust.dataStart} --to ${trust.today} --repair`;
+    return advice("warn", repair, command, `/differences?${where}`);
+  }
+  if (at.platformDisagrees > 0) {
+    const ask = `The platform contradicts itself on ${at.platformDisagrees.toLocaleString("en-US")} counts. Ask its support, or accept them when you close.`;
+    return advice("warn", ask, undefined, `/differences?${where}`);
+  }
+  if (at.unpriced) {
+    const price = "Some usage has no price, so costs leave it out. Import prices for it.";
+    return advice("warn", price, "usage-etl prices import FILE", `/usage?${where}&measure=cost`);
+  }
+  const month = closable(trust);
+  if (month !== undefined) {
+    return advice(
+      "info",
+      `${month} is final and proved. Close it.`,
+      `usage-etl close ${month}`,
+      `/months/${month}?${where}`,
+    );
+  }
+  const next = at.nextSync === null ? "" : ` The next sync is at ${at.nextSync.slice(11, 16)}.`;
+  return advice("good", `Nothing: every day that has ended is loaded.${next}`, undefined);
+}
+
+function advice(kind: Advice["kind"], sentence: string, command: string | undefined, href?: string): Advice {
+  return { kind, sentence, command, href };
+}
+
+/** The oldest month that is proved to its end and not closed, such as 2026-03. */
+function closable({ provedUntil, closedMonth, dataStart }: SourceTrust): string | undefined {
+  const month = closedMonth === null ? dataStart.slice(0, 7) : nextMonth(closedMonth.slice(0, 7));
+  return `${nextMonth(month)}-01` <= provedUntil ? month : undefined;
+}
+
+function nextMonth(month: string): string {
+  const [year = 0, number = 0] = month.split("-").map(Number);
+  return new Date(Date.UTC(year, number, 1)).toISOString().slice(0, 7);
+}
+
+function dayAfter(day: string | null): string {
+  return new Date(Date.parse(day ?? "1970-01-01") + DAY_MS).toISOString().slice(0, 10);
+}

@@ -1,0 +1,49 @@
+import { sql } from "kysely";
+import type { Database } from "../db/database.ts";
+
+/** Traces of one UTC day, all workspaces of a source together. */
+export interface RecentDay {
+  readonly source: string;
+  readonly date: string;
+  /** Null where a workspace is not loaded: it is not zero. */
+  readonly traces: number | null;
+  readonly isFinal: boolean;
+}
+
+/** The last days up to today, from `reporting.fct_usage_workspace_daily`. */
+export async function recentDays(db: Database, days: number): Promise<RecentDay[]> {
+  const { rows } = await sql<RecentDay>`
+    select source_id as source, usage_date::text as date,
+           case when count(traces) = count(*) then sum(traces)::bigint end as traces, bool_and(is_final) as "isFinal"
+    from reporting.fct_usage_workspace_daily
+    where usage_date > (now() at time zone 'UTC')::date - ${days}::integer
+    group by 1, 2 order by 1, 2
+  `.execute(db);
+  return rows;
+}
+
+/** The calendar month under way; each figure is null where a day that it needs is not loaded. */
+export interface MonthToDate {
+  readonly source: string;
+  /** Such as 2026-03. */
+  readonly month: string;
+  readonly traces: number | null;
+  readonly provisional: number | null;
+  /** The same days of the month before. */
+  readonly before: number | null;
+  /** To the month's end, at the rate of its final days. */
+  readonly runRate: number | null;
+}
+
+/** From `reporting.usage_month_to_date`, over the workspaces of each source. */
+export async function monthToDate(db: Database): Promise<MonthToDate[]> {
+  const whole = (column: string) =>
+    sql`case when count(${sql.ref(column)}) = count(*) then sum(${sql.ref(column)})::bigint end`;
+  const { rows } = await sql<MonthToDate>`
+    select source_id as source, to_char(month_start, 'YYYY-MM') as month, ${whole("traces")} as traces,
+           sum(provisional_traces)::bigint as provisional, ${whole("previous_same_days_traces")} as before,
+           ${whole("run_rate_traces")} as "runRate"
+    from reporting.usage_month_to_date group by 1, 2 order by 1
+  `.execute(db);
+  return rows;
+}

@@ -1,0 +1,89 @@
+import { sql } from "kysely";
+import type { ServerCapability } from "../catalog/server-capabilities.ts";
+import { isConfigured } from "../catalog/workspaces.ts";
+import type { Database } from "../db/database.ts";
+
+/** How far a source can be trusted, over its configured workspaces in all dimensions, by day. Days are ISO texts. */
+export interface SourceTrust {
+  readonly source: string;
+  readonly dataStart: string;
+  /** The UTC day under way. */
+  readonly today: string;
+  /** Exclusive: every day from the data start up to it is final. The data start where its first day is not. */
+  readonly finalUntil: string;
+  /** Exclusive: every day up to it is final and proved, by the export or by a total. */
+  readonly provedUntil: string;
+  /** Ended days x workspaces x dimensions that are missing, failed or unverified, and the first and last such day. */
+  readonly openDays: number;
+  readonly firstOpen: string | null;
+  readonly lastOpen: string | null;
+  /** The configured workspaces, by the platform's id. */
+  readonly workspaceIds: readonly string[];
+  /** What its server cannot do. */
+  readonly capabilities: readonly ServerCapability[];
+  /** The first day of the newest closed month. */
+  readonly closedMonth: string | null;
+}
+
+/** Read from loaded intervals, so it costs the same for a day and for years of history. */
+export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
+  const { rows } = await sql<SourceTrust>`
+    with configured as (
+      select s.source_id, e.entity_id, e.external_id, e.dimension
+      from usage.source s
+      join usage.entity e on e.source_id = s.source_id and e.dimension = 'workspace'
+      join usage.workspace w using (entity_id)
+      where ${isConfigured}
+    ), wanted as (
+      -- A dimension without a scope was never loaded.
+      select c.source_id, d.scope_id
+      from configured c
+      cross join unnest(array['workspace', 'project', 'user', 'api_key']) g (group_by)
+      left join usage.scope d on d.source_id = c.source_id and d.workspace_id = c.entity_id and d.group_by = g.group_by
+        and d.stride = 'day' and d.kind = 'traces' and d.trace_tier = 'all'
+    ), known as (
+      select w.source_id,
+             coalesce(t.days + t.days_of_hours - coalesce(f.failed, '{}'), '{}') as loaded,
+             coalesce(t.final_days + usage.whole_days(t.final_hours) * t.days_of_hours - coalesce(f.failed, '{}'), '{}') as final,
+             coalesce((
+               select range_agg(daterange(x.day, p.starts[x.n + 1])) filter (where x.proved_at > '-infinity')
+               from unnest(p.starts, p.proved_at) with ordinality x (day, proved_at, n)
+             ), '{}') as proved
+      from wanted w
+      left join usage.cell_time t on t.day_scope_id = w.scope_id
+      left join usage.day_failure f on f.scope_id = w.scope_id
+      left join usage.proved_day p on p.scope_id = w.scope_id
+    )
+    select s.slug as source, s.data_start::text as "dataStart", s.today::text as today,
+           ${untilOf("k.final")} as "finalUntil", ${untilOf("k.final * k.proved")} as "provedUntil",
+           o.days as "openDays", o.first::text as "firstOpen", o.last::text as "lastOpen",
+           array(select c.external_id from configured c where c.source_id = s.source_id order by 1) as "workspaceIds",
+           array(select f.fact from usage.source_fact f where f.source_id = s.source_id order by 1) as capabilities,
+           (select max(m.month_start)::text from usage.month_close m where m.source_id = s.source_id) as "closedMonth"
+    from (select *, (now() at time zone 'UTC')::date as today from usage.source) s
+    cross join lateral (
+      select coalesce(sum(upper(u.days) - lower(u.days)), 0)::integer as days, min(lower(u.days)) as first,
+             max(upper(u.days)) - 1 as last
+      from known k
+      cross join lateral unnest(
+        datemultirange(daterange(s.data_start, greatest(s.today, s.data_start))) - k.loaded
+      ) u (days)
+      where k.source_id = s.source_id
+    ) o
+    order by s.slug
+  `.execute(db);
+  return rows;
+}
+
+/** The end of the time from the data start on that all cells of source `s` have. Earlier time is not expected. */
+function untilOf(days: string) {
+  return sql<string>`coalesce((
+    select least(upper(u.days), s.today)
+    from (
+      select range_intersect_agg(${sql.raw(days)} + datemultirange(daterange(null, s.data_start))) as days
+      from known k where k.source_id = s.source_id
+    ) x
+    cross join lateral unnest(x.days) u (days)
+    where lower_inf(u.days)
+  ), s.data_start)::text`;
+}

@@ -1,0 +1,83 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { trustOfSources } from "../../src/store/report/trust.ts";
+import { type Bench, setup } from "../support/source.ts";
+
+/** "Final and proved until" equals what the coverage view says day by day, whatever is loaded, failed, proved or not. */
+
+const SEED = Number(process.env.SEED ?? 20_261_122);
+
+interface Day {
+  day: string;
+  status: string;
+  is_proved: boolean;
+}
+
+/** Of all cells, from the view that readers see. */
+async function expected({ sql }: Bench) {
+  const rows = await sql<Day>(`
+    SELECT usage_date::text AS day, status, proved_at IS NOT NULL AS is_proved FROM reporting.usage_coverage_daily
+    WHERE stride = 'day' AND usage_date < (now() AT TIME ZONE 'UTC')::date ORDER BY 1`);
+  const days = [...Map.groupBy(rows, ({ day }) => day)];
+  const [{ start = "", today = "" } = {}] = await sql<{ start: string; today: string }>(
+    "SELECT data_start::text AS start, (now() AT TIME ZONE 'UTC')::date::text AS today FROM usage.source",
+  );
+  const isFinal = ({ status }: Day) => status === "ok" || status === "empty";
+  const until = (holds: (day: Day) => boolean) =>
+    days.find(([day, cells]) => day >= start && !cells.every(holds))?.[0] ?? today;
+  const open = rows.filter(({ day, status }) => day >= start && /missing|failed|unverified/.test(status));
+  return {
+    finalUntil: until(isFinal),
+    provedUntil: until((day) => isFinal(day) && day.is_proved),
+    openDays: open.length,
+    firstOpen: open[0]?.day ?? null,
+    lastOpen: open.at(-1)?.day ?? null,
+  };
+}
+
+const CHANGES = [
+  // Of a scope of days: not loaded, not final, failed, not proved.
+  "DELETE FROM usage.coverage WHERE (scope_id, period_start) IN (SELECT scope_id, period_start FROM $days)",
+  "UPDATE usage.coverage SET settled = false WHERE scope_id IN (SELECT scope_id FROM $days)",
+  `INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, retry_at, fetch_number, failed_at)
+   SELECT scope_id, $from, $to, 'failed', 'answer_invalid', 'drawn', 1, now(), 1, now() FROM $days ON CONFLICT DO NOTHING`,
+  "DELETE FROM usage.reconciled WHERE scope_id IN (SELECT scope_id FROM $days)",
+  "UPDATE usage.source SET data_start = least(data_start + 1, (now() AT TIME ZONE 'UTC')::date)",
+] as const;
+
+test(`how far a source is final and proved is what its coverage says by day (seed ${SEED})`, async () => {
+  const bench = await setup({ days: 9, workspaces: [0, 1] });
+  await bench.sync();
+  await bench.reconcile();
+  const check = async (about: string) => {
+    const [trust] = await trustOfSources(bench.store.db);
+    expect(trust, about).toMatchObject(await expected(bench));
+    return trust;
+  };
+  const whole = await check("all loaded");
+  expect(whole?.provedUntil).toBe(whole?.finalUntil);
+  expect(whole?.finalUntil).not.toBe(whole?.dataStart);
+  const steps = fc.sample(
+    fc.record({
+      change: fc.constantFrom(...CHANGES),
+      cell: fc.nat({ max: 7 }),
+      from: fc.nat({ max: 8 }),
+      days: fc.integer({ min: 1, max: 3 }),
+    }),
+    { seed: SEED, numRuns: 12 },
+  );
+  for (const [n, { change, cell, from, days }] of steps.entries()) {
+    const at = (day: number) =>
+      `'${new Date(bench.dataStart + day * 86_400_000).toISOString()}'::timestamptz`;
+    const chosen = `(SELECT s.scope_id, c.period_start FROM usage.scope s LEFT JOIN usage.coverage c USING (scope_id)
+      WHERE s.stride = 'day' AND s.scope_id = (SELECT scope_id FROM usage.scope WHERE stride = 'day' ORDER BY 1 OFFSET ${cell} LIMIT 1)
+      ORDER BY 2 LIMIT 1) x`;
+    await bench.sql(
+      change
+        .replace("$days", chosen)
+        .replace("$from", at(from))
+        .replace("$to", at(from + days)),
+    );
+    await check(`step ${n}: ${change.slice(0, 40)} cell ${cell}, days ${from} to ${from + days}`);
+  }
+});
