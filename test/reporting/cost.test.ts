@@ -3,6 +3,7 @@ import type pg from "pg";
 import { expect, test } from "vitest";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import {
+  CLOSE_MARCH,
   decimal,
   enterDimension,
   enterMonths,
@@ -25,18 +26,6 @@ type Row = Record<string, string | null>;
 async function rowsOf(client: pg.Client, query: string): Promise<Row[]> {
   return (await client.query<Row>(query)).rows;
 }
-
-/** Closes March as `close` does: keeps its charges. */
-const CLOSE_MARCH = `
-  WITH m AS (
-    INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements, settle_after_seconds)
-    SELECT source_id, '2026-03-01', 0, 1 FROM usage.source RETURNING close_id
-  ), w AS (
-    INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false FROM m, usage.workspace RETURNING close_id, workspace_id
-  )
-  INSERT INTO usage.closed_charge
-  SELECT close_id, usage_date, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency, traces, cost
-  FROM usage.charge JOIN w ON w.workspace_id = workspace_entity_id WHERE month_start = '2026-03-01'`;
 
 test("the costs of each dimension, with the unattributed row, are those by workspace to the last digit, also in a closed month", async () => {
   const bench = await setupSource();

@@ -1,0 +1,59 @@
+import { DAY_MS } from "./stride.ts";
+
+/** Calendar days (UTC) as ISO dates: `2026-03-01`. They sort as texts do. */
+
+/** Half-open: `to` is not included. */
+export interface Days {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The day that an instant (epoch milliseconds) lies in. */
+export function dayOf(instant: number): string {
+  return new Date(instant).toISOString().slice(0, 10);
+}
+
+export function addDays(day: string, days: number): string {
+  return dayOf(Date.parse(day) + days * DAY_MS);
+}
+
+export function daysBetween({ from, to }: Days): number {
+  return Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS);
+}
+
+export function monthStart(day: string): string {
+  return `${day.slice(0, 7)}-01`;
+}
+
+/** First day of the month that lies so many months after that of the day. */
+export function addMonths(day: string, months: number): string {
+  const [year, month] = [Number(day.slice(0, 4)), Number(day.slice(5, 7))];
+  return new Date(Date.UTC(year, month - 1 + months, 1)).toISOString().slice(0, 10);
+}
+
+/** A range as its whole calendar months and the days before and after them. A part may be empty. */
+export interface MonthsAndDays {
+  readonly before: Days;
+  readonly months: Days;
+  readonly after: Days;
+}
+
+export function monthsAndDays({ from, to }: Days): MonthsAndDays {
+  const first = from === monthStart(from) ? from : addMonths(from, 1);
+  const last = monthStart(to);
+  // Without a whole month all of it are days.
+  if (first >= last) return { before: { from, to }, months: { from: to, to }, after: { from: to, to } };
+  return { before: { from, to: first }, months: { from: first, to: last }, after: { from: last, to } };
+}
+
+/** As long, and right before: as many calendar months before whole months, else as many days. */
+export function rangeBefore({ from, to }: Days): Days {
+  if (from === monthStart(from) && to === monthStart(to)) {
+    const months =
+      (Number(to.slice(0, 4)) - Number(from.slice(0, 4))) * 12 +
+      Number(to.slice(5, 7)) -
+      Number(from.slice(5, 7));
+    return { from: addMonths(from, -months), to: from };
+  }
+  return { from: addDays(from, -daysBetween({ from, to })), to: from };
+}

@@ -1,0 +1,137 @@
+import fc from "fast-check";
+import type pg from "pg";
+import { expect, test } from "vitest";
+import { type Days, monthStart, rangeBefore } from "../../src/domain/time/days.ts";
+import type { Store } from "../../src/store/db/database.ts";
+import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
+import { type CostLine, currenciesOf, usageCosts } from "../../src/store/report/usage/costs.ts";
+import type { UsageOf } from "../../src/store/report/usage/records.ts";
+import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
+import {
+  CLOSE_MARCH,
+  DAYS,
+  dayOf,
+  decimal,
+  enterDimension,
+  enterMonths,
+  enterPrices,
+  type IdUsage,
+  unscaled,
+} from "../support/charges.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+
+const [, OTHER] = WORKSPACES;
+const TOP = 2;
+const range: fc.Arbitrary<Days> = fc
+  .oneof(
+    fc.tuple(fc.integer({ min: 0, max: DAYS }), fc.integer({ min: 1, max: DAYS })),
+    fc.constantFrom([0, 31] as const, [31, 30] as const, [0, 61] as const),
+  )
+  .map(([at, length]) => ({ from: dayOf(at), to: dayOf(at + length) }));
+const share = fc.integer({ min: 0, max: 60 }).map((percent) => percent / 100);
+
+test("costs by id and bucket are those of the views to the last digit, with tiers, gaps and a closed month", async () => {
+  const bench = await setupSource();
+  const client = await connectPlain(bench.url);
+  const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+  await fc.assert(
+    fc.asyncProperty(
+      ...([
+        anyUsage,
+        anyPrices,
+        anyPrices,
+        range,
+        range,
+        fc.tuple(share, share, share),
+        fc.boolean(),
+      ] as const),
+      async (usage, priced, later, one, other, [a, b, c], isClosed) => {
+        await client.query(
+          "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.month_close",
+        );
+        await clearUsage(client);
+        await enterMonths(bench, usage);
+        const records: IdUsage = Object.entries(usage).flatMap(([workspace, days]) =>
+          Object.entries(days).flatMap(([at, traces]) =>
+            [a, b, c].map(
+              (part, n) => [workspace, Number(at), `${"abc"[n]}`, Math.floor(traces * part)] as const,
+            ),
+          ),
+        );
+        const workspaces = Object.keys(usage);
+        // Every fifth day of the other workspace is not loaded by user.
+        const fifths = Array.from({ length: 12 }, (_, at) => at * 5);
+        await enterDimension(bench, "user", { workspaces, records, leftOut: { [OTHER]: fifths } });
+        await enterPrices(bench.store, priced);
+        if (isClosed) {
+          await client.query(CLOSE_MARCH);
+          await enterPrices(bench.store, later);
+        }
+        for (const asked of [one, other]) {
+          for (const by of ["workspace", "user"] as const) {
+            const of: UsageOf = { sourceId: bench.sourceId, source: "default", by, workspaceId: null };
+            await compare(bench.store, client, of, asked);
+          }
+        }
+      },
+    ),
+    { seed, numRuns: Number(process.env.RUNS ?? 3) },
+  );
+}, 600_000);
+
+async function compare(store: Store, client: pg.Client, of: UsageOf, range: Days): Promise<void> {
+  const before = rangeBefore(range);
+  for (const currency of await currenciesOf(store.db, of.sourceId)) {
+    const rowsOf = async ({ from, to }: Days) =>
+      (
+        await client.query<{ day: string; id: string | null; cost: string; final: string }>(
+          `SELECT usage_date::text AS day, ${DIMENSIONS[of.by].id} AS id, sum(estimated_cost) AS cost, bool_and(is_final)::text AS final
+           FROM reporting.fct_cost_${of.by}_daily WHERE usage_date >= $1::date AND usage_date < $2::date AND currency = $3
+           GROUP BY 1, 2`,
+          [from, to, currency],
+        )
+      ).rows;
+    const rows = await rowsOf(range);
+    for (const per of ["day", "month"] as const) {
+      const what = JSON.stringify({ by: of.by, ...range, per, currency });
+      const lines = await usageCosts(store.db, of, { range, before, per, currency, top: TOP, masked: false });
+      const whole = lines.filter(({ bucket }) => bucket === null);
+      const expected = [...Map.groupBy(rows, ({ id }) => id)].map(([id, of]) => ({ id, cost: sum(of) }));
+      const costOf = (id: string | null) => expected.find((one) => one.id === id)?.cost ?? 0n;
+      const ranked = expected
+        .filter(({ id }) => id !== null && id !== "(none)")
+        .sort((a, b) =>
+          a.cost === b.cost ? ((a.id ?? "") < (b.id ?? "") ? -1 : 1) : a.cost < b.cost ? 1 : -1,
+        );
+      expect(
+        whole.filter(({ kind }) => kind === "id").map(({ id, cost }) => ({ id, cost: unscaledOf(cost) })),
+        what,
+      ).toEqual(ranked.slice(0, TOP));
+      const kindSum = (kind: CostLine["kind"]) => sum(whole.filter((line) => line.kind === kind));
+      expect(decimal(kindSum("rest")), what).toBe(
+        decimal(ranked.slice(TOP).reduce((all, { cost }) => all + cost, 0n)),
+      );
+      expect(kindSum("none"), what).toBe(costOf("(none)"));
+      expect(kindSum("unloaded"), what).toBe(costOf(null));
+      expect(sum(whole), what).toBe(sum(rows));
+      expect(sum(whole.map(({ costBefore }) => ({ cost: costBefore ?? "0" }))), `${what}, before`).toBe(
+        sum(await rowsOf(before)),
+      );
+      const bucketOf = (day: string) => (per === "month" ? monthStart(day) : day);
+      const byBucket = (all: readonly { bucket: string; cost: string }[]) =>
+        [...Map.groupBy(all, ({ bucket }) => bucket)].map(([bucket, of]) => `${bucket} ${sum(of)}`).sort();
+      expect(
+        byBucket(lines.flatMap(({ bucket, cost }) => (bucket === null ? [] : [{ bucket, cost }]))),
+        what,
+      ).toEqual(byBucket(rows.map(({ day, cost }) => ({ bucket: bucketOf(day), cost }))));
+    }
+  }
+}
+
+function unscaledOf(cost: string): bigint {
+  return cost.startsWith("-") ? -unscaled(cost.slice(1)) : unscaled(cost);
+}
+
+function sum(lines: readonly { cost: string }[]): bigint {
+  return lines.reduce((all, { cost }) => all + unscaledOf(cost), 0n);
+}

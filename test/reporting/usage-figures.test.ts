@@ -1,0 +1,212 @@
+import fc from "fast-check";
+import type pg from "pg";
+import { expect, test } from "vitest";
+import { addDays, type Days, monthStart } from "../../src/domain/time/days.ts";
+import { DAY_MS } from "../../src/domain/time/stride.ts";
+import type { GroupBy } from "../../src/domain/usage/record.ts";
+import type { Store } from "../../src/store/db/database.ts";
+import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
+import { usageBuckets } from "../../src/store/report/usage/buckets.ts";
+import { loadedDays, loadedHours } from "../../src/store/report/usage/loaded.ts";
+import type { Per, UsageOf } from "../../src/store/report/usage/records.ts";
+import { usageSums } from "../../src/store/report/usage/sums.ts";
+import { clearUsage } from "../support/any-charges.ts";
+import { DAYS, dayOf } from "../support/charges.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, windowOf } from "../support/store.ts";
+
+/** More ids than are listed one by one, and records without an id. */
+const IDS = ["", "a", "b", "c", "d", "e", "(none)"];
+const TOP = 3;
+
+interface Given {
+  /** Traces by day, then id: of each workspace. Days that are not named are loaded and empty. */
+  readonly days: readonly Readonly<Record<number, readonly number[]>>[];
+  /** Days that are not loaded; of the second workspace some of them are loaded by hours. */
+  readonly leftOut: readonly number[];
+  readonly byHours: readonly number[];
+  readonly final: boolean;
+}
+
+const place = fc.integer({ min: 0, max: DAYS - 1 });
+const given: fc.Arbitrary<Given> = fc.record({
+  days: fc.array(
+    fc.dictionary(
+      place.map(String),
+      fc.array(fc.integer({ min: 0, max: 10 ** 9 }), { minLength: IDS.length, maxLength: IDS.length }),
+      {
+        maxKeys: 10,
+      },
+    ),
+    { minLength: 2, maxLength: 2 },
+  ),
+  leftOut: fc.uniqueArray(place, { maxLength: 6 }),
+  byHours: fc.uniqueArray(place, { maxLength: 3 }),
+  final: fc.boolean(),
+});
+const range: fc.Arbitrary<Days> = fc
+  .oneof(
+    fc.tuple(fc.integer({ min: -3, max: DAYS }), fc.integer({ min: 1, max: DAYS })),
+    fc.constantFrom(
+      [0, 31] as const,
+      [31, 30] as const,
+      [0, 61] as const,
+      [0, 40] as const,
+      [20, 41] as const,
+    ),
+  )
+  .map(([at, length]) => ({ from: dayOf(at), to: dayOf(at + length) }));
+
+test("usage by id, by bucket and what is loaded are those of the views, for any range, gaps and days that are made of hours", async () => {
+  const bench = await setupSource();
+  const client = await connectPlain(bench.url);
+  const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+  await fc.assert(
+    fc.asyncProperty(
+      given,
+      fc.array(range, { minLength: 3, maxLength: 3 }),
+      fc.constantFrom("workspace", "project", "user"),
+      async (usage, ranges, by) => {
+        await clearUsage(client);
+        await client.query(
+          "DELETE FROM usage.hourly_record; DELETE FROM usage.monthly_total; DELETE FROM usage.settlement",
+        );
+        await enter(bench, by, usage);
+        for (const one of ranges) {
+          for (const workspaceId of [null, await entityOf(client, WORKSPACES[1])]) {
+            const of: UsageOf = { sourceId: bench.sourceId, source: "default", by, workspaceId };
+            for (const per of ["day", "month", "hour"] as const)
+              await compare(bench.store, client, { of, per, range: one });
+            await compareLoaded(bench.store, client, of, one);
+          }
+        }
+      },
+    ),
+    { seed, numRuns: Number(process.env.RUNS ?? 6) },
+  );
+}, 600_000);
+
+async function entityOf(client: pg.Client, id: string): Promise<number> {
+  const { rows } = await client.query(
+    "SELECT entity_id FROM usage.entity WHERE external_id = $1 AND dimension = 'workspace'",
+    [id],
+  );
+  return Number(rows[0]?.entity_id);
+}
+
+async function enter(
+  { store, sourceId }: { store: Store; sourceId: number },
+  groupBy: GroupBy,
+  { days, leftOut, byHours, final }: Given,
+): Promise<void> {
+  for (const [nth, workspaceId] of WORKSPACES.entries()) {
+    const ids = groupBy === "workspace" ? [workspaceId] : IDS;
+    const load = (
+      from: string,
+      to: string,
+      stride: "day" | "hour",
+      rows: (readonly [string, string, number])[],
+    ) =>
+      loadRows(store, {
+        ...{ sourceId, groupBy, workspaceId, rows },
+        window: windowOf(stride, from, to),
+        // Far more than any of these days is old: what is loaded stays provisional.
+        settleAfterMs: final ? 0 : 40_000 * DAY_MS,
+      });
+    const holes = [...leftOut, ...byHours].sort((a, b) => a - b);
+    let start = 0;
+    for (const end of [...holes.flatMap((at) => [at, at + 1]), 31, DAYS].sort((a, b) => a - b)) {
+      const rows = Object.entries(days[nth] ?? {}).flatMap(([at, traces]) =>
+        Number(at) >= start && Number(at) < end
+          ? ids.map((id, i) => [dayOf(Number(at)), id, traces[i] ?? 0] as const)
+          : [],
+      );
+      if (start < end && !holes.includes(start)) await load(dayOf(start), dayOf(end), "day", rows);
+      start = end;
+    }
+    if (nth === 0) continue;
+    for (const at of byHours.filter((one) => !leftOut.includes(one))) {
+      const rows = ids.map((id, i) => [`${dayOf(at)}T0${i}:00:00Z`, id, i * 1000 + at] as const);
+      await load(`${dayOf(at)}T00:00Z`, `${dayOf(at)}T23:00Z`, "hour", rows);
+      await load(`${dayOf(at)}T23:00Z`, `${addDays(dayOf(at), 1)}T00:00Z`, "hour", []);
+    }
+  }
+}
+
+/** As the views have it: by bucket and id. */
+async function compare(
+  store: Store,
+  client: pg.Client,
+  { of, per, range }: { of: UsageOf; per: Per; range: Days },
+): Promise<void> {
+  const view = `fct_usage_${of.by}_${per === "hour" ? "hourly" : "daily"}`;
+  const time = per === "hour" ? "usage_hour" : "usage_date";
+  const { rows } = await client.query<{ bucket: string; id: string; traces: string }>(
+    `SELECT ${per === "hour" ? `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')` : `${time}::text`} AS bucket,
+            ${DIMENSIONS[of.by].id} AS id, traces
+     FROM reporting.${view}
+     WHERE ${time} >= $1::date AND ${time} < $2::date AND traces > 0
+       AND ($3::integer IS NULL OR workspace_id = (SELECT external_id FROM usage.entity WHERE entity_id = $3))`,
+    [range.from, range.to, of.workspaceId],
+  );
+  const what = JSON.stringify({ ...of, per, ...range });
+  const asked = { ...range, per };
+  const before = { from: addDays(range.from, -20), to: range.from, per };
+  const sums = await usageSums(store.db, of, { range: asked, before, top: TOP, masked: false });
+  const expected = [...Map.groupBy(rows, ({ id }) => id)].map(([id, of]) => ({ id, traces: sum(of) }));
+  const ranked = expected
+    .filter(({ id }) => id !== "(none)")
+    .sort((a, b) => b.traces - a.traces || (a.id < b.id ? -1 : 1));
+  const shown = sums
+    .filter(({ kind, traces }) => kind === "id" && traces > 0)
+    .map(({ id, traces }) => ({ id, traces }));
+  expect(shown, what).toEqual(ranked.slice(0, TOP));
+  expect(sums.find(({ kind }) => kind === "none")?.traces ?? 0, what).toBe(
+    expected.find(({ id }) => id === "(none)")?.traces ?? 0,
+  );
+  expect(sums.find(({ kind }) => kind === "rest")?.traces ?? 0, what).toBe(sum(ranked.slice(TOP)));
+  expect(sum(sums), `${what}: total`).toBe(sum(rows));
+
+  const keys = sums.flatMap(({ key }) => (key === null ? [] : [key]));
+  const found = await usageBuckets(store.db, of, { range: asked, keys });
+  const bucketOf = (bucket: string) => (per === "month" ? monthStart(bucket) : bucket);
+  const idAt = (place: number | null) =>
+    place === null ? null : (sums.find(({ key }) => key === keys[place])?.id ?? "");
+  const named = new Set(keys.map((_, at) => idAt(at)));
+  const cells = Map.groupBy(rows, ({ bucket, id }) => `${bucketOf(bucket)} ${named.has(id) ? id : null}`);
+  expect(
+    found
+      .filter(({ traces }) => traces > 0)
+      .map(({ bucket, place, traces }) => `${bucket} ${idAt(place)} ${traces}`)
+      .sort(),
+    what,
+  ).toEqual([...cells].map(([cell, of]) => `${cell} ${sum(of)}`).sort());
+}
+
+async function compareLoaded(store: Store, client: pg.Client, of: UsageOf, range: Days): Promise<void> {
+  for (const [view, time, stepMs, loaded] of [
+    ["daily", "usage_date", DAY_MS, loadedDays],
+    ["hourly", "usage_hour", DAY_MS / 24, loadedHours],
+  ] as const) {
+    const { rows } = await client.query<{ at: string; workspace: string; loaded: string; final: string }>(
+      `SELECT extract(epoch FROM ${time})::bigint * 1000 AS at, workspace_id AS workspace,
+              bool_and(traces IS NOT NULL)::text AS loaded, bool_and(is_final)::text AS final
+       FROM reporting.fct_usage_${of.by}_${view} WHERE ${time} >= $1::date AND ${time} < $2::date GROUP BY 1, 2`,
+      [range.from, range.to],
+    );
+    const parts = await loaded(store.db, of, range);
+    expect(parts.length).toBe(of.workspaceId === null ? WORKSPACES.length : 1);
+    for (const { at, workspace, loaded, final } of rows) {
+      const part = parts.find(({ workspaceId }) => workspaceId === workspace);
+      if (part === undefined) continue;
+      const isIn = (intervals: readonly { start: number; end: number }[]) =>
+        String(intervals.some(({ start, end }) => start <= Number(at) && Number(at) + stepMs <= end));
+      const what = `${view} ${of.by} ${workspace} ${new Date(Number(at)).toISOString()}`;
+      expect([what, isIn(part.loaded), isIn(part.final)]).toEqual([what, loaded, final]);
+    }
+  }
+}
+
+function sum(lines: readonly { traces: string | number }[]): number {
+  return lines.reduce((all, { traces }) => all + Number(traces), 0);
+}
