@@ -1468,7 +1468,9 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   hourly_hours integer,
 --   group_by text,
 --   workspace_id text,
---   workspace_name text
+--   workspace_name text,
+--   workspace_entity_id integer,
+--   expected_days datemultirange
 -- )
 
 -- VIEW usage.cell_days (
@@ -1496,7 +1498,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   failed datemultirange,
 --   is_unavailable boolean,
 --   day_series integer[],
---   hour_series integer[]
+--   hour_series integer[],
+--   expected_days datemultirange
 -- )
 
 -- VIEW usage.cell_months (
@@ -1522,7 +1525,9 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   final_days datemultirange,
 --   hours tstzmultirange,
 --   final_hours tstzmultirange,
---   days_of_hours datemultirange
+--   days_of_hours datemultirange,
+--   workspace_entity_id integer,
+--   expected_days datemultirange
 -- )
 
 -- VIEW usage.charge (
@@ -1729,7 +1734,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   first_seen_at timestamp with time zone,
 --   last_seen_at timestamp with time zone,
 --   dimension_name text,
---   dimension_id text
+--   dimension_id text,
+--   external_id text
 -- )
 
 -- VIEW usage.lost_workspace (
@@ -1824,6 +1830,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   created_at timestamp with time zone
 -- )
 
+-- VIEW usage.required_workspace (
+--   workspace_id integer,
+--   days datemultirange
+-- )
+
 -- VIEW usage.stepped_cost (
 --   slug text,
 --   usage_date date,
@@ -1915,6 +1926,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 
 -- FUNCTION usage.end_proof() RETURNS trigger
 
+-- FUNCTION usage.expected_days(workspace_ids text[], external_id text, workspace integer, data_start date) RETURNS datemultirange
+
 -- FUNCTION usage.expected_hours(data_start date, hourly_hours integer) RETURNS tstzrange
 
 -- FUNCTION usage.failure_at(bucket date, starts date[], ends date[], states text[]) RETURNS text
@@ -1927,11 +1940,15 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 
 -- FUNCTION usage.hours_of(parts tstzmultirange) RETURNS SETOF timestamp with time zone
 
+-- FUNCTION usage.is_configured(workspace_ids text[], external_id text) RETURNS boolean
+
 -- FUNCTION usage.is_final(status text) RETURNS boolean
 
 -- FUNCTION usage.is_month_over(month_start date) RETURNS boolean
 
 -- FUNCTION usage.load_instant() RETURNS timestamp with time zone
+
+-- FUNCTION usage.loaded_months(workspace integer, data_start date) RETURNS datemultirange
 
 -- FUNCTION usage.month_of(day date) RETURNS date
 
@@ -1944,6 +1961,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 -- FUNCTION usage.restamp_older_load() RETURNS trigger
 
 -- FUNCTION usage.shown_id(id text) RETURNS text
+
+-- FUNCTION usage.time_of(parts datemultirange) RETURNS tstzmultirange
 
 -- FUNCTION usage.touched_days(parts tstzmultirange) RETURNS datemultirange
 
@@ -2023,7 +2042,7 @@ COMMENT ON COLUMN reporting.dim_date.month_name IS 'January to December. Sort by
 COMMENT ON COLUMN reporting.dim_date.month_number IS '1 is January, 12 is December.';
 COMMENT ON COLUMN reporting.dim_date.days_in_month IS 'Days of the calendar month: 28 to 31.';
 COMMENT ON COLUMN reporting.dim_date.is_past IS 'Whether the UTC day has ended.';
-COMMENT ON COLUMN reporting.dim_date.is_final IS 'Whether the day has ended and every figure that is expected on it is final, in all dimensions, workspaces and sources whose data has started.';
+COMMENT ON COLUMN reporting.dim_date.is_final IS 'Whether the day has ended and every figure that is expected on it is final, in all dimensions, workspaces and sources whose data has started. A workspace that is not configured any more counts in the months in which it was loaded.';
 COMMENT ON VIEW reporting.dim_price IS 'Grain: imported price x volume tier (key: price_id, volume_tier). Valid on a day: valid_from <= day AND (valid_to IS NULL OR valid_to > day). Of the prices of one sku that are valid for a workspace, the most specific one applies: its own before that of its source before that for everybody. fct_cost_workspace_daily names the price that it used.';
 COMMENT ON COLUMN reporting.dim_price.price_id IS 'Number of the imported price, as in dim_price. The price of a closed month may be gone from there.';
 COMMENT ON COLUMN reporting.dim_price.volume_tier IS 'Step of the price that these traces fall into, from 1; 0: the price has no volume tiers.';

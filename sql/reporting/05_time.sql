@@ -26,6 +26,15 @@ AS $$
   FROM unnest(parts) part
 $$;
 
+-- All time of the days.
+CREATE OR REPLACE FUNCTION usage.time_of(parts datemultirange) RETURNS tstzmultirange
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT coalesce(range_agg(tstzrange(lower(part)::timestamp AT TIME ZONE 'UTC', upper(part)::timestamp AT TIME ZONE 'UTC')), '{}')
+  FROM unnest(parts) part
+$$;
+
 CREATE OR REPLACE FUNCTION usage.days_of(parts datemultirange) RETURNS SETOF date
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 1
 SET search_path = pg_catalog, pg_temp

@@ -16,7 +16,7 @@ RETURN CASE WHEN id = '' THEN '(none)' WHEN ascii(id) IN (40, 92) AND ltrim(id, 
 -- The current name of each entity: the name in the latest bucket; among several, that of the newest fetch.
 CREATE OR REPLACE VIEW usage.labelled_entity AS
 SELECT e.entity_id, e.source_id, e.dimension, e.first_seen_at, e.last_seen_at, n.name AS dimension_name,
-       usage.shown_id(e.external_id) AS dimension_id
+       usage.shown_id(e.external_id) AS dimension_id, e.external_id
 FROM usage.entity e
 LEFT JOIN (
   SELECT DISTINCT ON (entity_id) entity_id, name
@@ -24,10 +24,69 @@ LEFT JOIN (
   ORDER BY entity_id, last_bucket DESC, fetch_number DESC, name
 ) n USING (entity_id);
 
+-- Whether the configuration of a source names a workspace, or names none: then it reads all that the platform lists.
+CREATE OR REPLACE FUNCTION usage.is_configured(workspace_ids text[], external_id text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN workspace_ids = '{}' OR external_id = ANY (workspace_ids);
+
+-- Calendar months in which a workspace has coverage or records, from the data start of its source on. A function, because few
+-- workspaces need it: in the view itself, Postgres would expect this to run for each of them. Readers may not read the tables, so
+-- it runs as its owner.
+CREATE OR REPLACE FUNCTION usage.loaded_months(workspace integer, data_start date) RETURNS datemultirange
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT coalesce(range_agg(daterange(m.month_start, (m.month_start + interval '1 month')::date)), '{}')
+  FROM (
+    SELECT usage.months_of(
+             greatest((v.period_start AT TIME ZONE 'UTC')::date, data_start),
+             ((v.period_end - interval '1 microsecond') AT TIME ZONE 'UTC')::date
+           ) AS month_start
+    FROM usage.scope c
+    JOIN usage.coverage v USING (scope_id)
+    WHERE c.workspace_id = workspace AND v.period_end > data_start::timestamp AT TIME ZONE 'UTC'
+    UNION ALL
+    SELECT t.month_start
+    FROM usage.scope c
+    JOIN usage.series s USING (scope_id)
+    JOIN usage.monthly_total t USING (series_id)
+    WHERE c.workspace_id = workspace AND c.group_by = 'workspace' AND c.stride = 'day'
+      AND t.month_start >= date_trunc('month', data_start::timestamp)::date
+  ) m
+$$;
+
+-- Days of a workspace that the views expect. No sync loads a workspace that is not configured: there only the months in which it
+-- was loaded count.
+CREATE OR REPLACE FUNCTION usage.expected_days(workspace_ids text[], external_id text, workspace integer, data_start date)
+RETURNS datemultirange
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN CASE WHEN usage.is_configured(workspace_ids, external_id) THEN '{(,)}' ELSE usage.loaded_months(workspace, data_start) END;
+
+-- Days of each workspace that a close is about (month-open-days.ts reads them here): whole months. They are those that the views
+-- expect. But a workspace that left the listing has nothing to say about later months in which it was not loaded.
+CREATE OR REPLACE VIEW usage.required_workspace AS
+SELECT w.entity_id AS workspace_id,
+       CASE
+         WHEN w.unlisted_since IS NULL OR w.is_deleted OR s.workspace_ids <> '{}'
+           THEN usage.expected_days(s.workspace_ids, e.external_id, w.entity_id, s.data_start)
+         ELSE usage.loaded_months(w.entity_id, s.data_start) + CASE
+           WHEN w.unlisted_since >= s.data_start::timestamp AT TIME ZONE 'UTC' THEN datemultirange(daterange(
+             NULL, (date_trunc('month', w.unlisted_since AT TIME ZONE 'UTC') + interval '1 month')::date
+           ))
+           ELSE '{}'
+         END
+       END AS days
+FROM usage.workspace w
+JOIN usage.entity e USING (entity_id)
+JOIN usage.source s USING (source_id)
+-- Keeps its tables out of the queries that join it: planning them would take twice as long.
+OFFSET 0;
+
 -- Source x dimension x workspace, with its scope of days and its scope of hours.
 CREATE OR REPLACE VIEW usage.cell AS
 SELECT d.scope_id AS day_scope_id, h.scope_id AS hour_scope_id, d.source_id, s.slug, s.data_start, s.hourly_hours,
-       d.group_by, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name
+       d.group_by, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, w.entity_id AS workspace_entity_id,
+       usage.expected_days(s.workspace_ids, w.external_id, w.entity_id, s.data_start) AS expected_days
 FROM usage.scope d
 JOIN usage.source s USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = d.workspace_id
@@ -42,7 +101,8 @@ WHERE d.stride = 'day' AND d.kind = 'traces' AND d.trace_tier = 'all';
 CREATE OR REPLACE VIEW usage.cell_time AS
 SELECT cell.day_scope_id, cell.hour_scope_id, cell.source_id, cell.slug, cell.data_start, cell.hourly_hours, cell.group_by,
        cell.workspace_id, cell.workspace_name, d.days, d.final_days, h.hours, h.final_hours,
-       usage.whole_days(h.hours) - d.days - u.days AS days_of_hours
+       usage.whole_days(h.hours) - d.days - u.days AS days_of_hours, cell.workspace_entity_id,
+       cell.expected_days
 FROM usage.cell cell
 CROSS JOIN LATERAL (
   SELECT coalesce(range_agg(t.days), '{}') AS days, coalesce(range_agg(t.days) FILTER (WHERE v.settled), '{}') AS final_days

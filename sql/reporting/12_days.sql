@@ -41,14 +41,16 @@ WHERE f.traces IS NOT NULL;
 
 -- Loaded and final days of each cell, of its own records or of hours, with what the status of a day needs.
 CREATE OR REPLACE VIEW usage.cell_days AS
-SELECT x.*, x.days + x.days_of_hours AS loaded, x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours AS final,
+SELECT x.day_scope_id, x.hour_scope_id, x.source_id, x.slug, x.data_start, x.hourly_hours, x.group_by, x.workspace_id,
+       x.workspace_name, x.days, x.final_days, x.hours, x.final_hours, x.days_of_hours, x.days + x.days_of_hours AS loaded, x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours AS final,
        c.starts, c.fetched_at, f.starts AS failure_starts, f.ends AS failure_ends, f.states AS failure_states,
        coalesce(f.failed, '{}') AS failed, n.source_id IS NOT NULL AS is_unavailable,
        -- Only the view by workspace looks figures up. Other cells have thousands of series.
        CASE WHEN x.group_by = 'workspace' THEN ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = x.day_scope_id) END
          AS day_series,
        CASE WHEN x.group_by = 'workspace' THEN ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = x.hour_scope_id) END
-         AS hour_series
+         AS hour_series,
+       x.expected_days
 FROM usage.cell_time x
 LEFT JOIN usage.day_coverage c ON c.scope_id = x.day_scope_id
 LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id
@@ -83,7 +85,8 @@ FROM (
   FROM usage.days_between((SELECT min(data_start) FROM usage.source), (now() AT TIME ZONE 'UTC')::date) usage_date
   ORDER BY usage_date DESC
 ) d
-JOIN usage.cell_days x ON x.data_start <= d.usage_date
+-- coalesce: of a bare @> the planner expects one day in a thousand.
+JOIN usage.cell_days x ON x.data_start <= d.usage_date AND coalesce(x.expected_days @> d.usage_date, false)
 LEFT JOIN usage.proved_day p ON p.scope_id = x.day_scope_id
 CROSS JOIN LATERAL (
   SELECT x.loaded @> d.usage_date AS loaded, x.final @> d.usage_date AS settled,
@@ -98,7 +101,7 @@ SELECT x.slug, x.group_by, day AS usage_date, x.workspace_id, x.workspace_name,
        ) AS status
 FROM usage.cell_time x
 CROSS JOIN LATERAL usage.days_of(
-  datemultirange(daterange(x.data_start, greatest(x.data_start, (now() AT TIME ZONE 'UTC')::date + 1)))
+  datemultirange(daterange(x.data_start, greatest(x.data_start, (now() AT TIME ZONE 'UTC')::date + 1))) * x.expected_days
     - x.days - x.days_of_hours
 ) day
 LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id

@@ -1,5 +1,6 @@
 -- Calendar months of a cell. Expected is every day from the data start on that has ended, and today once it is loaded. So a
--- complete month stays complete when a new day begins. A month without an expected day has no row.
+-- complete month stays complete when a new day begins. A month without an expected day has no row, and neither has one in which
+-- the workspace is not expected.
 CREATE OR REPLACE VIEW usage.month_state AS
 SELECT x.day_scope_id, x.slug, x.group_by, x.workspace_id, x.workspace_name, month AS month_start,
        upper(t.span) - lower(t.span) AS days_expected,
@@ -12,7 +13,8 @@ SELECT x.day_scope_id, x.slug, x.group_by, x.workspace_id, x.workspace_name, mon
 FROM (
   SELECT c.day_scope_id, c.slug, c.data_start, c.group_by, c.workspace_id, c.workspace_name,
          (now() AT TIME ZONE 'UTC')::date AS today, c.days_of_hours AS by_hours, c.days + c.days_of_hours AS loaded,
-         c.final_days + usage.whole_days(c.final_hours) * c.days_of_hours - coalesce(f.failed, '{}') AS final
+         c.final_days + usage.whole_days(c.final_hours) * c.days_of_hours - coalesce(f.failed, '{}') AS final,
+         c.expected_days
   FROM usage.cell_time c
   LEFT JOIN usage.day_failure f ON f.scope_id = c.day_scope_id
   -- Keeps the planner from computing this for each month and mention: once for each cell is enough.
@@ -23,7 +25,7 @@ CROSS JOIN LATERAL (
   SELECT least((month + interval '1 month')::date, x.today + (x.loaded @> x.today)::integer) AS after
 ) u
 CROSS JOIN LATERAL (SELECT daterange(least(greatest(month, x.data_start), u.after), u.after) AS span) t
-WHERE NOT isempty(t.span);
+WHERE NOT isempty(t.span) AND coalesce(x.expected_days @> month, false);
 
 -- The months of a cell as arrays sorted by time, as its coverage is: monthly_row joins them once for each cell, not once for
 -- each row. In a plain month no day is made of hours, so its stored totals are its figures.

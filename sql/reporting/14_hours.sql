@@ -21,7 +21,8 @@ FROM (
 JOIN (
   SELECT cell.*, coalesce(c.loaded, '{}') AS loaded, c.starts, c.settled, c.fetched_at, f.starts AS failure_starts,
          f.ends AS failure_ends, f.states AS failure_states, n.source_id IS NOT NULL AS is_unavailable,
-         coalesce(c.loaded, '{}') + tstzmultirange(usage.expected_hours(cell.data_start, cell.hourly_hours)) AS shown,
+         coalesce(c.loaded, '{}')
+           + tstzmultirange(usage.expected_hours(cell.data_start, cell.hourly_hours)) * usage.time_of(cell.expected_days) AS shown,
          -- Only the view by workspace looks figures up. Other cells have thousands of series.
          CASE WHEN cell.group_by = 'workspace' THEN ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = cell.hour_scope_id) END
            AS hour_series
@@ -47,7 +48,7 @@ SELECT x.slug, x.group_by, hour AS usage_hour, x.workspace_id, x.workspace_name,
        ) AS status
 FROM usage.cell_time x
 CROSS JOIN LATERAL usage.hours_of(
-  tstzmultirange(usage.expected_hours(x.data_start, x.hourly_hours)) - x.hours
+  tstzmultirange(usage.expected_hours(x.data_start, x.hourly_hours)) * usage.time_of(x.expected_days) - x.hours
 ) hour
 LEFT JOIN usage.hour_failure f ON f.scope_id = x.hour_scope_id
 LEFT JOIN usage.source_fact n ON n.source_id = x.source_id AND n.fact = 'no_hour';

@@ -39,5 +39,7 @@ FROM (
   ) c
   GROUP BY d.source_id, d.workspace_id, d.workspace_name, t.today, t.month_start, t.next_start, t.previous_start, x.days_ended,
            src.data_start
+  -- Without a workspace that is not expected any more, which has days of the month before only.
+  HAVING bool_or(c.is_current)
 ) m;
 COMMENT ON VIEW reporting.usage_month_to_date IS 'Grain: source x workspace, the UTC calendar month under way (key: source_id, workspace_id). Traces add up over workspaces. A figure is null where a day that it needs is not loaded.';

@@ -1,5 +1,5 @@
 -- Final is the last column, a subquery that a query without it does not run. A day is not expected where the data of a source
--- starts later. to_char without TM gives English names in every locale.
+-- starts later, or a close of its month is not about the workspace. to_char without TM gives English names in every locale.
 CREATE OR REPLACE VIEW reporting.dim_date AS
 SELECT day::date AS usage_date, extract(isoyear FROM day)::integer AS iso_year, extract(week FROM day)::integer AS iso_week,
        extract(isodow FROM day)::integer AS iso_weekday, date_trunc('month', day)::date AS month_start,
@@ -8,10 +8,13 @@ SELECT day::date AS usage_date, extract(isoyear FROM day)::integer AS iso_year, 
        extract(day FROM date_trunc('month', day) + interval '1 month' - interval '1 day')::integer AS days_in_month,
        day < s.today AS is_past,
        day < s.today AND coalesce((
-         SELECT range_intersect_agg(x.final - coalesce(f.failed, '{}') + datemultirange(daterange(NULL, x.data_start)))
+         SELECT range_intersect_agg(
+                  x.final - coalesce(f.failed, '{}') + datemultirange(daterange(NULL, x.data_start)) + ('{(,)}' - x.required_days)
+                )
          FROM (
-           SELECT c.day_scope_id, c.data_start, c.final_days + usage.whole_days(c.final_hours) * c.days_of_hours AS final
+           SELECT c.day_scope_id, c.data_start, w.days AS required_days, c.final_days + usage.whole_days(c.final_hours) * c.days_of_hours AS final
            FROM usage.cell_time c
+           JOIN usage.required_workspace w ON w.workspace_id = c.workspace_entity_id
          ) x
          LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id
        ) @> day::date, false) AS is_final

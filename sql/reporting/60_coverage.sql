@@ -15,19 +15,21 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL usage.days_of(usage.whole_days(w.parts - loaded.parts)) day
 WHERE s.stride = 'day';
 
--- Workspaces that the key lost: gone from the listing without being deleted, or with zeros that were withdrawn.
+-- Configured workspaces that the key lost: gone from the listing without being deleted, or with zeros that were withdrawn.
 CREATE OR REPLACE VIEW usage.lost_workspace AS
 SELECT e.source_id, w.entity_id AS workspace_id, e.external_id, coalesce(z.zeros, 0) AS zeros, z.first_day, z.last_day,
        greatest(w.unlisted_since, z.withdrawn_at) AS lost_at
 FROM usage.workspace w
 JOIN usage.entity e USING (entity_id)
+JOIN usage.source s USING (source_id)
 LEFT JOIN (
   SELECT workspace_id, count(*)::integer AS zeros, min(usage_date) AS first_day, max(usage_date) AS last_day,
          max(withdrawn_at) AS withdrawn_at
   FROM usage.withdrawn_day
   GROUP BY workspace_id
 ) z ON z.workspace_id = w.entity_id
-WHERE z.zeros > 0 OR (w.unlisted_since IS NOT NULL AND NOT w.is_deleted);
+WHERE usage.is_configured(s.workspace_ids, e.external_id)
+  AND (z.zeros > 0 OR (w.unlisted_since IS NOT NULL AND NOT w.is_deleted));
 
 -- ok or empty: the subqueries look at one series after the other and stop at the first with traces. The inner ones are
 -- scalar, so that no plan can read the records of all series for each day, whatever it expects.
@@ -85,7 +87,7 @@ JOIN (
            n.source_id IS NOT NULL AS is_unavailable, p.parts AS proved_parts, p.starts AS proof_starts,
            p.reconciled_at AS proved_at,
            c.hours * tstzmultirange(tstzrange(NULL, date_trunc('hour', now(), 'UTC') + interval '1 hour'))
-             + tstzmultirange(usage.expected_hours(c.data_start, c.hourly_hours)) AS shown
+             + tstzmultirange(usage.expected_hours(c.data_start, c.hourly_hours)) * usage.time_of(c.expected_days) AS shown
     FROM usage.cell_time c
     LEFT JOIN usage.hour_failure f ON f.scope_id = c.hour_scope_id
     LEFT JOIN usage.source_fact n ON n.source_id = c.source_id AND n.fact = 'no_hour'

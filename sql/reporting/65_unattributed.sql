@@ -16,6 +16,7 @@ CROSS JOIN LATERAL (
   FROM (
     SELECT day::date AS usage_date, NULL::bigint AS of_workspace, NULL::bigint AS attributed
     FROM generate_series(g.data_start::timestamp, date_trunc('day', now() AT TIME ZONE 'UTC'), interval '1 day') day
+    WHERE coalesce(g.expected_days @> day::date, false)
     UNION ALL
     SELECT r.bucket_start, CASE WHEN s.scope_id = w.day_scope_id THEN r.traces END,
            CASE WHEN s.scope_id = g.day_scope_id THEN r.traces END

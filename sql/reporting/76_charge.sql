@@ -58,7 +58,9 @@ WITH price AS MATERIALIZED (SELECT * FROM usage.workspace_price),
 expected_day AS MATERIALIZED (
   SELECT source_id AS slug, usage_date, workspace_id, workspace_name, traces, is_final, coverage_status
   FROM reporting.fct_usage_workspace_daily
-)
+),
+-- A workspace that a close of the month is not about fills no tier there.
+required AS MATERIALIZED (SELECT * FROM usage.required_workspace)
 SELECT p.source_id, u.slug, u.usage_date, date_trunc('month', u.usage_date::timestamp)::date AS month_start,
        p.workspace_entity_id, u.workspace_id, u.workspace_name, p.sku, p.price_id, 0 AS tier, 0::bigint AS from_quantity,
        p.unit_price, p.currency, u.traces,
@@ -86,6 +88,7 @@ FROM (
            u.is_final, u.coverage_status
     FROM expected_day u
     JOIN price p ON p.slug = u.slug AND p.workspace_id = u.workspace_id AND p.days @> u.usage_date
+    JOIN required r ON r.workspace_id = p.workspace_entity_id AND coalesce(r.days @> u.usage_date, false)
     WHERE p.is_tiered
   ) d
   WINDOW whole AS (

@@ -40,7 +40,7 @@ BEGIN
         ('month_number', $$1 is January, 12 is December.$$, ''),
         ('days_in_month', $$Days of the calendar month: 28 to 31.$$, ''),
         ('is_past', $$Whether the UTC day has ended.$$, ''),
-        ('is_final', $$Whether the day has ended and every figure that is expected on it is final, in all dimensions, workspaces and sources whose data has started.$$, 'dim_date'),
+        ('is_final', $$Whether the day has ended and every figure that is expected on it is final, in all dimensions, workspaces and sources whose data has started. A workspace that is not configured any more counts in the months in which it was loaded.$$, 'dim_date'),
         ('workspace_count', $$Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.$$, ''),
         ('sole_workspace_id', $$The workspace, if workspace_count is 1; else null.$$, ''),
         ('sole_workspace_name', $$Its current name.$$, ''),

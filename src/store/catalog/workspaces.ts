@@ -32,7 +32,7 @@ export async function registerWorkspaces(
 }
 
 /** SQL condition: the configuration of source `s` names workspace `e`, or it names none. */
-export const isConfigured = sql<boolean>`(s.workspace_ids = '{}' or e.external_id = any (s.workspace_ids))`;
+export const isConfigured = sql<boolean>`usage.is_configured(s.workspace_ids, e.external_id)`;
 
 /** The known workspaces that are read now, including deleted ones: they can still hold past usage. */
 export async function configuredWorkspaces(db: Database, sourceId: number): Promise<StoredWorkspace[]> {

@@ -47,32 +47,23 @@ export interface RequiredWorkspace {
 }
 
 /**
- * The workspaces that a close of these days is about: those with coverage or records in them, and those that the
- * configuration names or that were listed since. A workspace that left the listing earlier has nothing to say about them.
+ * The workspaces that a close of these days of one month is about: those with coverage or records in it, and those that the
+ * configuration names or that were listed since. A workspace that left the listing earlier has nothing to say about them. The
+ * views read the same (`usage.required_workspace`).
  */
 export async function requiredWorkspaces(
   db: Database,
   { sourceId, range, without }: Days & { without: readonly string[] },
 ): Promise<RequiredWorkspace[]> {
-  const [start, end] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
   const { rows } = await sql<RequiredWorkspace>`
     select w.entity_id as "entityId", e.external_id as "workspaceId",
            case when not ${isConfigured} then 'not_configured'
                 when w.unlisted_since is not null and not w.is_deleted then 'unlisted' else 'read' end as access
     from usage.workspace w join usage.entity e using (entity_id) join usage.source s using (source_id)
+    join usage.required_workspace t on t.workspace_id = w.entity_id
     where s.source_id = ${sourceId} and e.external_id <> all (${[...without]}::text[])
-      and (
-        ${isConfigured}
-          and (w.unlisted_since is null or w.is_deleted or w.unlisted_since >= ${start} or s.workspace_ids <> '{}')
-        or exists (
-          select from usage.scope c join usage.coverage v using (scope_id)
-          where c.workspace_id = w.entity_id and v.period_start < ${end} and v.period_end > ${start}
-        )
-        or exists (
-          select from usage.scope c join usage.series x using (scope_id) join usage.monthly_total t using (series_id)
-          where c.workspace_id = w.entity_id and c.stride = 'day' and t.month_start < (${end} at time zone 'UTC')::date
-            and t.month_start >= date_trunc('month', ${start} at time zone 'UTC')::date
-        )
+      and t.days && daterange(
+        (${new Date(range.start)}::timestamptz at time zone 'UTC')::date, (${new Date(range.end)}::timestamptz at time zone 'UTC')::date
       )
     order by 1
   `.execute(db);

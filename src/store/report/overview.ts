@@ -116,7 +116,7 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
            (select count(*)::integer from usage.restatement r join usage.series x using (series_id)
             join usage.scope c using (scope_id) where c.source_id = s.source_id) as restatements,
            array(select e.external_id from usage.workspace w join usage.entity e using (entity_id)
-                 where e.source_id = s.source_id and w.unlisted_since is not null and not w.is_deleted
+                 where e.source_id = s.source_id and w.unlisted_since is not null and not w.is_deleted and ${isConfigured}
                  order by 1) as "unlistedWorkspaces"
     from usage.source s
     order by s.slug
