@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { Transaction } from "../../src/store/db/database.ts";
 import { trustOfSources } from "../../src/store/report/trust.ts";
-import { type Bench, setup } from "../support/source.ts";
+import { setup } from "../support/source.ts";
 
 /** "Final and proved until" equals what the coverage view says day by day, whatever is loaded, failed, proved or not. */
 
@@ -14,7 +15,8 @@ interface Day {
 }
 
 /** Of all cells, from the view that readers see. */
-async function expected({ sql }: Bench) {
+async function expected({ client }: Transaction) {
+  const sql = async <T>(text: string) => (await client.query(text)).rows as T[];
   const rows = await sql<Day>(`
     SELECT usage_date::text AS day, status, proved_at IS NOT NULL AS is_proved FROM reporting.usage_coverage_daily
     WHERE stride = 'day' AND usage_date < (now() AT TIME ZONE 'UTC')::date ORDER BY 1`);
@@ -49,35 +51,47 @@ test(`how far a source is final and proved is what its coverage says by day (see
   const bench = await setup({ days: 9, workspaces: [0, 1] });
   await bench.sync();
   await bench.reconcile();
-  const check = async (about: string) => {
-    const [trust] = await trustOfSources(bench.store.db);
-    expect(trust, about).toMatchObject(await expected(bench));
+  const check = async (transaction: Transaction, about: string) => {
+    const [trust] = await trustOfSources(transaction.db);
+    expect(trust, about).toMatchObject(await expected(transaction));
     return trust;
   };
-  const whole = await check("all loaded");
+  const whole = await bench.store.transaction((transaction) => check(transaction, "all loaded"));
   expect(whole?.provedUntil).toBe(whole?.finalUntil);
   expect(whole?.finalUntil).not.toBe(whole?.dataStart);
-  const steps = fc.sample(
-    fc.record({
-      change: fc.constantFrom(...CHANGES),
-      cell: fc.nat({ max: 7 }),
-      from: fc.nat({ max: 8 }),
-      days: fc.integer({ min: 1, max: 3 }),
-    }),
-    { seed: SEED, numRuns: 12 },
-  );
-  for (const [n, { change, cell, from, days }] of steps.entries()) {
-    const at = (day: number) =>
-      `'${new Date(bench.dataStart + day * 86_400_000).toISOString()}'::timestamptz`;
-    const chosen = `(SELECT s.scope_id, c.period_start FROM usage.scope s LEFT JOIN usage.coverage c USING (scope_id)
-      WHERE s.stride = 'day' AND s.scope_id = (SELECT scope_id FROM usage.scope WHERE stride = 'day' ORDER BY 1 OFFSET ${cell} LIMIT 1)
-      ORDER BY 2 LIMIT 1) x`;
-    await bench.sql(
-      change
-        .replace("$days", chosen)
-        .replace("$from", at(from))
-        .replace("$to", at(from + days)),
-    );
-    await check(`step ${n}: ${change.slice(0, 40)} cell ${cell}, days ${from} to ${from + days}`);
+  const step = fc.record({
+    change: fc.constantFrom(...CHANGES),
+    cell: fc.nat({ max: 7 }),
+    from: fc.nat({ max: 8 }),
+    days: fc.integer({ min: 1, max: 3 }),
+  });
+  const histories = fc.sample(fc.array(step, { minLength: 1, maxLength: 3 }), { seed: SEED, numRuns: 25 });
+  for (const [n, steps] of histories.entries()) {
+    const about = `${n}: ${steps.map(({ change, cell, from, days }) => `${change.slice(0, 30)} ${cell} ${from}+${days}`).join("; ")}`;
+    // Each from the same beginning.
+    const undone = new Error("undone");
+    await bench.store
+      .transaction(async (transaction) => {
+        for (const one of steps) await transaction.client.query(statementOf(one, bench.dataStart));
+        await check(transaction, about);
+        throw undone;
+      })
+      .catch((error) => {
+        if (error !== undone) throw error;
+      });
   }
 });
+
+function statementOf(
+  { change, cell, from, days }: { change: string; cell: number; from: number; days: number },
+  dataStart: number,
+): string {
+  const at = (day: number) => `'${new Date(dataStart + day * 86_400_000).toISOString()}'::timestamptz`;
+  const chosen = `(SELECT s.scope_id, c.period_start FROM usage.scope s LEFT JOIN usage.coverage c USING (scope_id)
+    WHERE s.stride = 'day' AND s.scope_id = (SELECT scope_id FROM usage.scope WHERE stride = 'day' ORDER BY 1 OFFSET ${cell} LIMIT 1)
+    ORDER BY 2 LIMIT 1) x`;
+  return change
+    .replace("$days", chosen)
+    .replace("$from", at(from))
+    .replace("$to", at(from + days));
+}
