@@ -3,7 +3,10 @@ import type { ServerCapability } from "../catalog/server-capabilities.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
-/** How far a source can be trusted, over its configured workspaces in all dimensions, by day. Days are ISO texts. */
+/**
+ * How far a source can be trusted, by day, over all dimensions of the workspaces that a close of these days is about. Days are
+ * ISO texts.
+ */
 export interface SourceTrust {
   readonly source: string;
   readonly dataStart: string;
@@ -28,36 +31,32 @@ export interface SourceTrust {
 /** Read from loaded intervals, so it costs the same for a day and for years of history. */
 export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
   const { rows } = await sql<SourceTrust>`
-    with configured as (
-      select s.source_id, e.entity_id, e.external_id, e.dimension
-      from usage.source s
-      join usage.entity e on e.source_id = s.source_id and e.dimension = 'workspace'
-      join usage.workspace w using (entity_id)
-      where ${isConfigured}
-    ), wanted as (
-      -- A dimension without a scope was never loaded.
-      select c.source_id, d.scope_id
-      from configured c
-      cross join unnest(array['workspace', 'project', 'user', 'api_key']) g (group_by)
-      left join usage.scope d on d.source_id = c.source_id and d.workspace_id = c.entity_id and d.group_by = g.group_by
-        and d.stride = 'day' and d.kind = 'traces' and d.trace_tier = 'all'
-    ), known as (
+    with known as (
+      -- A dimension without a scope was never loaded. Days that no close is about are as good as loaded, final and proved.
       select w.source_id,
-             coalesce(t.days + t.days_of_hours - coalesce(f.failed, '{}'), '{}') as loaded,
-             coalesce(t.final_days + usage.whole_days(t.final_hours) * t.days_of_hours - coalesce(f.failed, '{}'), '{}') as final,
+             e.days - coalesce(t.days + t.days_of_hours - coalesce(f.failed, '{}'), '{}') as open,
+             coalesce(t.final_days + usage.whole_days(t.final_hours) * t.days_of_hours - coalesce(f.failed, '{}'), '{}')
+               + e.others as final,
              coalesce((
                select range_agg(daterange(x.day, p.starts[x.n + 1])) filter (where x.proved_at > '-infinity')
                from unnest(p.starts, p.proved_at) with ordinality x (day, proved_at, n)
-             ), '{}') as proved
-      from wanted w
-      left join usage.cell_time t on t.day_scope_id = w.scope_id
-      left join usage.day_failure f on f.scope_id = w.scope_id
-      left join usage.proved_day p on p.scope_id = w.scope_id
+             ), '{}') + e.others as proved
+      from usage.entity w
+      join (select *, '{(,)}' - days as others from usage.required_workspace) e on e.workspace_id = w.entity_id
+      cross join unnest(array['workspace', 'project', 'user', 'api_key']) g (group_by)
+      left join usage.scope d on d.source_id = w.source_id and d.workspace_id = w.entity_id and d.group_by = g.group_by
+        and d.stride = 'day' and d.kind = 'traces' and d.trace_tier = 'all'
+      left join usage.cell_time t on t.day_scope_id = d.scope_id
+      left join usage.day_failure f on f.scope_id = d.scope_id
+      left join usage.proved_day p on p.scope_id = d.scope_id
     )
     select s.slug as source, s.data_start::text as "dataStart", s.today::text as today,
            ${untilOf("k.final")} as "finalUntil", ${untilOf("k.final * k.proved")} as "provedUntil",
            o.days as "openDays", o.first::text as "firstOpen", o.last::text as "lastOpen",
-           array(select c.external_id from configured c where c.source_id = s.source_id order by 1) as "workspaceIds",
+           array(
+             select e.external_id from usage.workspace w join usage.entity e using (entity_id)
+             where e.source_id = s.source_id and ${isConfigured} order by 1
+           ) as "workspaceIds",
            array(select f.fact from usage.source_fact f where f.source_id = s.source_id order by 1) as capabilities,
            (select max(m.month_start)::text from usage.month_close m where m.source_id = s.source_id) as "closedMonth"
     from (select *, (now() at time zone 'UTC')::date as today from usage.source) s
@@ -66,7 +65,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
              max(upper(u.days)) - 1 as last
       from known k
       cross join lateral unnest(
-        datemultirange(daterange(s.data_start, greatest(s.today, s.data_start))) - k.loaded
+        datemultirange(daterange(s.data_start, greatest(s.today, s.data_start))) * k.open
       ) u (days)
       where k.source_id = s.source_id
     ) o

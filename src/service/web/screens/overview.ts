@@ -14,6 +14,7 @@ import { listRuns, type Run } from "../../../store/report/runs.ts";
 import { type SourceTrust, trustOfSources } from "../../../store/report/trust.ts";
 import { within } from "../../http/within.ts";
 import { type Html, html } from "../html.ts";
+import { dayChart } from "../parts/chart.ts";
 import { notice } from "../parts/notice.ts";
 import { count, instant, prose, twin } from "../parts/text.ts";
 import type { Context, QueuesView, Web } from "../routes.ts";
@@ -112,7 +113,7 @@ function card(context: Asked, given: Card): Html {
     )}
     ${alerts.map(({ kind, message }) => notice("warn", html`<p>Alert <code>${kind}</code>: ${prose(message)}</p>`))}
     <h3>Traces of the last ${DAYS} days</h3>
-    ${days.length === 0 ? html`<p class="quiet">Nothing is loaded yet.</p>` : html``}
+    ${days.length === 0 ? html`<p class="quiet">Nothing is loaded yet.</p>` : dayChart({ days, width: 900, height: 160, label: `Traces by day of source ${source}` })}
     <p><a href="/usage?${where}">Usage and costs</a></p>
     <dl class="facts">
       ${month === undefined ? "" : monthFacts(month)}
