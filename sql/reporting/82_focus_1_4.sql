@@ -16,34 +16,56 @@ CROSS JOIN LATERAL (
 WHERE m.keeps_charges;
 
 -- What changed since a month was closed and no later close has kept: the charges of now, less those kept, less the corrections
--- kept. By unit price, so that quantity times price is the cost; a price imported anew at the same amount changes nothing.
+-- kept. By unit price, so that quantity times price is the cost; a price imported anew at the same amount changes nothing. A day
+-- that is not loaded now has no correction: what it costs is not known. All corrections of a day are as final as what the day
+-- costs now.
 CREATE OR REPLACE VIEW usage.open_correction AS
-WITH period AS MATERIALIZED (SELECT * FROM usage.closed_period)
-SELECT m.source_id, d.usage_date, m.corrected_in AS billing_month, d.workspace_entity_id, d.sku,
-       -- Of the newest price with this amount.
-       (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[1]::integer AS price_id,
-       (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[2]::integer AS tier,
-       (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[3] AS from_quantity,
-       d.unit_price, d.currency, sum(d.traces)::bigint AS traces, sum(d.cost)::numeric(38, 10) AS cost,
-       coalesce(bool_and(d.is_final), true) AS is_final, coalesce(min(d.coverage_status), 'ok') AS coverage_status
-FROM period m
-JOIN (
-  SELECT source_id, month_start, usage_date, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency, traces,
-         cost, is_final, coverage_status
-  FROM usage.charge
-  UNION ALL
-  SELECT m.source_id, m.month_start, k.usage_date, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
-         k.currency, -k.traces, -k.cost, NULL, NULL
-  FROM usage.closed_charge k
-  JOIN usage.month_close m USING (close_id)
-  UNION ALL
-  SELECT m.source_id, date_trunc('month', k.usage_date::timestamp)::date, k.usage_date, k.workspace_id, k.sku, k.price_id, k.tier,
-         k.from_quantity, k.unit_price, k.currency, -k.traces, -k.cost, NULL, NULL
-  FROM usage.closed_correction k
-  JOIN usage.month_close m USING (close_id)
-) d USING (source_id, month_start)
-GROUP BY m.source_id, d.usage_date, m.corrected_in, d.workspace_entity_id, d.sku, d.unit_price, d.currency
-HAVING sum(d.traces) <> 0;
+WITH period AS MATERIALIZED (SELECT * FROM usage.closed_period),
+loaded AS MATERIALIZED (
+  SELECT x.workspace_entity_id, x.days + x.days_of_hours AS days,
+         x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours AS final, f.starts, f.ends, f.states
+  FROM usage.cell_time x
+  LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id
+  WHERE x.group_by = 'workspace' AND EXISTS (SELECT FROM period m WHERE m.source_id = x.source_id)
+)
+SELECT c.source_id, c.usage_date, c.billing_month, c.workspace_entity_id, c.sku, c.price_id, c.tier, c.from_quantity,
+       c.unit_price, c.currency, c.traces, c.cost,
+       -- Without a charge of now, the day's own figure decides.
+       coalesce(c.is_final, usage.is_final(t.status)) AS is_final, coalesce(c.coverage_status, t.status) AS coverage_status
+FROM (
+  SELECT m.source_id, d.usage_date, m.corrected_in AS billing_month, d.workspace_entity_id, d.sku,
+         -- Of the newest price with this amount.
+         (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[1]::integer AS price_id,
+         (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[2]::integer AS tier,
+         (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[3] AS from_quantity,
+         d.unit_price, d.currency, sum(d.traces)::bigint AS traces, sum(d.cost)::numeric(38, 10) AS cost,
+         bool_and(bool_and(d.is_final)) OVER one AS is_final, min(min(d.coverage_status)) OVER one AS coverage_status
+  FROM period m
+  JOIN (
+    SELECT source_id, month_start, usage_date, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency, traces,
+           cost, is_final, coverage_status
+    FROM usage.charge
+    UNION ALL
+    SELECT m.source_id, m.month_start, k.usage_date, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
+           k.currency, -k.traces, -k.cost, NULL, NULL
+    FROM usage.closed_charge k
+    JOIN usage.month_close m USING (close_id)
+    UNION ALL
+    SELECT m.source_id, date_trunc('month', k.usage_date::timestamp)::date, k.usage_date, k.workspace_id, k.sku, k.price_id, k.tier,
+           k.from_quantity, k.unit_price, k.currency, -k.traces, -k.cost, NULL, NULL
+    FROM usage.closed_correction k
+    JOIN usage.month_close m USING (close_id)
+  ) d USING (source_id, month_start)
+  GROUP BY m.source_id, d.usage_date, m.corrected_in, d.workspace_entity_id, d.sku, d.unit_price, d.currency
+  WINDOW one AS (PARTITION BY m.source_id, d.usage_date, d.workspace_entity_id, d.sku)
+) c
+JOIN loaded l ON l.workspace_entity_id = c.workspace_entity_id AND coalesce(l.days @> c.usage_date, false)
+CROSS JOIN LATERAL (
+  SELECT usage.figure_status(
+    true, false, usage.failure_at(c.usage_date, l.starts, l.ends, l.states), l.final @> c.usage_date, NULL
+  ) AS status
+) t
+WHERE c.traces <> 0;
 
 -- All charges with their billing month: of open months those of now, of closed months those kept, and the corrections.
 CREATE OR REPLACE VIEW usage.billed_charge AS

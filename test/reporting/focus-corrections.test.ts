@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { enterPrices } from "../support/charges.ts";
+import { WORKSPACES } from "../support/reporting.ts";
+import { type Bench, close, loadDay, loadMonth, setup } from "./focus/bench.ts";
+
+const [WORKSPACE, OTHER] = WORKSPACES;
+
+/** Ten traces of a month cost 1 each, all others 2. March is closed with a charge on three days, 4 of the 6 traces of 2 March at 1. */
+async function setupClosed() {
+  const bench = await setup();
+  await enterPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 10 }]);
+  await loadMonth(bench, 0, WORKSPACE, [
+    ["2026-03-01", WORKSPACE, 6],
+    ["2026-03-02", WORKSPACE, 6],
+    ["2026-03-03", WORKSPACE, 3],
+  ]);
+  await loadMonth(bench, 0, OTHER, []);
+  await close(bench, 0);
+  return bench;
+}
+
+async function corrections({ reader }: Bench) {
+  const { rows } = await reader.query<Record<string, string>>(`
+    SELECT to_char("x_BillingMonth", 'MM') AS month, to_char("x_UsageDate", 'MM-DD') AS day, "PricingQuantity" AS traces,
+           trim_scale("ContractedUnitPrice") AS price, "x_IsFinal" AS final, "x_CoverageStatus" AS status
+    FROM reporting.focus_1_4_cost_and_usage WHERE "ChargeClass" = 'Correction' ORDER BY 1, 2, 4`);
+  return rows.map((row) => Object.values(row).join(" "));
+}
+
+/** 1 March is not loaded any more, in any workspace. */
+async function unload({ owner }: Bench) {
+  await owner.query(`
+    UPDATE usage.coverage c SET period_start = '2026-03-02T00:00Z' FROM usage.scope s
+    WHERE s.scope_id = c.scope_id AND s.group_by = 'workspace' AND c.period_start = '2026-03-01T00:00Z'`);
+  await owner.query("DELETE FROM usage.dated_record WHERE bucket_start = '2026-03-01'");
+}
+
+test("a closed day that is not loaded now has no correction, and later days of its tiers none that is final", async () => {
+  const bench = await setupClosed();
+  await unload(bench);
+  const shifted = [
+    "03-02 2 1 f provisional",
+    "03-02 -2 2 f provisional",
+    "03-03 3 1 f provisional",
+    "03-03 -3 2 f provisional",
+  ];
+  expect(await corrections(bench)).toEqual(shifted.map((line) => `04 ${line}`));
+
+  // A close keeps what is final.
+  await loadMonth(bench, 1, WORKSPACE, []);
+  await loadMonth(bench, 1, OTHER, []);
+  await close(bench, 1);
+  expect(await corrections(bench)).toEqual(shifted.map((line) => `05 ${line}`));
+
+  await loadDay(bench, "2026-03-01", WORKSPACE, 6);
+  await loadDay(bench, "2026-03-01", OTHER, 0);
+  expect(await corrections(bench)).toEqual([]);
+});
+
+test("a correction is as final as its day, also where a closed charge has none of now", async () => {
+  const bench = await setupClosed();
+  await loadDay(bench, "2026-03-03", WORKSPACE, 1);
+  expect(await corrections(bench)).toEqual(["04 03-03 -2 2 t ok"]);
+  await bench.owner.query(`
+    INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, fetch_number, failed_at, retry_at)
+    SELECT scope_id, '2026-03-03T00:00Z', '2026-03-04T00:00Z', 'failed', 'server_error', '-', 1, 1, now(), now() FROM usage.scope
+    WHERE stride = 'day'`);
+  expect(await corrections(bench)).toEqual(["04 03-03 -2 2 f failed"]);
+  await enterPrices(bench.store, []);
+  expect(await corrections(bench)).toEqual([
+    "04 03-01 -6 1 t ok",
+    "04 03-02 -4 1 t ok",
+    "04 03-02 -2 2 t ok",
+    "04 03-03 -3 2 f failed",
+  ]);
+});
