@@ -86,7 +86,7 @@ export function adviseOn(at: Situation): Advice {
   if (month !== undefined) {
     return advice(
       "info",
-      `${month} is final and proved. Close it.`,
+      `${month} is final and reconciled. Close it.`,
       `usage-etl close ${month}`,
       `/months/${month}?${where}`,
     );
@@ -99,10 +99,10 @@ function advice(kind: Advice["kind"], sentence: string, command: string | undefi
   return { kind, sentence, command, href };
 }
 
-/** The oldest month that is proved to its end and not closed, such as 2026-03. */
-function closable({ provedUntil, closedMonth, dataStart }: SourceTrust): string | undefined {
+/** The oldest month that is final and reconciled to its end and not closed, such as 2026-03. */
+function closable({ reconciledUntil, closedMonth, dataStart }: SourceTrust): string | undefined {
   const month = closedMonth === null ? dataStart.slice(0, 7) : nextMonth(closedMonth.slice(0, 7));
-  return `${nextMonth(month)}-01` <= provedUntil ? month : undefined;
+  return `${nextMonth(month)}-01` <= reconciledUntil ? month : undefined;
 }
 
 function nextMonth(month: string): string {

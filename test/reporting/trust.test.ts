@@ -12,13 +12,15 @@ interface Day {
   day: string;
   status: string;
   is_proved: boolean;
+  is_reconciled: boolean;
 }
 
 /** Of all cells, from the view that readers see. */
 async function expected({ client }: Transaction) {
   const sql = async <T>(text: string) => (await client.query(text)).rows as T[];
   const rows = await sql<Day>(`
-    SELECT usage_date::text AS day, status, proved_at IS NOT NULL AS is_proved FROM reporting.usage_coverage_daily
+    SELECT usage_date::text AS day, status, proved_at IS NOT NULL AS is_proved, is_reconciled
+    FROM reporting.usage_coverage_daily
     WHERE stride = 'day' AND usage_date < (now() AT TIME ZONE 'UTC')::date ORDER BY 1`);
   const days = [...Map.groupBy(rows, ({ day }) => day)];
   const [{ start = "", today = "" } = {}] = await sql<{ start: string; today: string }>(
@@ -31,6 +33,7 @@ async function expected({ client }: Transaction) {
   return {
     finalUntil: until(isFinal),
     provedUntil: until((day) => isFinal(day) && day.is_proved),
+    reconciledUntil: until((day) => isFinal(day) && day.is_reconciled),
     openDays: open.length,
     firstOpen: open[0]?.day ?? null,
     lastOpen: open.at(-1)?.day ?? null,

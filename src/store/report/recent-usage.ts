@@ -29,7 +29,10 @@ export interface MonthToDate {
   readonly month: string;
   readonly traces: number | null;
   readonly provisional: number | null;
-  /** The same days of the month before. */
+  /** Of its days that are over, and how many these are. */
+  readonly ended: number | null;
+  readonly days: number;
+  /** Of as many days of the month before. */
   readonly before: number | null;
   /** To the month's end, at the rate of its final days. */
   readonly runRate: number | null;
@@ -41,7 +44,7 @@ export async function monthToDate(db: Database): Promise<MonthToDate[]> {
     sql`case when count(${sql.ref(column)}) = count(*) then sum(${sql.ref(column)})::bigint end`;
   const { rows } = await sql<MonthToDate>`
     select source_id as source, to_char(month_start, 'YYYY-MM') as month, ${whole("traces")} as traces,
-           sum(provisional_traces)::bigint as provisional, ${whole("previous_same_days_traces")} as before,
+           sum(provisional_traces)::bigint as provisional, ${whole("ended_traces")} as ended, max(days_compared) as days, ${whole("previous_same_days_traces")} as before,
            ${whole("run_rate_traces")} as "runRate"
     from reporting.usage_month_to_date group by 1, 2 order by 1
   `.execute(db);

@@ -16,6 +16,8 @@ export interface SourceTrust {
   readonly finalUntil: string;
   /** Exclusive: every day up to it is final and proved, by the export or by a total. */
   readonly provedUntil: string;
+  /** Exclusive: every day up to it is final and was compared with the export, so it can be closed. */
+  readonly reconciledUntil: string;
   /** Ended days x workspaces x dimensions that are missing, failed or unverified, and the first and last such day. */
   readonly openDays: number;
   readonly firstOpen: string | null;
@@ -37,10 +39,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
              e.days - coalesce(t.days + t.days_of_hours - coalesce(f.failed, '{}'), '{}') as open,
              coalesce(t.final_days + usage.whole_days(t.final_hours) * t.days_of_hours - coalesce(f.failed, '{}'), '{}')
                + e.others as final,
-             coalesce((
-               select range_agg(daterange(x.day, p.starts[x.n + 1])) filter (where x.proved_at > '-infinity')
-               from unnest(p.starts, p.proved_at) with ordinality x (day, proved_at, n)
-             ), '{}') + e.others as proved
+             coalesce(b.proved, '{}') + e.others as proved, coalesce(b.reconciled, '{}') + e.others as reconciled
       from usage.entity w
       join (select *, '{(,)}' - days as others from usage.required_workspace) e on e.workspace_id = w.entity_id
       cross join unnest(array['workspace', 'project', 'user', 'api_key']) g (group_by)
@@ -49,9 +48,15 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       left join usage.cell_time t on t.day_scope_id = d.scope_id
       left join usage.day_failure f on f.scope_id = d.scope_id
       left join usage.proved_day p on p.scope_id = d.scope_id
+      cross join lateral (
+        select range_agg(daterange(x.day, p.starts[x.n + 1])) filter (where x.proved_at > '-infinity') as proved,
+               range_agg(daterange(x.day, p.starts[x.n + 1])) filter (where x.reconciled_at > '-infinity') as reconciled
+        from unnest(p.starts, p.proved_at, p.reconciled_at) with ordinality x (day, proved_at, reconciled_at, n)
+      ) b
     )
     select s.slug as source, s.data_start::text as "dataStart", s.today::text as today,
            ${untilOf("k.final")} as "finalUntil", ${untilOf("k.final * k.proved")} as "provedUntil",
+           ${untilOf("k.final * k.reconciled")} as "reconciledUntil",
            o.days as "openDays", o.first::text as "firstOpen", o.last::text as "lastOpen",
            array(
              select e.external_id from usage.workspace w join usage.entity e using (entity_id)

@@ -124,7 +124,7 @@ function card(context: Asked, given: Card): Html {
       <div><dt>Fetch tasks</dt><dd>${count(work.waiting)} wait, ${count(work.queued)} are queued</dd></div>
       <div><dt>Last sync</dt><dd>${lastSync === null ? "none is recorded" : html`${instant(lastSync.startedAt)}: ${lastSync.outcome.replace("_", " ")}${lastSync.reason === null ? "" : html`. ${prose(lastSync.reason)}`}`}</dd></div>
       <div><dt>Next sync</dt><dd>${next(nextSync, now)}</dd></div>
-      <div><dt>Compared</dt><dd>with the export ${at(work.lastReconciledAt)}; with totals ${at(work.lastTotalsAt)}</dd></div>
+      <div><dt>Compared</dt><dd>with the export: ${at(work.lastReconciledAt)}; with totals: ${at(work.lastTotalsAt)}</dd></div>
     </dl>
     ${twin("usage-etl status")}
   </section>`;
@@ -144,13 +144,14 @@ function trusted({ dataStart, finalUntil, provedUntil }: SourceTrust): Html {
   return html`Final until ${dayBefore(finalUntil)}, ${proved}.`;
 }
 
-function monthFacts({ month, traces, provisional, before, runRate }: MonthToDate): Html {
+function monthFacts(given: MonthToDate): Html {
+  const { month, traces, provisional, days, ended, before, runRate } = given;
   const missing = "a day is not loaded";
   const share =
     provisional === null || provisional === 0 ? "" : html`, of it ${count(provisional)} provisional`;
-  return html`<div><dt>Traces in ${month} so far</dt><dd>${count(traces, missing)}${share}</dd></div>
-    <div><dt>Same days before</dt><dd>${count(before, missing)}</dd></div>
-    <div><dt>At this rate</dt><dd>${count(runRate, missing)} in the whole month, by its final days</dd></div>`;
+  return html`<div><dt>Traces in ${month}, today included</dt><dd>${count(traces, missing)}${share}</dd></div>
+    <div><dt>Its first ${days} days, and those of the month before</dt><dd>${count(ended, missing)}; ${count(before, missing)}</dd></div>
+    <div><dt>Traces in the whole month, at the rate of its final days</dt><dd>${count(runRate, missing)}</dd></div>`;
 }
 
 function failures(groups: Card["status"]["failures"]): Html {
