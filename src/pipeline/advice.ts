@@ -1,10 +1,10 @@
 import { DAY_MS } from "../domain/time/stride.ts";
+import type { Run } from "../store/report/runs.ts";
 import type { SourceTrust } from "../store/report/trust.ts";
 
 /** What is known of a source when somebody asks what to do. */
 export interface Situation {
   readonly source: string;
-  /** Whether one of several sources is meant, so that commands need not name it. */
   readonly trust: SourceTrust;
   /** Why the platform refuses the key; null if it does not. */
   readonly refused: string | null;
@@ -15,6 +15,8 @@ export interface Situation {
   /** Fetch tasks that wait or are at work. */
   readonly tasks: number;
   readonly isStale: boolean;
+  /** How the last sync failed as a whole; null if it did not. */
+  readonly lastSyncFailure: string | null;
   readonly openDifferences: number;
   readonly platformDisagrees: number;
   readonly unpriced: boolean;
@@ -28,6 +30,12 @@ export interface Advice {
   readonly sentence: string;
   readonly command: string | undefined;
   readonly href: string | undefined;
+}
+
+/** `lastSyncFailure` of a run. */
+export function failureOf(lastSync: Pick<Run, "outcome" | "reason"> | null): string | null {
+  const hasFailed = lastSync?.outcome === "failed" || lastSync?.outcome === "lost";
+  return hasFailed ? (lastSync.reason ?? "") : null;
 }
 
 /** What to do now: the first that applies, the most urgent first. */
@@ -52,6 +60,10 @@ export function adviseOn(at: Situation): Advice {
       "usage-etl status",
       "/timeline",
     );
+  }
+  if (at.lastSyncFailure !== null) {
+    const again = `The last sync failed. ${at.lastSyncFailure} The next one tries again.`;
+    return advice("warn", again, "usage-etl runs list", "/timeline");
   }
   if (trust.workspaceIds.length === 0) {
     return advice(

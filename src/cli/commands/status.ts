@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { RedisView } from "../../../jobs/look.ts";
 import { EtlError } from "../../errors.ts";
+import { type Advice, adviseOn, failureOf } from "../../pipeline/advice.ts";
 import { firingAlerts, staleAfterOf } from "../../pipeline/alerts.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { knownSyncBudget, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
@@ -14,6 +15,7 @@ import {
 } from "../../store/report/overview.ts";
 import { sourceProgress } from "../../store/report/progress.ts";
 import { listRuns } from "../../store/report/runs.ts";
+import { type SourceTrust, trustOfSources } from "../../store/report/trust.ts";
 import { unpricedUsage } from "../../store/report/unpriced.ts";
 import { listedOnly, withdrawnZeros } from "../../store/report/zeros.ts";
 import { finalityOf } from "../report/lateness-report.ts";
@@ -34,6 +36,7 @@ async function run(session: Session): Promise<number> {
   const ids = new Map((await listSources(db)).map(({ source, sourceId }) => [source, sourceId]));
   const progress = await sourceProgress(db);
   const coverage = await coverageLines(db);
+  const trusts = await trustOfSources(db);
   const statuses = await Promise.all(
     (await sourceStatuses(db)).map(async (source): Promise<ShownStatus> => {
       const slug = source.source;
@@ -41,7 +44,7 @@ async function run(session: Session): Promise<number> {
       const [lastSync = null] = await listRuns(db, { source: slug, kind: "sync", most: 1 });
       const queues = view?.sources.get(slug);
       const { settleAfterMs, syncEveryMs } = config;
-      return {
+      const shown = {
         ...source,
         rounds: await syncBudgetOf(session, db, slug),
         dataStartProblem: dataStartProblemOf(session, source),
@@ -60,6 +63,8 @@ async function run(session: Session): Promise<number> {
         costs: await unpricedUsage(db, sourceId),
         alerts: await firingAlerts(db, sourceId, { staleAfterMs: staleAfterOf(syncEveryMs) }),
       };
+      const trust = trusts.find((one) => one.source === slug);
+      return { ...shown, advice: trust === undefined ? null : adviceOf(shown, trust) };
     }),
   );
   output.data(statuses, (all) =>
@@ -69,6 +74,23 @@ async function run(session: Session): Promise<number> {
   );
   const unopened = neverOpened(session, statuses);
   return firstExit([...statuses.map(exitOfStatus), ...(unopened > 0 ? [EXIT.partlyFailed] : [])]);
+}
+
+/** The same as the overview's page says. */
+function adviceOf(shown: Omit<ShownStatus, "advice">, trust: SourceTrust): Advice {
+  const { source, refused, workers, hasSchedules, redis, waiting, queued, alerts, nextSync } = shown;
+  return adviseOn({
+    ...{ source, trust, refused, nextSync },
+    // Who syncs by cron needs no worker.
+    workers: hasSchedules ? workers : null,
+    redis: redis?.message ?? null,
+    tasks: waiting + queued,
+    lastSyncFailure: failureOf(shown.lastSync),
+    isStale: alerts.some(({ kind }) => kind === "stale"),
+    openDifferences: shown.openDifferences,
+    platformDisagrees: shown.platformDisagrees,
+    unpriced: alerts.some(({ kind }) => kind === "unpriced"),
+  });
 }
 
 /** Says which sources were added to a database that has others, and were not contacted yet. Returns how many there are. */

@@ -1,6 +1,7 @@
 import { describeDuration } from "../../clock.ts";
 import type { Finality } from "../../domain/lateness.ts";
 import { describeCosts, type UnpricedUsage } from "../../domain/unpriced.ts";
+import type { Advice } from "../../pipeline/advice.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import type { SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import type { AlertKind } from "../../store/report/alerts.ts";
@@ -37,6 +38,8 @@ export type ShownStatus = SourceStatus &
     readonly days: readonly OpenDays[];
     readonly costs: UnpricedUsage;
     readonly alerts: readonly { readonly kind: AlertKind; readonly message: string }[];
+    /** What to do now. */
+    readonly advice: Advice | null;
   };
 
 export interface OpenDays {
@@ -94,6 +97,7 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
   const line = (label: string, text: string) => wrapped(label.padEnd(WIDTH), text);
   const lines = [
     wrapped("", `${status.source}: ${status.baseUrl}, ${counted(status.workspaces, "workspace")}`),
+    ...(status.advice === null ? [] : [line("to do", describeAdvice(status.advice))]),
     line("organization", status.organizationId ?? "not known"),
     line("last sync", describeLast(status.lastSync, now)),
     line("next sync", describeNext(status, now)),
@@ -127,6 +131,10 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
     ...describeListedOnly(status.listedOnly).map((text) => line("zeros", text)),
   );
   return lines.join("\n");
+}
+
+function describeAdvice({ sentence, command }: Advice): string {
+  return command === undefined ? sentence : `${sentence} \`${command}\``;
 }
 
 function describeLast(run: Run | null, now: number): string {

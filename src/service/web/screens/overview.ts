@@ -1,5 +1,5 @@
 import { describeDuration } from "../../../clock.ts";
-import { type Advice, adviseOn } from "../../../pipeline/advice.ts";
+import { type Advice, adviseOn, failureOf } from "../../../pipeline/advice.ts";
 import { firingAlerts, staleAfterOf } from "../../../pipeline/alerts.ts";
 import { syncBudget } from "../../../pipeline/sync/sync-budget.ts";
 import { listSources, sourceStatuses } from "../../../store/report/overview.ts";
@@ -64,9 +64,11 @@ async function overview(context: Asked): Promise<Html> {
       const nextSync = queue?.nextSync === undefined ? null : new Date(queue.nextSync).toISOString();
       const advice = adviseOn({
         ...{ source, trust, refused: status.refused, nextSync },
-        workers: queue?.workers ?? null,
+        // Without schedules somebody syncs by cron and needs no worker.
+        workers: queue?.nextSync === undefined ? null : (queue.workers ?? null),
         redis: queues.problem,
         tasks: work.waiting + work.queued,
+        lastSyncFailure: failureOf(lastSync),
         isStale: alerts.some(({ kind }) => kind === "stale"),
         openDifferences: status.openDifferences,
         platformDisagrees: status.platformDisagrees,

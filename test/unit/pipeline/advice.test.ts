@@ -1,0 +1,82 @@
+import { expect, test } from "vitest";
+import { adviseOn, type Situation } from "../../../src/pipeline/advice.ts";
+
+const CALM: Situation = {
+  source: "default",
+  trust: {
+    source: "default",
+    dataStart: "2026-02-10",
+    today: "2026-04-20",
+    finalUntil: "2026-04-17",
+    provedUntil: "2026-04-17",
+    reconciledUntil: "2026-04-17",
+    openDays: 0,
+    firstOpen: null,
+    lastOpen: null,
+    workspaceIds: ["00000000-0000-4000-8000-000000000001"],
+    capabilities: [],
+    closedMonth: "2026-03-01",
+  },
+  refused: null,
+  workers: 1,
+  redis: null,
+  tasks: 0,
+  isStale: false,
+  lastSyncFailure: null,
+  openDifferences: 0,
+  platformDisagrees: 0,
+  unpriced: false,
+  nextSync: "2026-04-20T10:15:00.000Z",
+};
+const GAP = { ...CALM.trust, openDays: 3, firstOpen: "2026-04-02", lastOpen: "2026-04-04" };
+
+// Each has one trouble more than the one before it, which is more urgent.
+test.each<[string, Partial<Situation>, string, string | undefined]>([
+  ["nothing", {}, "Nothing: every day that has ended is loaded. The next sync is at 10:15.", undefined],
+  [
+    "a month to close",
+    { trust: { ...CALM.trust, closedMonth: null } },
+    "2026-02 is final and reconciled. Close it.",
+    "usage-etl close 2026-02",
+  ],
+  [
+    "the month after the last closed one",
+    { trust: { ...CALM.trust, closedMonth: "2026-02-01" } },
+    "2026-03 is final and reconciled. Close it.",
+    "usage-etl close 2026-03",
+  ],
+  ["no price", { unpriced: true }, "Some usage has no price", "usage-etl prices import FILE"],
+  ["a contradiction", { unpriced: true, platformDisagrees: 2 }, "contradicts itself on 2", undefined],
+  [
+    "a difference",
+    { platformDisagrees: 2, openDifferences: 1 },
+    "1 counts differ from the export",
+    "usage-etl reconcile --from 2026-02-10 --to 2026-04-20 --repair",
+  ],
+  [
+    "a gap",
+    { openDifferences: 1, trust: GAP },
+    "3 ended days x workspaces x dimensions are not loaded, from 2026-04-02 to 2026-04-04. Load them.",
+    "usage-etl backfill --from 2026-04-02 --to 2026-04-05",
+  ],
+  ["a gap that is being loaded", { trust: GAP, tasks: 7 }, "7 fetch tasks are under way", "usage-etl status"],
+  [
+    "a failed sync",
+    { trust: GAP, lastSyncFailure: "No answer." },
+    "The last sync failed. No answer.",
+    "usage-etl runs list",
+  ],
+  [
+    "a stale source",
+    { lastSyncFailure: "No answer.", isStale: true },
+    "Nothing was loaded for a long time",
+    "usage-etl status",
+  ],
+  ["no worker", { isStale: true, workers: 0 }, "No process fetches", "usage-etl serve"],
+  ["no Redis", { workers: 0, redis: "away" }, "Redis does not answer", "usage-etl doctor"],
+  ["a refused key", { redis: "away", refused: "401" }, "The platform refuses the key", "usage-etl doctor"],
+])("%s", (_what, changes, sentence, command) => {
+  const advice = adviseOn({ ...CALM, ...changes });
+  expect(advice.sentence).toContain(sentence);
+  expect(advice.command).toBe(command);
+});
