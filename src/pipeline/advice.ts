@@ -41,45 +41,49 @@ export function failureOf(lastSync: Pick<Run, "outcome" | "reason"> | null): str
 /** What to do now: the first that applies, the most urgent first. */
 export function adviseOn(at: Situation): Advice {
   const { source, trust, tasks } = at;
-  const range = `--from ${trust.firstOpen} --to ${dayAfter(trust.lastOpen)}`;
   const days = `${trust.openDays.toLocaleString("en-US")} ended days x workspaces x dimensions are not loaded`;
   const where = `source=${encodeURIComponent(source)}`;
   if (at.refused !== null) {
-    return advice("bad", "The platform refuses the key. Correct it.", "usage-etl doctor");
+    return advice("bad", "The platform refuses the key. Correct it.", `usage-etl doctor`);
   }
   if (at.redis !== null) {
-    return advice("bad", "Redis does not answer, so nothing is fetched. Start it.", "usage-etl doctor");
+    return advice("bad", "Redis does not answer, so nothing is fetched. Start it.", `usage-etl doctor`);
   }
   if (at.workers === 0) {
-    return advice("bad", "No process fetches. Start the service with a worker.", "usage-etl serve");
+    return advice("bad", "No process fetches. Start the service with a worker.", `usage-etl serve`);
   }
   if (at.isStale) {
     return advice(
       "bad",
       "Nothing was loaded for a long time. Find out why.",
-      "usage-etl status",
+      `usage-etl status`,
       "/timeline",
     );
   }
   if (at.lastSyncFailure !== null) {
     const again = `The last sync failed. ${at.lastSyncFailure} The next one tries again.`;
-    return advice("warn", again, "usage-etl runs list", "/timeline");
+    return advice("warn", again, `usage-etl runs list`, "/timeline");
   }
   if (trust.workspaceIds.length === 0) {
     return advice(
       "info",
       "No workspace is known yet. The first sync learns them.",
-      "usage-etl sync --inline",
+      `usage-etl sync --inline`,
     );
   }
   if (trust.openDays > 0 && tasks > 0) {
     const wait = `${days} yet. ${tasks.toLocaleString("en-US")} fetch tasks are under way: wait for them.`;
-    return advice("info", wait, "usage-etl status", `/coverage?${where}`);
+    return advice("info", wait, `usage-etl status`, `/coverage?${where}`);
   }
   if (trust.openDays > 0) {
     const load = `${days}, from ${trust.firstOpen} to ${trust.lastOpen}. Load them.`;
     const query = new URLSearchParams({ source, from: trust.firstOpen ?? "", to: dayAfter(trust.lastOpen) });
-    return advice("warn", load, `usage-etl backfill ${range}`, `/backfills/new?${query}`);
+    return advice(
+      "warn",
+      load,
+      `usage-etl backfill --from ${trust.firstOpen} --to ${dayAfter(trust.lastOpen)}`,
+      `/backfills/new?${query}`,
+    );
   }
   if (at.openDifferences > 0) {
     const repair = `${at.openDifferences.toLocaleString("en-US")} counts differ from the export. Load them again.`;
@@ -92,7 +96,7 @@ export function adviseOn(at: Situation): Advice {
   }
   if (at.unpriced) {
     const price = "Some usage has no price, so costs leave it out. Import prices for it.";
-    return advice("warn", price, "usage-etl prices import FILE", `/usage?${where}&measure=cost`);
+    return advice("warn", price, `usage-etl prices import FILE`, `/usage?${where}&measure=cost`);
   }
   const month = closable(trust);
   if (month !== undefined) {

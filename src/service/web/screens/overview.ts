@@ -128,7 +128,7 @@ function card(context: Asked, given: Card): Html {
       <div><dt>Next sync</dt><dd>${next(nextSync, now)}</dd></div>
       <div><dt>Compared</dt><dd>with the export: ${at(work.lastReconciledAt)}; with totals: ${at(work.lastTotalsAt)}</dd></div>
     </dl>
-    ${twin("usage-etl status")}
+    ${twin(`usage-etl status`)}
   </section>`;
 }
 
