@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { strideOf } from "./billing/stride.ts";
 import { dice } from "./engine/random.ts";
 import { METER_NAMED, type MeterFault, meterStepSchema } from "./meter-faults.ts";
 
@@ -39,14 +40,24 @@ const faultSchema = z.discriminatedUnion("kind", [
 ]);
 export type Fault = z.output<typeof faultSchema>;
 
+const instant = z.iso.datetime({ offset: true });
+
 /** Hits the next `times` matching requests after the first `skip`. Every given part must match. */
 export const stepSchema = z.strictObject({
   fault: faultSchema,
   times: z.int().min(1).default(1),
   skip: z.int().min(0).default(0),
-  /** Path: contained in the request's. Query: each named parameter has this value, alone or among others. */
+  /**
+   * Path: contained in the request's. Query: each named parameter has this value, alone or among others. During: the
+   * request is about a part of this time. Stride: its range is answered in this one.
+   */
   match: z
-    .strictObject({ path: z.string().optional(), query: z.record(z.string(), z.string()).optional() })
+    .strictObject({
+      path: z.string().optional(),
+      query: z.record(z.string(), z.string()).optional(),
+      during: z.strictObject({ from: instant, to: instant }).optional(),
+      stride: z.enum(strideNames).optional(),
+    })
     .default({}),
 });
 export type FaultStep = z.input<typeof stepSchema>;
@@ -211,9 +222,22 @@ function take<F, S extends { fault: F; times: number; skip: number }>(
 function matches({ match, fault }: z.output<typeof stepSchema>, request: FaultyRequest): boolean {
   if (!applies(fault, request)) return false;
   if (match.path !== undefined && !request.path.includes(match.path)) return false;
+  if (!matchesTime(match, request)) return false;
   return Object.entries(match.query ?? {}).every(([name, value]) =>
     [request.query[name]].flat().some((given) => given === value),
   );
+}
+
+function matchesTime(
+  { during, stride }: z.output<typeof stepSchema>["match"],
+  { query }: FaultyRequest,
+): boolean {
+  const range = { start: Date.parse(String(query.start_time)), end: Date.parse(String(query.end_time)) };
+  if (during !== undefined) {
+    const overlaps = range.start < Date.parse(during.to) && range.end > Date.parse(during.from);
+    if (!overlaps) return false;
+  }
+  return stride === undefined || strideOf(range) === stride;
 }
 
 /** A gzip body can only be cut for a client that accepts gzip. */

@@ -16,8 +16,12 @@ export interface WorldOptions {
   readonly faults: FaultOptions;
 }
 
+export type Format = "json" | "csv";
+
 /** Makes the platform contradict itself: answers in one stride count a cell of the ledger differently. */
 export interface Discrepancy {
+  /** Undefined: in JSON and in the export. */
+  readonly format?: Format | undefined;
   readonly stride: StrideName;
   /** Undefined: in every dimension. */
   readonly groupBy?: string | undefined;
@@ -116,10 +120,14 @@ export class World {
     Object.assign(this.settings, structuredClone(settings));
   }
 
-  discrepanciesIn(stride: StrideName, groupBy: string, stream: Stream): Discrepancy[] {
+  discrepanciesIn(
+    { stride, groupBy, format }: { stride: StrideName; groupBy: string; format: Format },
+    stream: Stream,
+  ): Discrepancy[] {
     return this.discrepancies.filter(
       (one) =>
         one.stride === stride &&
+        (one.format === undefined || one.format === format) &&
         (one.groupBy === undefined || one.groupBy === groupBy) &&
         findStream(this.organisation, one.cell) === stream,
     );

@@ -1,6 +1,6 @@
 import type { Stream, Workspace } from "../engine/organisation.ts";
 import type { StrideName } from "../faults.ts";
-import type { World } from "../world.ts";
+import type { Format, World } from "../world.ts";
 import type { UsageQuery } from "./query.ts";
 import { cut, dayGranular, LENGTH, type Range, strideOf } from "./stride.ts";
 
@@ -23,7 +23,11 @@ export interface Usage {
  * an error. Records of several workspaces are merged by id, since they name no workspace. `wrong` answers at another
  * stride than the right one: a named one, or the next coarser.
  */
-export function usageOf(world: World, query: UsageQuery, wrong: StrideName | "coarser" | null): Usage {
+export function usageOf(
+  world: World,
+  query: UsageQuery,
+  { wrong, format }: { wrong: StrideName | "coarser" | null; format: Format },
+): Usage {
   const { contract, align, omitZero } = world.settings;
   const asked = { start: query.start, end: query.end };
   const answered =
@@ -54,7 +58,7 @@ export function usageOf(world: World, query: UsageQuery, wrong: StrideName | "co
   );
   for (const stream of streams) {
     const counts = world.ledger.counts(stream, edges);
-    for (const { cell, delta } of world.discrepanciesIn(stride, query.groupBy, stream)) {
+    for (const { cell, delta } of world.discrepanciesIn({ stride, format, groupBy: query.groupBy }, stream)) {
       const i = edges.findIndex((from, at) => cell.at >= from && cell.at < (edges[at + 1] ?? from));
       if (i >= 0) counts[i] = Math.max(0, (counts[i] ?? 0) + delta);
     }

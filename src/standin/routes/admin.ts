@@ -45,6 +45,7 @@ const bodies = {
     delta: z.int(),
     stride: z.enum(strideNames),
     group_by: z.enum(["workspace", "project", "user", "api_key"]).optional(),
+    format: z.enum(["json", "csv"]).optional(),
   }),
 };
 
@@ -116,8 +117,8 @@ export function admin(world: World, templates: () => Templates): Route[] {
     route("POST", "/arrivals", bodies.arrivals, (of) => world.ledger.change(cellOf(of), of.traces)),
     route("POST", "/restatements", bodies.restatements, (of) => world.ledger.change(cellOf(of), of.delta)),
     route("POST", "/discrepancies", bodies.discrepancies, (of) => {
-      const { stride, group_by: groupBy, delta } = of;
-      world.discrepancies.push({ stride, groupBy, delta, cell: cellOf(of) });
+      const { stride, group_by: groupBy, format, delta } = of;
+      world.discrepancies.push({ stride, groupBy, format, delta, cell: cellOf(of) });
     }),
     route("DELETE", "/discrepancies", nothing, () => {
       world.discrepancies.length = 0;

@@ -4,25 +4,25 @@ import { measures, toWireUsage } from "../billing/record.ts";
 import { type Usage, usageOf } from "../billing/usage.ts";
 import { json, type Route } from "../http/route.ts";
 import type { Answer } from "../http/wire.ts";
-import type { World } from "../world.ts";
+import type { Format, World } from "../world.ts";
 
 const PATH = "/api/v1/orgs/current/billing/granular-usage";
 
 /** Usage as JSON (docs/platform.md, Records) and as CSV (CSV export); both need organization:read. */
 export function billing(world: World): Route[] {
-  const route = (path: string, answer: (usage: Usage, query: UsageQuery) => Answer): Route => ({
+  const route = (format: Format, answer: (usage: Usage, query: UsageQuery) => Answer): Route => ({
     method: "GET",
-    path,
+    path: format === "json" ? PATH : `${PATH}/export`,
     needs: "organization:read",
     handle({ query: given, fault }) {
       const query = fromQuery(given, world.settings, world.now());
       const wrong = fault?.kind === "stride" ? (fault.stride ?? "coarser") : null;
-      return answer(usageOf(world, query, wrong), query);
+      return answer(usageOf(world, query, { wrong, format }), query);
     },
   });
   return [
-    route(PATH, (usage, query) => json(toWireUsage(usage, query, world.settings.contract))),
-    route(`${PATH}/export`, (usage, query) => {
+    route("json", (usage, query) => json(toWireUsage(usage, query, world.settings.contract))),
+    route("csv", (usage, query) => {
       const { contract, csvNewline } = world.settings;
       return {
         status: 200,

@@ -33,6 +33,16 @@ describe("usage that changes afterwards", () => {
     expect(sum(await usage(DAY))).toBe(before);
   });
 
+  test("the export may differ from the JSON of the same days", async () => {
+    const { usage, csv, admin, cell } = await busyCell();
+    const ask = { start: "2026-06-01", end: "2026-06-08", by: "project" };
+    const inCsv = async () => (await csv(ask)).reduce((total, row) => total + Number(row.Traces), 0);
+    const before = sum(await usage(ask));
+    expect(await inCsv()).toBe(before);
+    await admin("POST", "/discrepancies", { ...cell, stride: "day", format: "csv", delta: 7 });
+    expect([sum(await usage(ask)), await inCsv()]).toEqual([before, before + 7]);
+  });
+
   test("an arrival in the future shows when the clock reaches its hour", async () => {
     const { usage, admin, cell } = await busyCell();
     await admin("POST", "/clock", { now: "2026-06-02T09:30:00Z" });

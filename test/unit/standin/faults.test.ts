@@ -158,6 +158,23 @@ describe("requests that meet a fault", () => {
     expect((await Promise.all(matching)).sort()).toEqual([200, 200, 500, 500]);
   });
 
+  test("a step may hit only what is asked of some days, and only in one stride", async () => {
+    const { standin, get, target } = await setup();
+    standin.faults.script({
+      fault: { kind: "status", status: 422 },
+      times: 100,
+      match: { during: { from: "2026-06-10T00:00:00Z", to: "2026-06-12T00:00:00Z" }, stride: "day" },
+    });
+    const status = async (start: string, end: string) => (await get(target({ start, end }))).status;
+    expect(await status("2026-06-11", "2026-06-12")).toBe(422);
+    expect(await status("2026-06-01", "2026-07-01")).toBe(422);
+    expect(await status("2026-06-01", "2026-06-10")).toBe(200);
+    expect(await status("2026-06-12", "2026-06-20")).toBe(200);
+    expect(await status("2026-06-11T03:00:00Z", "2026-06-11T20:00:00Z")).toBe(200);
+    expect(await status("2026-05-01", "2026-07-01")).toBe(200);
+    expect((await get("/api/v1/info")).status).toBe(200);
+  });
+
   test("rates come from a seed: the same requests meet faults, about as often as set", async () => {
     const drawn = async () => {
       const { standin, get } = await setup({ faults: { seed: 5, rates: { "500": 0.2, "429": 0.1 } } });
