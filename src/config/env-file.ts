@@ -31,6 +31,15 @@ export function withEnvFile(environment: Environment): Environment {
   return merged;
 }
 
+/** What says where to load from or to. With one of these, or an env file, nothing else may stand in for a setting. */
+const CONFIGURING = ["DATABASE_URL", "USAGE_BASE_URL", "USAGE_API_KEY", "USAGE_SOURCES_FILE"];
+
+/** Whether an environment, with its env file and credentials, names a database, a platform, sources or an env file. */
+export function isConfigured(environment: Environment): boolean {
+  const names = CONFIGURING.flatMap((name) => [name, `${name}_FILE`]);
+  return envFileOf(environment) !== undefined || names.some((name) => !isBlank(environment[name]));
+}
+
 /** Path of the env file that is read. Undefined if there is none. */
 function envFileOf({ USAGE_ENV_FILE: named }: Environment): string | undefined {
   if (!isBlank(named)) return named;

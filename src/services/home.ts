@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { UsageError } from "../errors.ts";
+import { takeLock } from "./lock.ts";
 
 /** The folder of a local server, with its lock, port, password and log, and its data in `data/`. */
 export interface Home {
@@ -42,12 +42,12 @@ export function temporaryHome(kind: "postgres" | "redis", base: string): Home {
 export function keptHome(kind: "postgres" | "redis", dataDir: string): Home {
   const dir = join(resolve(dataDir), kind);
   const noteFile = join(dir, "server.json");
-  let lock: DatabaseSync | undefined;
+  let lock: ReturnType<typeof takeLock>;
   try {
     mkdirSync(dir, { recursive: true });
     // The server's user must pass through it, whatever the umask. The note and the data have their own modes.
     chmodSync(dir, 0o711);
-    lock = lockFile(join(dir, "lock"));
+    lock = takeLock(join(dir, "lock"));
     const last = lock === undefined ? undefined : readNote(noteFile);
     const password = last?.password ?? newPassword();
     if (lock !== undefined) writeNote(noteFile, { ...last, pid: process.pid, password });
@@ -70,24 +70,6 @@ export function keptHome(kind: "postgres" | "redis", dataDir: string): Home {
       next: "Run as the user who owns it, or choose another directory.",
       cause,
     });
-  }
-}
-
-/**
- * An exclusive lock of the operating system. It ends with the process, even after SIGKILL. A file with a process id would
- * stay, and could later name another process. Node offers such locks only through its SQLite.
- */
-function lockFile(path: string): DatabaseSync | undefined {
-  // One second, because an owner that was just killed takes a moment to disappear.
-  const lock = new DatabaseSync(path, { timeout: 1_000 });
-  try {
-    lock.exec("BEGIN EXCLUSIVE");
-    return lock;
-  } catch (error) {
-    lock.close();
-    // SQLITE_BUSY: another process holds the lock.
-    if (error instanceof Error && "errcode" in error && error.errcode === 5) return undefined;
-    throw error;
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { type Config, readConfig } from "../../config/config.ts";
 import { type DescribedSetting, describeConfig } from "../../config/describe.ts";
-import { withEnvFile } from "../../config/env-file.ts";
 import { printableLine } from "../../printable.ts";
 import { createOutput, table } from "../report/output.ts";
+import { commandEnvironment } from "../session/running-demo.ts";
 
 export function define(command: Command): void {
   command.action((_: object, self: Command) =>
@@ -12,12 +12,14 @@ export function define(command: Command): void {
 }
 
 /** Shows the settings even if some are refused: the error that lists those comes after them. */
-function show(output: ReturnType<typeof createOutput>): void {
+async function show(output: ReturnType<typeof createOutput>): Promise<void> {
   let environment = process.env;
   let config: Config | undefined;
   let refused: unknown;
   try {
-    environment = { ...withEnvFile(process.env) };
+    const found = await commandEnvironment(process.env);
+    if (found.note !== undefined) output.note(found.note);
+    environment = { ...found.environment };
     config = readConfig(environment);
   } catch (error) {
     refused = error;

@@ -48,7 +48,7 @@ export function define(command: Command): void {
     .option("--once", "stop after the first sync instead of on Ctrl-C")
     .option("--inline", "run in this process, without Redis")
     .option("--data-dir <folder>", "folder of its database, kept between runs", DATA_DIR)
-    .action(inSession(demo));
+    .action(inSession(demo, { alone: true }));
 }
 
 async function demo(given: Session, options: DemoOptions): Promise<number> {

@@ -38,7 +38,7 @@ export function define(command: Command): void {
     .option("--file <file>", "file to write", ENV_FILE)
     .option("--secrets <folder>", "write each secret to a file in this folder")
     .option("--overwrite", "replace files that are there")
-    .action(inSession(init));
+    .action(inSession(init, { alone: true }));
 }
 
 function collect(text: string, before: Readonly<Record<string, string>>): Record<string, string> {

@@ -34,7 +34,7 @@ export function define(command: Command): void {
       `share of requests that fail, or of traces (meter-...): ${faultNames.join(", ")}`,
       faultShare,
     )
-    .action(inSession(run));
+    .action(inSession(run, { alone: true }));
 }
 
 async function run({ output, signal, onClose }: Session, flags: StandinFlags): Promise<undefined> {

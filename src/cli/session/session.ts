@@ -13,6 +13,7 @@ import type { Store } from "../../store/db/database.ts";
 import type { RunKind } from "../../store/work/runs.ts";
 import { createOutput, type Output } from "../report/output.ts";
 import { exitCodeOf, firstExit } from "./exit.ts";
+import { type CommandEnvironment, commandEnvironment, withEndedDemo } from "./running-demo.ts";
 
 /** What a command works with. Everything it opens is closed when the command ends, last first. */
 export interface Session {
@@ -31,9 +32,13 @@ export interface Session {
   onClose(close: () => Promise<void>): void;
 }
 
-/** Wraps the action of a command: reads the configuration, runs it, closes what it opened and sets the exit code. */
+/**
+ * Wraps the action of a command: reads the configuration, runs it, closes what it opened and sets the exit code. Where
+ * nothing is configured, the settings of a demo that runs are used, but not by a command that is `alone`: it needs none.
+ */
 export function inSession<O extends object>(
   action: (session: Session, options: O, ...rest: string[]) => Promise<number | undefined>,
+  { alone = false }: { alone?: boolean } = {},
 ): (...given: unknown[]) => Promise<void> {
   return async (...given) => {
     const command = given.at(-1) as Command;
@@ -48,20 +53,32 @@ export function inSession<O extends object>(
     };
     for (const signal of STOPS) process.once(signal, stop);
     const unwatch = watchNpm(stop);
+    let demo: CommandEnvironment["demo"];
     try {
+      const found = await environmentFor({ alone });
+      demo = found.demo;
+      if (found.note !== undefined) output.note(found.note);
       const session = createSession({
-        config: readConfig(withEnvFile(process.env)),
+        config: readConfig(found.environment),
         output,
         signal: abort.signal,
         onClose: (close) => void closers.push(close),
       });
       process.exitCode = (await action(session, options, ...operands)) ?? 0;
+    } catch (error) {
+      throw demo === "ended" ? withEndedDemo(error) : error;
     } finally {
       unwatch();
       for (const close of closers.reverse()) await close();
       for (const signal of STOPS) process.off(signal, stop);
     }
   };
+}
+
+async function environmentFor({ alone }: { alone: boolean }): Promise<CommandEnvironment> {
+  return alone
+    ? { environment: withEnvFile(process.env), demo: undefined }
+    : await commandEnvironment(process.env);
 }
 
 /** Ctrl-C, a supervisor, and a terminal that is closed. A second one of a kind ends the process at once. */

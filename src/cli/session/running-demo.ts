@@ -1,0 +1,135 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseEnv } from "node:util";
+import type { SourceConfig } from "../../config/config.ts";
+import { isConfigured, isSecret, toEnvFile, withEnvFile } from "../../config/env-file.ts";
+import { SETTINGS } from "../../config/settings.ts";
+import type { Environment } from "../../config/variables.ts";
+import { EtlError, UsageError } from "../../errors.ts";
+
+/** Where the demo keeps its data, and where commands look for one that runs. */
+export const DEMO_DIR = fileURLToPath(new URL("../../../.usage-etl/demo", import.meta.url));
+
+const placesIn = (dir: string) => ({
+  env: join(dir, "demo.env"),
+  sources: join(dir, "sources.json"),
+  /** Held while the demo runs: files stay after a kill. */
+  lock: join(dir, "demo.lock"),
+});
+
+/** What other commands need to know of a demo. */
+interface RunningDemo {
+  readonly databaseUrl: string;
+  /** Undefined: it runs inline. */
+  readonly redisUrl: string | undefined;
+  readonly sources: readonly SourceConfig[];
+  /** The operator's pages. */
+  readonly pages: string;
+  /** ISO 8601. */
+  readonly syncEvery: string;
+  /** That of the demo: its other settings hold for the commands too. */
+  readonly environment: Environment;
+}
+
+/**
+ * Writes the settings of this demo as an env file, which only this user may read. Returns its path, and what removes it.
+ * Undefined: another demo announced itself in this folder and still runs.
+ */
+export async function announceDemo(
+  dir: string,
+  demo: RunningDemo,
+): Promise<{ file: string; withdraw(): void } | undefined> {
+  const { takeLock } = await import("../../services/lock.ts");
+  const places = placesIn(dir);
+  mkdirSync(dir, { recursive: true });
+  const lock = takeLock(places.lock);
+  if (lock === undefined) return undefined;
+  const sources = demo.sources.map(({ apiKey, ...source }) => ({ ...source, apiKey: apiKey.reveal() }));
+  writePrivate(places.sources, `${JSON.stringify(sources, null, 2)}\n`);
+  const values = {
+    ...sharedSettings(demo.environment),
+    DATABASE_URL: demo.databaseUrl,
+    ...(demo.redisUrl === undefined ? {} : { REDIS_URL: demo.redisUrl }),
+    USAGE_SOURCES_FILE: places.sources,
+    USAGE_SYNC_EVERY: demo.syncEvery,
+    // No settings: for the note that a command writes.
+    DEMO_PAGES: demo.pages,
+    DEMO_PROCESS: String(process.pid),
+  };
+  writePrivate(places.env, toEnvFile(values, "# The demo that runs. It removes this file when it ends.\n"));
+  return {
+    file: places.env,
+    withdraw: () => {
+      for (const file of [places.env, places.sources]) rmSync(file, { force: true });
+      lock.close();
+    },
+  };
+}
+
+/** Settings of the demo's environment that are neither secret nor about its servers, sources and files. */
+function sharedSettings(environment: Environment): Record<string, string> {
+  const own = /^(HTTP_|USAGE_(BASE_URL|CONTROL|DEPLOYMENT|ORGANIZATION|WORKSPACE|SOURCES|ENV|WEB))/;
+  const names = Object.keys(SETTINGS).filter((name) => !isSecret(name) && !own.test(name));
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = environment[name]?.trim();
+      return value === undefined || value === "" ? [] : [[name, value]];
+    }),
+  );
+}
+
+/** Written in one step: a command may look at any moment. */
+function writePrivate(file: string, text: string): void {
+  rmSync(`${file}.new`, { force: true });
+  writeFileSync(`${file}.new`, text, { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+}
+
+/** The environment of a command with its env file, and which demo stands in for a configuration that is missing. */
+export interface CommandEnvironment {
+  readonly environment: Environment;
+  /** `ended`: one was killed and its settings are left. Undefined: something is configured, or there is no demo. */
+  readonly demo: "runs" | "ended" | undefined;
+  /** What a person is told. */
+  readonly note?: string;
+}
+
+/** Looks for a demo only where nothing is configured: neither database, platform or sources, nor an env file. */
+export async function commandEnvironment(
+  given: Environment,
+  dir: string = DEMO_DIR,
+): Promise<CommandEnvironment> {
+  const environment = withEnvFile(given);
+  const { env: file, lock } = placesIn(dir);
+  const settings = isConfigured(environment) ? undefined : readSettings(file);
+  if (settings === undefined) return { environment, demo: undefined };
+  const { isLocked } = await import("../../services/lock.ts");
+  if (!isLocked(lock)) return { environment, demo: "ended" };
+  const { DEMO_PAGES: pages, DEMO_PROCESS: pid } = settings;
+  return {
+    environment: withEnvFile({ ...given, USAGE_ENV_FILE: file }),
+    demo: "runs",
+    note: `Nothing is configured here, so this uses the demo that runs (process ${pid}). Its pages: ${pages}`,
+  };
+}
+
+/** Undefined where there is none, or it belongs to another user. */
+function readSettings(file: string): Environment | undefined {
+  try {
+    return parseEnv(readFileSync(file, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** An error about a missing setting also says that the demo, whose settings were found, has ended. */
+export function withEndedDemo(error: unknown): unknown {
+  if (!(error instanceof EtlError) || !["database_missing", "source_missing"].includes(error.code))
+    return error;
+  const { code, message, next } = error;
+  return new UsageError({
+    ...{ code, next: `${next} \`usage-etl demo\` starts the demo again.`, cause: error },
+    message: `${message} No demo runs: the last one was killed.`,
+  });
+}

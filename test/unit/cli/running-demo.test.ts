@@ -1,0 +1,115 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { announceDemo, commandEnvironment, withEndedDemo } from "../../../src/cli/session/running-demo.ts";
+import { readConfig, requireDatabaseUrl, requireSources, Secret } from "../../../src/config/config.ts";
+
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), "usage-etl-running-demo-"));
+  onTestFinished(() => rmSync(made, { recursive: true }));
+  return made;
+}
+
+const DEMO = {
+  databaseUrl: "postgresql://postgres:a-password@127.0.0.1:9/postgres",
+  redisUrl: "redis://127.0.0.1:9",
+  sources: [
+    {
+      slug: "demo",
+      baseUrl: "http://127.0.0.1:9",
+      apiKey: new Secret("a-key"),
+      workspaceIds: [],
+      dataStart: "2026-01-05",
+      rateLimit: 1000,
+    },
+  ],
+  pages: "http://127.0.0.1:9464/",
+  syncEvery: "PT30S",
+  environment: { USAGE_HOURLY_FOR: "P5D", HTTP_PORT: "80", USAGE_SYNC_EVERY: "PT1H", PATH: "/bin" },
+};
+
+test("where nothing is configured, a command has the servers, sources and settings of the demo that runs", async () => {
+  const dir = folder();
+  const announced = await announceDemo(dir, DEMO);
+  for (const name of ["demo.env", "sources.json"]) {
+    expect([name, (statSync(join(dir, name)).mode & 0o777).toString(8)]).toEqual([name, "600"]);
+  }
+  const { environment, demo, note } = await commandEnvironment({ REDIS_URL: " ", PATH: "/bin" }, dir);
+  expect([demo, note]).toEqual([
+    "runs",
+    `Nothing is configured here, so this uses the demo that runs (process ${process.pid}). Its pages: ${DEMO.pages}`,
+  ]);
+  const config = readConfig(environment);
+  expect(config.databaseUrl?.reveal()).toBe(DEMO.databaseUrl);
+  expect(config.redisUrl?.reveal()).toBe(DEMO.redisUrl);
+  expect(config.sources).toMatchObject([{ slug: "demo", baseUrl: "http://127.0.0.1:9", rateLimit: 1000 }]);
+  expect(config.sources[0]?.apiKey.reveal()).toBe("a-key");
+  expect([config.syncEveryMs, config.hourlyForMs, config.httpPort]).toEqual([30_000, 5 * 86_400_000, 9464]);
+  // The same env file may be named, from any folder.
+  expect(
+    (await commandEnvironment({ USAGE_ENV_FILE: announced?.file }, "/nowhere")).environment,
+  ).toMatchObject({
+    DATABASE_URL: DEMO.databaseUrl,
+  });
+  // A second demo in the folder does not take the place of the first.
+  expect(await announceDemo(dir, DEMO)).toBeUndefined();
+  announced?.withdraw();
+  expect(readdirSync(dir)).toEqual(["demo.lock"]);
+  expect(await commandEnvironment({}, dir)).toEqual({ environment: {}, demo: undefined });
+});
+
+test("a demo never stands in for anything that is configured", async () => {
+  const dir = folder();
+  const announced = await announceDemo(dir, DEMO);
+  onTestFinished(() => announced?.withdraw());
+  const envFile = join(dir, "usage-etl.env");
+  writeFileSync(envFile, "USAGE_SYNC_EVERY=PT5M\n");
+  writeFileSync(join(dir, "DATABASE_URL"), "postgres://there/usage");
+  for (const [name, value] of [
+    ["DATABASE_URL", "postgres://there/usage"],
+    ["DATABASE_URL_FILE", "/run/secrets/database"],
+    ["USAGE_BASE_URL", "https://there"],
+    ["USAGE_API_KEY", "key"],
+    ["USAGE_API_KEY_FILE", "/run/secrets/key"],
+    ["USAGE_SOURCES_FILE", "sources.json"],
+    ["USAGE_ENV_FILE", envFile],
+    ["CREDENTIALS_DIRECTORY", dir],
+  ] as const) {
+    const { environment, demo } = await commandEnvironment({ [name]: value }, dir);
+    expect([name, demo, environment.USAGE_HOURLY_FOR]).toEqual([name, undefined, undefined]);
+  }
+});
+
+test("of a demo that was killed nothing is used, and an error about a missing setting says so", async () => {
+  const dir = folder();
+  const announced = await announceDemo(dir, DEMO);
+  announced?.withdraw();
+  // What a kill leaves: the files, without the lock.
+  writeFileSync(join(dir, "demo.env"), "DATABASE_URL=postgres://gone/usage\n");
+  expect(existsSync(join(dir, "demo.lock"))).toBe(true);
+  const found = await commandEnvironment({}, dir);
+  expect(found).toEqual({ environment: {}, demo: "ended" });
+  const config = readConfig(found.environment);
+  for (const needs of [requireDatabaseUrl, requireSources]) {
+    expect(messageOf(() => needs(config))).toMatch(
+      /DATABASE_URL is not set\. No demo runs: the last one was killed\. .*`usage-etl init`.* `usage-etl demo` starts the demo again\.$/s,
+    );
+  }
+  const other = new Error("other");
+  expect(withEndedDemo(other)).toBe(other);
+  // The next demo takes the folder over.
+  const next = await announceDemo(dir, DEMO);
+  expect((await commandEnvironment({}, dir)).demo).toBe("runs");
+  next?.withdraw();
+});
+
+function messageOf(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    const { message, next } = withEndedDemo(error) as Error & { next: string };
+    return `${message} ${next}`;
+  }
+  return "no error";
+}
