@@ -16,14 +16,14 @@ const CONNECTIONS = 4;
 interface PagesInput {
   readonly config: Config;
   readonly store: Store;
-  readonly redisUrl: string;
-  readonly queues: ServiceQueues;
   readonly log: Logger;
+  /** Undefined: the process works without Redis. */
+  readonly redis?: { readonly url: string; readonly queues: ServiceQueues };
 }
 
 /** What the pages need of the service, and what closes it. */
 export function pageServices(given: PagesInput): WebServices & { close(): Promise<void> } {
-  const { config, store, redisUrl, queues, log } = given;
+  const { config, store, redis, log } = given;
   const reader = openStore({
     url: requireDatabaseUrl(config),
     maxConnections: CONNECTIONS,
@@ -32,10 +32,13 @@ export function pageServices(given: PagesInput): WebServices & { close(): Promis
   const slugs = requireSources(config).map(({ slug }) => slug);
   return {
     ...{ config, store, reader: reader.db, clock: systemClock, log },
-    lookAtQueues: () => lookAtRedis(redisUrl, slugs),
+    lookAtQueues: redis && (() => lookAtRedis(redis.url, slugs)),
     enqueue: async (slug) => {
       // Saves some seconds: the schedule enqueues the tasks anyway.
-      await within(queues.of(slug).control.add(enqueueJob.name, {}, enqueueJob.options)).catch(() => {});
+      if (redis === undefined) return;
+      await within(redis.queues.of(slug).control.add(enqueueJob.name, {}, enqueueJob.options)).catch(
+        () => {},
+      );
     },
     close: () => reader.close(),
   };

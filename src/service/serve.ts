@@ -20,6 +20,8 @@ interface ServeOptions {
   readonly store: Store;
   readonly redisUrl: string;
   readonly role: Role;
+  /** Default: every role but worker, which may run where nobody should look. */
+  readonly servesPages?: boolean;
   readonly log: Logger;
   /** Awaited after health and metrics are served and before any work: the service may start before its servers. */
   readonly untilReady?: () => Promise<void>;
@@ -36,6 +38,7 @@ export interface Service {
 /** Starts the roles of the service in this process: first the queues and the HTTP side, then each source. */
 export async function serve(options: ServeOptions): Promise<Service> {
   const { config, store, redisUrl, role, log, untilReady = async () => {} } = options;
+  const { servesPages = role !== "worker" } = options;
   const sources = requireSources(config);
   const started = new AsyncDisposableStack();
   const abort = new AbortController();
@@ -66,8 +69,8 @@ export async function serve(options: ServeOptions): Promise<Service> {
     started.defer(queues.close);
     const metrics = createMetrics(store.db, queues.count, () => syncNeeds(config, store));
     const token = config.bullBoardToken?.reveal();
-    // A worker may run where nobody should look.
-    const pages = role === "worker" ? undefined : pageServices({ config, store, redisUrl, queues, log });
+    const redis = { url: redisUrl, queues };
+    const pages = servesPages ? pageServices({ config, store, redis, log }) : undefined;
     if (pages !== undefined) started.defer(pages.close);
     const http = await startHttpServer({
       host: config.httpHost,

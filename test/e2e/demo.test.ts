@@ -8,6 +8,7 @@ import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { resolvePostgres } from "../../src/services/resolve.ts";
 import { type Ended, start, usageEtl } from "../support/cli.ts";
 import { poll } from "../support/poll.ts";
+import { copyRelease } from "../support/release.ts";
 import { farFromTheNextHour } from "../support/source.ts";
 import { dump } from "../support/tables.ts";
 
@@ -35,7 +36,7 @@ function shown(ended: Ended, { afterKill = false } = {}): Shown {
   expect([
     ended.code,
     ended.stderr.replace(
-      /^(\{"note":")?(Postgres: |Health and metrics: |Waiting for the Postgres of an earlier run ).*\n/gm,
+      /^(\{"note":")?(Pages: |Postgres: |Health and metrics: |Waiting for the Postgres of an earlier run ).*\n/gm,
       "",
     ),
   ]).toEqual([0, ""]);
@@ -144,6 +145,52 @@ test("the demo needs the fewest requests, finds no difference and fetches final 
   for (const [key, hours] of Object.entries(once())) expect(fetched[key]).toBeLessThanOrEqual(hours);
   expect(Object.keys(fetched).sort()).toEqual(Object.keys(once()).sort());
   await poll(() => processesOf(other).length === 0);
+}, 300_000);
+
+test("a demo serves its pages before it loads, and commands find it while it runs where nothing is configured", async () => {
+  // Its data lies in the folder of the program, where commands look.
+  const release = copyRelease();
+  await chmod(release, 0o711);
+  const unset = { USAGE_ENV_FILE: "" };
+  const where = { release, cwd: release };
+  const command = (args: string[], env = {}) => usageEtl(args, { ...unset, ...env }, where);
+  expect((await command(["status"])).stderr).toContain("DATABASE_URL is not set.\n");
+  const running = start(["demo"], { ...ENV, ...unset }, where);
+  // The pages are served, and named first, before anything is loaded.
+  await poll(() => running.said.stderr.includes("Platform: "), { deadlineMs: 60_000 });
+  const [, pages = ""] = /^Pages: (http:\S+\/)$/m.exec(running.said.stderr) ?? [];
+  expect(running.said.stderr.startsWith(`Pages: ${pages}\n`)).toBe(true);
+  expect((await fetch(pages)).status).toBe(200);
+  expect((await command(["status"])).stderr).toContain("this uses the demo that runs");
+  await poll(() => running.said.stderr.includes("until Ctrl-C"), { deadlineMs: 120_000 });
+  expect(running.said.stdout).toContain(", 0 differences left");
+  expect(running.said.stderr).not.toContain("slice not loaded");
+
+  const note = `Nothing is configured here, so this uses the demo that runs (process ${running.process.pid}). Its pages: ${pages}\n`;
+  const of = async <T>(code: number, ...args: string[]) => {
+    const ended = await command([...args, "--json"]);
+    expect([args, ended.code, ended.stderr]).toEqual([
+      args,
+      code,
+      `${JSON.stringify({ note: note.trim() })}\n`,
+    ]);
+    return JSON.parse(ended.stdout) as T;
+  };
+  const status = await of<{ source: string; days: object }[]>(3, "status");
+  expect(status.map(({ source }) => source)).toEqual(["demo", "demo-trouble"]);
+  expect(await of(0, "backfill", "list")).toMatchObject([{ source: "demo-trouble", state: "paused" }]);
+  expect(await of<unknown[]>(0, "prices", "list")).toHaveLength(1);
+  await of(0, "doctor");
+  // A configuration of a person's own, whatever it is, is never replaced.
+  const other = await command(["status"], { DATABASE_URL: "postgresql://me@127.0.0.1:9/mine" });
+  expect([other.code, other.stderr.includes("demo that runs")]).toEqual([6, false]);
+
+  running.process.kill("SIGKILL");
+  await running.ended;
+  const ended = await command(["status"]);
+  expect([ended.code, ended.stdout]).toEqual([2, ""]);
+  expect(ended.stderr).toContain("DATABASE_URL is not set. No demo runs: the last one was killed.\n");
+  await poll(() => processesOf(release).length === 0);
 }, 300_000);
 
 /** Loads in the ledger of a running demo; 0 without a ledger. */

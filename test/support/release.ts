@@ -6,14 +6,20 @@ import { onTestFinished } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** A folder with the next release: this release, one more migration, and SQL appended to a file of views. */
-export function nextRelease(next: { migration: string; sql: string; views: string }): string {
+/** A folder with this release, which no other test and no person uses. */
+export function copyRelease(): string {
   const release = mkdtempSync(join(tmpdir(), "usage-etl-release-"));
   onTestFinished(() => rmSync(release, { recursive: true, force: true }));
   for (const part of ["src", "jobs", "sql", "package.json"]) {
     cpSync(join(ROOT, part), join(release, part), { recursive: true, verbatimSymlinks: true });
   }
   symlinkSync(join(ROOT, "node_modules"), join(release, "node_modules"));
+  return release;
+}
+
+/** A folder with the next release: this release, one more migration, and SQL appended to a file of views. */
+export function nextRelease(next: { migration: string; sql: string; views: string }): string {
+  const release = copyRelease();
   writeFileSync(join(release, `sql/migrations/${next.migration}.sql`), next.sql);
   appendFileSync(join(release, "sql/reporting/90_comments.sql"), next.views);
   return release;

@@ -1,41 +1,26 @@
-import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { fetchQueueOf } from "../../../jobs/queues.ts";
 import { type Config, Secret, type SourceConfig } from "../../config/config.ts";
-import { fewestRequests, type UsageRequest } from "../../domain/planning/request.ts";
+import { withEnvFile } from "../../config/env-file.ts";
 import { UnreachableError } from "../../errors.ts";
-import { createLogger } from "../../log.ts";
-import { runInline } from "../../pipeline/extract/run-inline.ts";
-import { abandonProbe, type ProbeResult, probeMeter } from "../../pipeline/probe/probe.ts";
-import { reconcile } from "../../pipeline/reconcile/reconcile.ts";
-import type { OpenSource } from "../../pipeline/source/source.ts";
-import { statusOfAsked } from "../../pipeline/sync/asked-range.ts";
-import { enqueueSlices, requeueLost } from "../../pipeline/sync/enqueue.ts";
-import { planSource, routineDemand } from "../../pipeline/sync/plan.ts";
-import { planSync } from "../../pipeline/sync/sync.ts";
-import { deploymentClientsOf } from "../../platform/clients.ts";
+import { createLogger, type Logger } from "../../log.ts";
+import { openSource } from "../../pipeline/source/open-source.ts";
 import { serve } from "../../service/serve.ts";
+import { servePages } from "../../service/serve-pages.ts";
 import { resolvePostgres, resolveRedis } from "../../services/resolve.ts";
-import { startStandin } from "../../standin/server.ts";
+import { type Standin, startStandin } from "../../standin/server.ts";
 import { migrate } from "../../store/db/migrate.ts";
-import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { dailyTotals, fetchTotals, newestFetch } from "../../store/report/load-totals.ts";
-import { dueSlices } from "../../store/work/slices.ts";
-import { describeDemo } from "../report/demo-report.ts";
-import type { Output } from "../report/output.ts";
-import { exitOfRange, rangeToData } from "../report/range-report.ts";
+import { firstSync } from "../demo/first-sync.ts";
+import { createLoader } from "../demo/loader.ts";
+import { describePlanted, plant } from "../demo/plant.ts";
+import { runOn, SYNC_EVERY } from "../demo/run-on.ts";
+import { daysOf, keepStory, PLANTED, readStory, startTroubled } from "../demo/story.ts";
 import { EXIT } from "../session/exit.ts";
-import { openSessionQueue } from "../session/queue.ts";
+import { announceDemo, DEMO_DIR } from "../session/running-demo.ts";
 import { createSession, inSession, type Session } from "../session/session.ts";
-import { exitOfProbe } from "./probe.ts";
+import { sourceDepsOf } from "../session/source.ts";
 
-const DATA_DIR = fileURLToPath(new URL("../../../.usage-etl/demo", import.meta.url));
 /** The stand-in serves only this demo. */
 const RATE_LIMIT = 1000;
-const SYNC_EVERY_MS = 30_000;
-const LOOK_EVERY_MS = 100;
-/** The stand-in bills at once. */
-const PROBE_TIMES = { withinMs: 60_000, settleForMs: 1_000 };
 
 interface DemoOptions {
   readonly once?: boolean;
@@ -47,50 +32,86 @@ export function define(command: Command): void {
   command
     .option("--once", "stop after the first sync instead of on Ctrl-C")
     .option("--inline", "run in this process, without Redis")
-    .option("--data-dir <folder>", "folder of its database, kept between runs", DATA_DIR)
+    .option("--data-dir <folder>", "folder of its database, kept between runs", DEMO_DIR)
     .action(inSession(demo, { alone: true }));
 }
 
-async function demo(given: Session, options: DemoOptions): Promise<number> {
+async function demo(given: Session, { once = false, inline = false, dataDir }: DemoOptions): Promise<number> {
   const { output, signal, onClose } = given;
-  const { dataDir } = options;
   const postgres = await resolvePostgres({ dataDir, say: output.note });
   onClose(() => postgres.close());
-  const redisUrl = options.inline === true ? undefined : await findRedis(given);
+  const redisUrl = inline ? undefined : await findRedis(given);
   const standin = await startStandin();
   onClose(() => standin.close());
+  const story = readStory(dataDir, standin.now());
+  const troubled = once ? undefined : await startTroubled(story);
+  if (troubled !== undefined) onClose(() => troubled.standin.close());
+
+  const sources = [
+    healthySource(standin),
+    ...(troubled === undefined ? [] : [plantedSource(troubled, story)]),
+  ];
+  const config = demoConfig(given.config, { databaseUrl: postgres.url, redisUrl, sources });
+  const session = createSession({ ...given, config });
+  const log = quietAbout(PLANTED, createLogger(config.logLevel, output.logTo));
+  const store = await session.store();
+  await migrate(store);
+  // No scheduler yet: a scheduled sync would fetch again what the first sync counts.
+  const service =
+    redisUrl === undefined
+      ? await servePages({ config, store, log })
+      : await serve({ config, store, redisUrl, role: "worker", servesPages: true, log });
+  onClose(() => service.close());
+  const announced = await announceDemo(dataDir, {
+    ...{ databaseUrl: postgres.url, redisUrl, sources, pages: `${service.url}/` },
+    ...{ syncEvery: SYNC_EVERY.iso, environment: withEnvFile(process.env) },
+  });
+  onClose(async () => announced?.withdraw());
+  output.note(`Pages: ${service.url}/`);
   output.note(
     `Postgres: ${postgres.origin}. Queue: ${redisUrl === undefined ? "none (inline)" : "BullMQ"}. Platform: the stand-in on ${standin.url}.`,
   );
+  output.note(`Health and metrics: ${service.url}/readyz, ${service.url}/metrics`);
 
-  const config = demoConfig(given.config, postgres.url, standin);
-  const session = createSession({ ...given, config });
-  const log = createLogger(config.logLevel, output.logTo);
-  const store = await session.store();
-  await migrate(store);
-  return session.eachSource(async (source) => {
-    let work = async (slices: readonly UsageRequest[]) => {
-      await output.progress({ label: "load", unit: "requests" }, (update) =>
-        runInline(source, slices, update),
-      );
-    };
-    if (redisUrl !== undefined) {
-      // No scheduler yet: a scheduled sync would fetch again what the first sync counts.
-      const service = await serve({ config, store, redisUrl, role: "worker", log });
-      onClose(() => service.close());
-      output.note(`Health and metrics: ${service.url}/readyz, ${service.url}/metrics`);
-      work = () => throughQueue(source, redisUrl, session);
-    }
-    const exit = await firstSync(source, output, work);
-    if (options.once === true || exit !== EXIT.done) return exit;
-    output.note(
-      `\nThe demo syncs every ${SYNC_EVERY_MS / 1000} s until Ctrl-C. Query the views with\n  psql '${postgres.url}' -c 'SELECT * FROM reporting.fct_usage_workspace_daily ORDER BY 2 DESC LIMIT 10'`,
-    );
-    if (redisUrl !== undefined) {
-      const scheduler = await serve({ config, store, redisUrl, role: "scheduler", log });
-      onClose(() => scheduler.close());
-    }
-    return runOn(source, { output, signal, isInline: redisUrl === undefined });
+  const open = (source: SourceConfig) => {
+    const deps = sourceDepsOf(source, { ...given, config, store });
+    return openSource({ ...deps, log: log.child({ source: source.slug }) });
+  };
+  const loader = createLoader(session, redisUrl);
+  const [healthy, ...others] = sources as [SourceConfig, ...SourceConfig[]];
+  const opened = [await open(healthy)] as [Awaited<ReturnType<typeof open>>];
+  const exit = await firstSync(opened[0], output, loader);
+  if (once || exit !== EXIT.done || troubled === undefined) return exit;
+  for (const other of others) {
+    const source = await open(other);
+    await plant(source, { story, change: troubled.change, loader });
+    keepStory(dataDir, { ...story, isTold: true });
+    opened.push(source);
+  }
+  const pages = `${service.url}/`;
+  const [{ name: refused }] = troubled.workspaces;
+  output.note(`\n${describePlanted(story, { pages, slug: PLANTED, refused, days: daysOf(story) })}`);
+  output.note(
+    `\nPages: ${pages}\nThe demo syncs every ${SYNC_EVERY.ms / 1000} s until Ctrl-C. Meanwhile other commands find it, such as \`usage-etl status\`.`,
+  );
+  if (announced !== undefined) output.note(`Elsewhere set USAGE_ENV_FILE=${announced.file}`);
+  output.note(
+    `Query the views with\n  psql '${postgres.url}' -c 'SELECT * FROM reporting.fct_usage_workspace_daily ORDER BY 2 DESC LIMIT 10'`,
+  );
+  if (redisUrl !== undefined) {
+    const scheduler = await serve({ config, store, redisUrl, role: "scheduler", servesPages: false, log });
+    onClose(() => scheduler.close());
+  }
+  return runOn(opened, { output, signal, loader: redisUrl === undefined ? loader : undefined });
+}
+
+/** What is planted must not look like a defect: of its source only errors are logged. */
+function quietAbout(slug: string, log: Logger): Logger {
+  const { child } = log;
+  const level = log.isLevelEnabled("error") ? "error" : log.level;
+  return Object.assign(log, {
+    child: (bindings: { source?: string }) =>
+      bindings.source === slug ? child.call(log, bindings, { level }) : child.call(log, bindings),
   });
 }
 
@@ -107,118 +128,42 @@ async function findRedis({ output, onClose }: Session): Promise<string | undefin
   }
 }
 
-function demoConfig(config: Config, databaseUrl: string, standin: { url: string; apiKey: string }): Config {
-  const source: SourceConfig = {
-    slug: "demo",
-    baseUrl: standin.url,
-    apiKey: new Secret(standin.apiKey),
-    organizationId: undefined,
-    workspaceIds: [],
+function healthySource(standin: Standin): SourceConfig {
+  return {
+    ...sourceOf(standin, "demo"),
     dataStart: "2026-01-05",
-    rateLimit: RATE_LIMIT,
     deploymentUrl: standin.url,
     // The stand-in names its project like this.
     probeProject: "agent-server",
   };
+}
+
+/** Two workspaces are enough to show one that is refused. */
+function plantedSource(
+  { standin, workspaces }: Awaited<ReturnType<typeof startTroubled>>,
+  { closed }: { closed: string },
+): SourceConfig {
+  return { ...sourceOf(standin, PLANTED), dataStart: closed, workspaceIds: workspaces.map(({ id }) => id) };
+}
+
+function sourceOf(standin: Standin, slug: string) {
   return {
-    ...config,
-    databaseUrl: new Secret(databaseUrl),
-    sources: [source],
-    syncEveryMs: SYNC_EVERY_MS,
-    // Any free port: the service may run on the same machine.
-    httpPort: 0,
+    ...{ slug, baseUrl: standin.url, apiKey: new Secret(standin.apiKey), controlPlaneUrl: standin.url },
+    ...{ organizationId: undefined, workspaceIds: [], rateLimit: RATE_LIMIT },
   };
 }
 
-/** Enqueues a sync as the scheduler does, and waits until the workers have done it. */
-async function throughQueue(source: OpenSource, redisUrl: string, session: Session): Promise<void> {
-  const { store, sourceId, config, clock } = source;
-  const { slug } = config;
-  const queue = fetchQueueOf(await openSessionQueue(session, "fetch", { redisUrl, slug }));
-  await session.output.progress({ label: "load", unit: "fetch tasks" }, async (update) => {
-    // A killed run may have left tasks marked as queued in a Redis that is gone.
-    await requeueLost(store, { sourceId, queue });
-    await planSync(source);
-    await enqueueSlices(store, { sourceId, queue });
-    let total = 0;
-    for (;;) {
-      const due = (await dueSlices(store.db)).find((one) => one.source === slug);
-      const left = (due?.waiting ?? 0) + (due?.queued ?? 0);
-      total = Math.max(total, left);
-      update({ done: total - left, total });
-      if (left === 0) return;
-      await clock.wait(LOOK_EVERY_MS, session.signal);
-    }
-  });
-}
-
-/** One sync, then a reconciliation of all final days, then one probe. */
-async function firstSync(
-  source: OpenSource,
-  output: Output,
-  work: (slices: readonly UsageRequest[]) => Promise<void>,
-): Promise<number> {
-  const { store, config, clock } = source;
-  const startedAt = clock.now();
-  const before = await newestFetch(store.db);
-  const now = await storeNow(store.db);
-  const wanted = routineDemand(source, now);
-  const slices = await planSource(source, { wanted, reprocess: "missing" });
-  await work(slices);
-  const workspaceIds = source.workspaces.map((one) => one.workspaceId);
-  const loaded = await statusOfAsked(store.db, source, { wanted, workspaceIds });
-  const extracted = (await fetchTotals(store.db, { source: config.slug, after: before })).map((totals) => {
-    const own = slices.filter((s) => s.groupBy === totals.groupBy && s.window.stride === totals.stride);
-    return { ...totals, windows: own.length, fewest: fewestRequests(own) };
-  });
-  const range = { start: source.dataStart, end: now };
-  const proof = await output.progress({ label: "reconcile", unit: "windows" }, (update) =>
-    reconcile(source, { range, stride: "day", repair: false }, update),
-  );
-  const totals = await dailyTotals(store.db, config.slug);
-  const probe = await probeOnce(source);
-  output.data({ extracted, range: rangeToData(loaded), reconciliation: proof, totals, probe }, () =>
-    describeDemo({ extracted, loaded, proof, totals, probe, seconds: (clock.now() - startedAt) / 1000 }),
-  );
-  if (proof.failures.length > 0 || exitOfRange(loaded) !== EXIT.done) return EXIT.partlyFailed;
-  return proof.differences.length > 0 ? EXIT.mismatch : exitOfProbe(probe);
-}
-
-/** Traces of the stand-in are free, so the demo does not ask first. */
-async function probeOnce(source: OpenSource): Promise<ProbeResult> {
-  const deployment = deploymentClientsOf(source.config);
-  const { probeProject: project = "" } = source.config;
-  try {
-    // A killed demo leaves an open probe of a stand-in that is gone.
-    await abandonProbe(source);
-    return await probeMeter(source, { deployment, project, assistantId: "agent", ...PROBE_TIMES });
-  } finally {
-    await deployment.close();
-  }
-}
-
-/** Prints what each further sync did, until Ctrl-C. */
-async function runOn(
-  source: OpenSource,
-  { output, signal, isInline }: { output: Output; signal: AbortSignal; isInline: boolean },
-): Promise<number> {
-  const { store, clock, config } = source;
-  for (;;) {
-    const before = await newestFetch(store.db);
-    try {
-      await clock.wait(SYNC_EVERY_MS, signal);
-    } catch {
-      return EXIT.done;
-    }
-    if (isInline) {
-      const wanted = routineDemand(source, await storeNow(store.db));
-      await runInline(source, await planSource(source, { wanted, reprocess: "missing" }));
-    }
-    const totals = await fetchTotals(store.db, { source: config.slug, after: before });
-    const requests = totals.reduce((sum, one) => sum + one.requests, 0);
-    const failed = totals.reduce((sum, one) => sum + one.failed, 0);
-    output.note(
-      `${new Date(clock.now()).toISOString()}: ${requests} requests for what is not final, ${failed} failed`,
-    );
-  }
+function demoConfig(
+  config: Config,
+  of: { databaseUrl: string; redisUrl: string | undefined; sources: readonly SourceConfig[] },
+): Config {
+  return {
+    ...config,
+    databaseUrl: new Secret(of.databaseUrl),
+    redisUrl: of.redisUrl === undefined ? undefined : new Secret(of.redisUrl),
+    sources: of.sources,
+    syncEveryMs: SYNC_EVERY.ms,
+    // Any free port: the service may run on the same machine.
+    httpPort: 0,
+  };
 }

@@ -234,15 +234,12 @@ export async function queuedSlices(db: Database, sourceId: number) {
   return rows;
 }
 
-/** The number of waiting and of queued slices of each source. */
-export async function dueSlices(db: Database) {
-  const { rows } = await sql<{ source: string; waiting: number; queued: number }>`
-    select s.slug as source,
-           count(w.slice_id) filter (where w.state = 'waiting')::integer as waiting,
-           count(w.slice_id) filter (where w.state = 'queued')::integer as queued
-    from usage.source s
-    left join usage.slice w on w.source_id = s.source_id and w.state in ('waiting', 'queued')
-    group by s.slug order by s.slug
+/** The number of waiting and of queued slices of the routine. Those of a paused backfill would wait for ever. */
+export async function routineSlices(db: Database, sourceId: number) {
+  const { rows } = await sql<{ waiting: number; queued: number }>`
+    select count(*) filter (where state = 'waiting')::integer as waiting,
+           count(*) filter (where state = 'queued')::integer as queued
+    from usage.slice where source_id = ${sourceId} and backfill_id is null
   `.execute(db);
-  return rows;
+  return rows[0] as { waiting: number; queued: number };
 }

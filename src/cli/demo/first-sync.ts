@@ -1,0 +1,65 @@
+import { fewestRequests } from "../../domain/planning/request.ts";
+import { abandonProbe, type ProbeResult, probeMeter } from "../../pipeline/probe/probe.ts";
+import { reconcile } from "../../pipeline/reconcile/reconcile.ts";
+import { asRun } from "../../pipeline/runs.ts";
+import type { OpenSource } from "../../pipeline/source/source.ts";
+import { statusOfAsked } from "../../pipeline/sync/asked-range.ts";
+import { planSource, routineDemand } from "../../pipeline/sync/plan.ts";
+import { deploymentClientsOf } from "../../platform/clients.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { dailyTotals, fetchTotals, newestFetch } from "../../store/report/load-totals.ts";
+import { exitOfProbe } from "../commands/probe.ts";
+import { describeDemo } from "../report/demo-report.ts";
+import type { Output } from "../report/output.ts";
+import { exitOfRange, rangeToData } from "../report/range-report.ts";
+import { EXIT } from "../session/exit.ts";
+import type { Loader } from "./loader.ts";
+
+/** The stand-in bills at once. */
+const PROBE_TIMES = { withinMs: 60_000, settleForMs: 1_000 };
+
+/** One sync, then a reconciliation of all final days, then one probe. Returns the exit code. */
+export async function firstSync(source: OpenSource, output: Output, loader: Loader): Promise<number> {
+  const { store, config, clock } = source;
+  const startedAt = clock.now();
+  const before = await newestFetch(store.db);
+  const now = await storeNow(store.db);
+  const wanted = routineDemand(source, now);
+  const slices = await planSource(source, { wanted, reprocess: "missing" });
+  await loader.sync(source);
+  const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+  const loaded = await statusOfAsked(store.db, source, { wanted, workspaceIds });
+  const extracted = (await fetchTotals(store.db, { source: config.slug, after: before })).map((totals) => {
+    const own = slices.filter((s) => s.groupBy === totals.groupBy && s.window.stride === totals.stride);
+    return { ...totals, windows: own.length, fewest: fewestRequests(own) };
+  });
+  const range = { start: source.dataStart, end: now };
+  const proof = await output.progress({ label: "reconcile", unit: "windows" }, (update) =>
+    asRun(
+      source,
+      "reconcile",
+      (runId) => reconcile({ ...source, runId }, { range, stride: "day", repair: false }, update),
+      ({ differences }) => ({ outcome: differences.length > 0 ? "differs" : "done" }),
+    ),
+  );
+  const totals = await dailyTotals(store.db, config.slug);
+  const probe = await probeOnce(source);
+  output.data({ extracted, range: rangeToData(loaded), reconciliation: proof, totals, probe }, () =>
+    describeDemo({ extracted, loaded, proof, totals, probe, seconds: (clock.now() - startedAt) / 1000 }),
+  );
+  if (proof.failures.length > 0 || exitOfRange(loaded) !== EXIT.done) return EXIT.partlyFailed;
+  return proof.differences.length > 0 ? EXIT.mismatch : exitOfProbe(probe);
+}
+
+/** Traces of the stand-in are free, so the demo does not ask first. */
+async function probeOnce(source: OpenSource): Promise<ProbeResult> {
+  const deployment = deploymentClientsOf(source.config);
+  const { probeProject: project = "" } = source.config;
+  try {
+    // A killed demo leaves an open probe of a stand-in that is gone.
+    await abandonProbe(source);
+    return await probeMeter(source, { deployment, project, assistantId: "agent", ...PROBE_TIMES });
+  } finally {
+    await deployment.close();
+  }
+}

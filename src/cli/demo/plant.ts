@@ -1,0 +1,108 @@
+import { fileURLToPath } from "node:url";
+import { DateTime } from "luxon";
+import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
+import { GROUPINGS } from "../../domain/usage/record.ts";
+import { importPrices } from "../../pipeline/import-prices.ts";
+import { reconcile } from "../../pipeline/reconcile/reconcile.ts";
+import { asRun } from "../../pipeline/runs.ts";
+import type { OpenSource } from "../../pipeline/source/source.ts";
+import { planSource } from "../../pipeline/sync/plan.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { closeMonth } from "../../store/report/month-close.ts";
+import { listPrices } from "../../store/report/prices.ts";
+import { createBackfill, listBackfills, steerBackfill } from "../../store/work/backfills.ts";
+import { readPriceFile } from "../prices/price-file.ts";
+import type { Loader } from "./loader.ts";
+import type { Story } from "./story.ts";
+
+const PRICES = fileURLToPath(new URL("planted.csv", import.meta.url));
+/** Hours of a week before those that every sync keeps. */
+const BACKFILLED = { from: 45, to: 38 };
+/** The backfill is paused when so many of its tasks are done. */
+const PAUSED_AFTER = 5;
+const LOOK_EVERY_MS = 20;
+const LONGEST_LOOK_MS = 10_000;
+
+/**
+ * Lets a source meet what goes wrong in real ones, by the product's own steps: a sync that is refused in part, a closed month, a
+ * count that changes afterwards, an export that differs, a paused backfill. A second time it changes nothing.
+ */
+export async function plant(
+  source: OpenSource,
+  { story, change, loader }: { story: Story; change: () => void; loader: Loader },
+): Promise<void> {
+  const { store, sourceId, settings } = source;
+  // On kept data the platform said so before.
+  if (story.isTold) change();
+  await loader.sync(source);
+  if (!story.isTold) {
+    await compare(source, { repair: false });
+    await priceUsage(source);
+    await closeMonth(store, { sourceId, monthStart: story.closed, settleAfterMs: settings.settleAfterMs });
+    change();
+  }
+  await compare(source, { repair: true });
+  await pauseBackfill(source, loader);
+}
+
+async function compare(source: OpenSource, { repair }: { repair: boolean }): Promise<void> {
+  const range = { start: source.dataStart, end: await storeNow(source.store.db) };
+  await asRun(
+    source,
+    "reconcile",
+    (runId) => reconcile({ ...source, runId }, { range, stride: "day", repair }),
+    ({ differences }) => ({ outcome: differences.length > 0 ? "differs" : "done" }),
+  );
+}
+
+/** Prices that somebody imported into the demo stay. */
+async function priceUsage({ store }: OpenSource): Promise<void> {
+  if ((await listPrices(store.db)).length > 0) return;
+  await importPrices(store, { file: PRICES, lines: await readPriceFile(PRICES), replace: false });
+}
+
+async function pauseBackfill(source: OpenSource, loader: Loader): Promise<void> {
+  const { store, sourceId, config, clock } = source;
+  const known = await listBackfills(store.db);
+  if (known.some((one) => one.source === config.slug)) return;
+  const today = floorToGrid(await storeNow(store.db), DAY_MS);
+  const range = { start: today - BACKFILLED.from * DAY_MS, end: today - BACKFILLED.to * DAY_MS };
+  const wanted = [{ stride: "hour", range }] as const;
+  const slices = await planSource(source, { wanted, reprocess: "missing" });
+  const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+  const backfillId = await createBackfill(store, {
+    ...{ sourceId, range, stride: "hour", groupings: GROUPINGS, workspaceIds, reprocess: "missing", slices },
+  });
+  await loader.enqueue(source);
+  const until = clock.now() + LONGEST_LOOK_MS;
+  const isBegun = async () => ((await listBackfills(store.db, backfillId))[0]?.done ?? 0) >= PAUSED_AFTER;
+  while (!(await isBegun()) && clock.now() < until) await clock.wait(LOOK_EVERY_MS, source.signal);
+  await steerBackfill(store, { backfillId, action: "pause" });
+}
+
+/** What is planted, and where it is seen. */
+export function describePlanted(
+  story: Story,
+  {
+    pages,
+    slug,
+    refused,
+    days,
+  }: { pages: string; slug: string; refused: string; days: { restated: string; differing: string } },
+): string {
+  const month = story.closed.slice(0, 7);
+  const next = DateTime.fromISO(story.closed, { zone: "utc" }).plus({ months: 1 }).toFormat("yyyy-MM");
+  const { from, to } = story.refused;
+  const at = (path: string) => `${pages}${path}source=${slug}`;
+  return [
+    `Source ${slug} shows what goes wrong in real life. All of it was planted, and nothing of it is in source demo:`,
+    `  gap and failure    ${refused}: the stand-in refuses the days from ${from} to ${to}`,
+    `                     ${at("coverage?")}&from=${from}&to=${to}`,
+    `  closed month       ${month}; one count of ${days.restated} changed after the close`,
+    `                     ${at(`months/${month}?`)}`,
+    `  difference         the export of ${days.differing} says more than the JSON, so ${next} cannot close as it is`,
+    `                     ${at("differences?")}`,
+    "  paused backfill    hours of an earlier week; resume it there",
+    `                     ${pages}backfills`,
+  ].join("\n");
+}

@@ -1,0 +1,99 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DateTime } from "luxon";
+import { z } from "zod";
+import { type Standin, startStandin } from "../../standin/server.ts";
+
+/** Slug of the source in which trouble is planted. Source `demo` beside it has none. */
+export const PLANTED = "demo-trouble";
+
+/** Hours from here on are in every sync. It leaves time for a gap that is final, in the days that the overview shows. */
+const REFUSED_AGO = { from: 13, to: 10 };
+const NEVER_ENDS = Number.MAX_SAFE_INTEGER;
+
+const storySchema = z.object({
+  /** First day of the month that is closed. */
+  closed: z.iso.date(),
+  /** The days that the stand-in refuses, half-open. */
+  refused: z.object({ from: z.iso.date(), to: z.iso.date() }),
+  /** Whether all of it was planted by an earlier demo on the same data. */
+  isTold: z.boolean(),
+});
+
+/** When what went wrong. It is kept beside the data, so that the next demo's stand-in says the same. */
+export type Story = z.output<typeof storySchema>;
+
+const fileIn = (dataDir: string) => join(dataDir, "story.json");
+
+export function readStory(dataDir: string, now: number): Story {
+  try {
+    return storySchema.parse(JSON.parse(readFileSync(fileIn(dataDir), "utf8")));
+  } catch {
+    const today = DateTime.fromMillis(now, { zone: "utc" }).startOf("day");
+    const ago = (days: number) => iso(today.minus({ days }));
+    // The month before the last one: all of its days are final, whatever day it is.
+    const closed = iso(today.startOf("month").minus({ months: 2 }));
+    return { closed, refused: { from: ago(REFUSED_AGO.from), to: ago(REFUSED_AGO.to) }, isTold: false };
+  }
+}
+
+export function keepStory(dataDir: string, story: Story): void {
+  mkdirSync(dataDir, { recursive: true });
+  writeFileSync(fileIn(dataDir), `${JSON.stringify(story)}\n`);
+}
+
+/** The days of single events, ISO. */
+export function daysOf({ closed }: Story) {
+  const month = DateTime.fromISO(closed, { zone: "utc" });
+  return {
+    /** A count of the closed month that the platform changes afterwards. */
+    restated: iso(month.plus({ days: 16 })),
+    /** A day of the month after it on which the export differs from the JSON. */
+    differing: iso(month.plus({ months: 1, days: 9 })),
+  };
+}
+
+/** A stand-in whose platform refuses some days of one workspace. `change` makes it restate a count and contradict itself. */
+export async function startTroubled(
+  story: Story,
+): Promise<{ standin: Standin; workspaces: TwoWorkspaces; change(): void }> {
+  const standin = await startStandin({ seed: 2, dataStart: story.closed });
+  const [refused, changed] = standin.organisation.workspaces as unknown as TwoWorkspaces;
+  const match = {
+    query: { workspace_ids: refused.id },
+    during: { from: midnight(story.refused.from), to: midnight(story.refused.to) },
+  };
+  const body = JSON.stringify({ detail: "Usage of these days is being recomputed." });
+  standin.faults.script(
+    // 422 is split down to days. Hours would be too many parts: 423 is not split.
+    { fault: { kind: "status", status: 422, body }, match: { ...match, stride: "day" }, times: NEVER_ENDS },
+    { fault: { kind: "status", status: 423, body }, match: { ...match, stride: "hour" }, times: NEVER_ENDS },
+  );
+  const { restated, differing } = daysOf(story);
+  return {
+    standin,
+    workspaces: [refused, changed],
+    change: () => {
+      const [sender] = standin.organisation.streams
+        .filter(
+          ({ project, ends }) => project.workspace.id === changed.id && ends === Number.POSITIVE_INFINITY,
+        )
+        .sort((a, b) => b.weight - a.weight);
+      if (sender === undefined) throw new Error("the stand-in has no stream to change");
+      standin.ledger.change({ ...sender, at: Date.parse(`${restated}T10:00Z`) }, 120);
+      const cell = { ...sender, at: Date.parse(`${differing}T10:00Z`) };
+      standin.discrepancies.push({ stride: "day", format: "csv", cell, delta: 25 });
+    },
+  };
+}
+
+type TwoWorkspaces = readonly [
+  Standin["organisation"]["workspaces"][0],
+  Standin["organisation"]["workspaces"][0],
+];
+
+const midnight = (day: string) => `${day}T00:00:00Z`;
+
+function iso(day: DateTime): string {
+  return day.toISODate() as string;
+}
