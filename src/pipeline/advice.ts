@@ -12,8 +12,6 @@ export interface Situation {
   readonly workers: number | null;
   /** Why Redis could not be asked; null if it could, or is not used. */
   readonly redis: string | null;
-  /** Fetch tasks that wait or are at work. */
-  readonly tasks: number;
   readonly isStale: boolean;
   /** How the last sync failed as a whole; null if it did not. */
   readonly lastSyncFailure: string | null;
@@ -40,8 +38,7 @@ export function failureOf(lastSync: Pick<Run, "outcome" | "reason"> | null): str
 
 /** What to do now: the first that applies, the most urgent first. */
 export function adviseOn(at: Situation): Advice {
-  const { source, trust, tasks } = at;
-  const days = `${trust.openDays.toLocaleString("en-US")} ended days x workspaces x dimensions are not loaded`;
+  const { source, trust } = at;
   const where = `source=${encodeURIComponent(source)}`;
   if (at.refused !== null) {
     return advice("bad", "The platform refuses the key. Correct it.", `usage-etl doctor`);
@@ -71,19 +68,24 @@ export function adviseOn(at: Situation): Advice {
       `usage-etl sync --inline`,
     );
   }
-  if (trust.openDays > 0 && tasks > 0) {
-    const wait = `${days} yet. ${tasks.toLocaleString("en-US")} fetch tasks are under way: wait for them.`;
-    return advice("info", wait, `usage-etl status`, `/coverage?${where}`);
-  }
-  if (trust.openDays > 0) {
-    const load = `${days}, from ${trust.firstOpen} to ${trust.lastOpen}. Load them.`;
-    const query = new URLSearchParams({ source, from: trust.firstOpen ?? "", to: dayAfter(trust.lastOpen) });
+  const underWay = trust.openDays - trust.idleDays;
+  if (trust.idleDays > 0) {
+    const also =
+      underWay === 0
+        ? ""
+        : ` ${underWay.toLocaleString("en-US")} more ${underWay === 1 ? "is" : "are"} being loaded.`;
+    const load = `${described(trust.idleDays)} not loaded, from ${trust.firstIdle} to ${trust.lastIdle}. Load them.${also}`;
+    const query = new URLSearchParams({ source, from: trust.firstIdle ?? "", to: dayAfter(trust.lastIdle) });
     return advice(
       "warn",
       load,
-      `usage-etl backfill --from ${trust.firstOpen} --to ${dayAfter(trust.lastOpen)}`,
+      `usage-etl backfill --from ${trust.firstIdle} --to ${dayAfter(trust.lastIdle)}`,
       `/backfills/new?${query}`,
     );
+  }
+  if (underWay > 0) {
+    const wait = `${described(underWay)} being loaded. Wait for them.`;
+    return advice("info", wait, `usage-etl status`, `/coverage?${where}`);
   }
   if (at.openDifferences > 0) {
     const repair = `${at.openDifferences.toLocaleString("en-US")} counts differ from the export. Load them again.`;
@@ -124,6 +126,11 @@ function closable({ reconciledUntil, closedMonth, dataStart }: SourceTrust): str
 function nextMonth(month: string): string {
   const [year = 0, number = 0] = month.split("-").map(Number);
   return new Date(Date.UTC(year, number, 1)).toISOString().slice(0, 7);
+}
+
+function described(days: number): string {
+  const many = days === 1 ? "day x workspace x dimension is" : "days x workspaces x dimensions are";
+  return `${days.toLocaleString("en-US")} ended ${many}`;
 }
 
 function dayAfter(day: string | null): string {

@@ -13,14 +13,20 @@ interface Day {
   status: string;
   is_proved: boolean;
   is_reconciled: boolean;
+  /** A fetch task waits for it. */
+  is_asked: boolean;
 }
 
 /** Of all cells, from the view that readers see. */
 async function expected({ client }: Transaction) {
   const sql = async <T>(text: string) => (await client.query(text)).rows as T[];
   const rows = await sql<Day>(`
-    SELECT usage_date::text AS day, status, proved_at IS NOT NULL AS is_proved, is_reconciled
-    FROM reporting.usage_coverage_daily
+    SELECT v.usage_date::text AS day, v.status, EXISTS (
+             SELECT FROM usage.slice t
+             WHERE t.group_by = v.group_by AND v.workspace_id = ANY (t.workspace_ids) AND t.period_start <= v.usage_date
+               AND t.period_end > v.usage_date
+           ) AS is_asked, proved_at IS NOT NULL AS is_proved, is_reconciled
+    FROM reporting.usage_coverage_daily v
     WHERE stride = 'day' AND usage_date < (now() AT TIME ZONE 'UTC')::date ORDER BY 1`);
   const days = [...Map.groupBy(rows, ({ day }) => day)];
   const [{ start = "", today = "" } = {}] = await sql<{ start: string; today: string }>(
@@ -30,7 +36,11 @@ async function expected({ client }: Transaction) {
   const until = (holds: (day: Day) => boolean) =>
     days.find(([day, cells]) => day >= start && !cells.every(holds))?.[0] ?? today;
   const open = rows.filter(({ day, status }) => day >= start && /missing|failed|unverified/.test(status));
+  const idle = open.filter((one) => !one.is_asked);
   return {
+    idleDays: idle.length,
+    firstIdle: idle[0]?.day ?? null,
+    lastIdle: idle.at(-1)?.day ?? null,
     finalUntil: until(isFinal),
     provedUntil: until((day) => isFinal(day) && day.is_proved),
     reconciledUntil: until((day) => isFinal(day) && day.is_reconciled),
@@ -48,6 +58,9 @@ const CHANGES = [
    SELECT scope_id, $from, $to, 'failed', 'answer_invalid', 'drawn', 1, now(), 1, now() FROM $days ON CONFLICT DO NOTHING`,
   "DELETE FROM usage.reconciled WHERE scope_id IN (SELECT scope_id FROM $days)",
   "UPDATE usage.source SET data_start = least(data_start + 1, (now() AT TIME ZONE 'UTC')::date)",
+  `INSERT INTO usage.slice (source_id, stride, period_start, period_end, group_by, workspace_ids, scope_ids)
+   SELECT c.source_id, 'day', $from, $to, c.group_by, ARRAY[e.external_id], ARRAY[c.scope_id]
+   FROM $days JOIN usage.scope c USING (scope_id) JOIN usage.entity e ON e.entity_id = c.workspace_id`,
 ] as const;
 
 test(`how far a source is final and proved is what its coverage says by day (seed ${SEED})`, async () => {

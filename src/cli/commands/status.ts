@@ -78,13 +78,12 @@ async function run(session: Session): Promise<number> {
 
 /** The same as the overview's page says. */
 function adviceOf(shown: Omit<ShownStatus, "advice">, trust: SourceTrust): Advice {
-  const { source, refused, workers, hasSchedules, redis, waiting, queued, alerts, nextSync } = shown;
+  const { source, refused, workers, hasSchedules, redis, alerts, nextSync } = shown;
   return adviseOn({
     ...{ source, trust, refused, nextSync },
     // Who syncs by cron needs no worker.
     workers: hasSchedules ? workers : null,
     redis: redis?.message ?? null,
-    tasks: waiting + queued,
     lastSyncFailure: failureOf(shown.lastSync),
     isStale: alerts.some(({ kind }) => kind === "stale"),
     openDifferences: shown.openDifferences,

@@ -22,6 +22,10 @@ export interface SourceTrust {
   readonly openDays: number;
   readonly firstOpen: string | null;
   readonly lastOpen: string | null;
+  /** Those of them that no waiting or running fetch task asks for, with their first and last day. */
+  readonly idleDays: number;
+  readonly firstIdle: string | null;
+  readonly lastIdle: string | null;
   /** The configured workspaces, by the platform's id. */
   readonly workspaceIds: readonly string[];
   /** What its server cannot do. */
@@ -33,10 +37,19 @@ export interface SourceTrust {
 /** Read from loaded intervals, so it costs the same for a day and for years of history. */
 export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
   const { rows } = await sql<SourceTrust>`
-    with known as (
+    with asked as (
+      select i.scope_id,
+             range_agg(daterange((t.period_start at time zone 'UTC')::date, (t.period_end at time zone 'UTC')::date)) as days
+      from usage.slice t
+      left join usage.backfill b using (backfill_id)
+      cross join unnest(t.scope_ids) i (scope_id)
+      where t.state in ('waiting', 'queued') and t.stride = 'day' and b.state is distinct from 'paused'
+      group by 1
+    ), known as (
       -- A dimension without a scope was never loaded. Days that no close is about are as good as loaded, final and proved.
       select w.source_id,
              e.days - coalesce(t.days + t.days_of_hours - coalesce(f.failed, '{}'), '{}') as open,
+             coalesce(a.days, '{}') as asked,
              coalesce(t.final_days + usage.whole_days(t.final_hours) * t.days_of_hours - coalesce(f.failed, '{}'), '{}')
                + e.others as final,
              coalesce(b.proved, '{}') + e.others as proved, coalesce(b.reconciled, '{}') + e.others as reconciled
@@ -45,6 +58,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       cross join unnest(array['workspace', 'project', 'user', 'api_key']) g (group_by)
       left join usage.scope d on d.source_id = w.source_id and d.workspace_id = w.entity_id and d.group_by = g.group_by
         and d.stride = 'day' and d.kind = 'traces' and d.trace_tier = 'all'
+      left join asked a on a.scope_id = d.scope_id
       left join usage.cell_time t on t.day_scope_id = d.scope_id
       left join usage.day_failure f on f.scope_id = d.scope_id
       left join usage.proved_day p on p.scope_id = d.scope_id
@@ -58,6 +72,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
            ${untilOf("k.final")} as "finalUntil", ${untilOf("k.final * k.proved")} as "provedUntil",
            ${untilOf("k.final * k.reconciled")} as "reconciledUntil",
            o.days as "openDays", o.first::text as "firstOpen", o.last::text as "lastOpen",
+           i.days as "idleDays", i.first::text as "firstIdle", i.last::text as "lastIdle",
            array(
              select e.external_id from usage.workspace w join usage.entity e using (entity_id)
              where e.source_id = s.source_id and ${isConfigured} order by 1
@@ -65,15 +80,8 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
            array(select f.fact from usage.source_fact f where f.source_id = s.source_id order by 1) as capabilities,
            (select max(m.month_start)::text from usage.month_close m where m.source_id = s.source_id) as "closedMonth"
     from (select *, (now() at time zone 'UTC')::date as today from usage.source) s
-    cross join lateral (
-      select coalesce(sum(upper(u.days) - lower(u.days)), 0)::integer as days, min(lower(u.days)) as first,
-             max(upper(u.days)) - 1 as last
-      from known k
-      cross join lateral unnest(
-        datemultirange(daterange(s.data_start, greatest(s.today, s.data_start))) * k.open
-      ) u (days)
-      where k.source_id = s.source_id
-    ) o
+    cross join lateral ${countOf("k.open")} o
+    cross join lateral ${countOf("k.open - k.asked")} i
     order by s.slug
   `.execute(db);
   return rows;
@@ -90,4 +98,17 @@ function untilOf(days: string) {
     cross join lateral unnest(x.days) u (days)
     where lower_inf(u.days)
   ), s.data_start)::text`;
+}
+
+/** How many ended days all cells of source `s` have together, with the first and the last. */
+function countOf(days: string) {
+  return sql`(
+    select coalesce(sum(upper(u.days) - lower(u.days)), 0)::integer as days, min(lower(u.days)) as first,
+           max(upper(u.days)) - 1 as last
+    from known k
+    cross join lateral unnest(
+      datemultirange(daterange(s.data_start, greatest(s.today, s.data_start))) * (${sql.raw(days)})
+    ) u (days)
+    where k.source_id = s.source_id
+  )`;
 }

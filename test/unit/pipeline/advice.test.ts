@@ -13,6 +13,9 @@ const CALM: Situation = {
     openDays: 0,
     firstOpen: null,
     lastOpen: null,
+    idleDays: 0,
+    firstIdle: null,
+    lastIdle: null,
     workspaceIds: ["00000000-0000-4000-8000-000000000001"],
     capabilities: [],
     closedMonth: "2026-03-01",
@@ -20,7 +23,6 @@ const CALM: Situation = {
   refused: null,
   workers: 1,
   redis: null,
-  tasks: 0,
   isStale: false,
   lastSyncFailure: null,
   openDifferences: 0,
@@ -28,7 +30,8 @@ const CALM: Situation = {
   unpriced: false,
   nextSync: "2026-04-20T10:15:00.000Z",
 };
-const GAP = { ...CALM.trust, openDays: 3, firstOpen: "2026-04-02", lastOpen: "2026-04-04" };
+const LOADING = { ...CALM.trust, openDays: 3, firstOpen: "2026-04-02", lastOpen: "2026-04-04" };
+const GAP = { ...LOADING, idleDays: 2, firstIdle: "2026-04-03", lastIdle: "2026-04-04" };
 
 // Each has one trouble more than the one before it, which is more urgent.
 test.each<[string, Partial<Situation>, string, string | undefined]>([
@@ -54,12 +57,17 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
     "usage-etl reconcile --from 2026-02-10 --to 2026-04-20 --repair",
   ],
   [
+    "days that are being loaded",
+    { openDifferences: 1, trust: LOADING },
+    "3 ended days x workspaces x dimensions are being loaded. Wait for them.",
+    "usage-etl status",
+  ],
+  [
     "a gap",
     { openDifferences: 1, trust: GAP },
-    "3 ended days x workspaces x dimensions are not loaded, from 2026-04-02 to 2026-04-04. Load them.",
-    "usage-etl backfill --from 2026-04-02 --to 2026-04-05",
+    "2 ended days x workspaces x dimensions are not loaded, from 2026-04-03 to 2026-04-04. Load them. 1 more is being loaded.",
+    "usage-etl backfill --from 2026-04-03 --to 2026-04-05",
   ],
-  ["a gap that is being loaded", { trust: GAP, tasks: 7 }, "7 fetch tasks are under way", "usage-etl status"],
   [
     "a failed sync",
     { trust: GAP, lastSyncFailure: "No answer." },

@@ -67,7 +67,6 @@ async function overview(context: Asked): Promise<Html> {
         // Without schedules somebody syncs by cron and needs no worker.
         workers: queue?.nextSync === undefined ? null : (queue.workers ?? null),
         redis: queues.problem,
-        tasks: work.waiting + work.queued,
         lastSyncFailure: failureOf(lastSync),
         isStale: alerts.some(({ kind }) => kind === "stale"),
         openDifferences: status.openDifferences,
