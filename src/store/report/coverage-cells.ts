@@ -1,0 +1,109 @@
+import { sql } from "kysely";
+import { type CellTime, cellTime, daysLeft, withHours } from "../../domain/planning/cell-time.ts";
+import type { Expectation, GridStride } from "../../domain/planning/coverage-grid.ts";
+import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
+import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { isConfigured } from "../catalog/workspaces.ts";
+import type { Database } from "../db/database.ts";
+import { loadedWithin, storedTime } from "./stored-time.ts";
+
+/** One dimension and workspace of a source. */
+interface Cell {
+  /** The platform's id. */
+  readonly workspaceId: string;
+  readonly workspaceName: string | null;
+  /** Whether a sync loads it: else the listing lacks it, or the configuration does not name it any more. */
+  readonly access: "read" | "unlisted" | "not_configured";
+  readonly groupBy: GroupBy;
+  /** Null until the workspace is planned for the first time: then nothing of it is loaded. */
+  readonly dayScopeId: number | null;
+  readonly hourScopeId: number | null;
+}
+
+/** The same with its time in one stride. */
+export type CoverageCell = Cell & CellTime;
+
+export interface SourceCoverage extends Expectation {
+  readonly source: string;
+  /** By workspace name, id and dimension. */
+  readonly cells: readonly CoverageCell[];
+}
+
+/** How all time of a source is loaded and proved. Undefined for an unknown source. */
+export async function sourceCoverage(
+  db: Database,
+  wanted: { source: string; stride: GridStride },
+): Promise<SourceCoverage | undefined> {
+  const { rows } = await sql<Expectation & { source: string }>`
+    select s.slug as source, ${wanted.stride} as stride, s.hourly_hours as "hourlyHours",
+           date_part('epoch', s.data_start) * 1000 as "dataStart", date_part('epoch', now()) * 1000 as now,
+           exists (
+             select from usage.source_fact f where f.source_id = s.source_id and f.fact = ${`no_${wanted.stride}`}
+           ) as "isUnavailable"
+    from usage.source s where s.slug = ${wanted.source}
+  `.execute(db);
+  const [expectation] = rows;
+  if (expectation === undefined) return undefined;
+  const cells = await cellsOf(db, wanted.source);
+  return {
+    ...expectation,
+    cells: await (wanted.stride === "day" ? inDays : inHours)(db, cells, expectation),
+  };
+}
+
+/** Every workspace that has a scope, and every other one that a sync would plan, in each dimension. */
+async function cellsOf(db: Database, source: string): Promise<Cell[]> {
+  const { rows } = await sql<Cell>`
+    select e.external_id as "workspaceId", n.name as "workspaceName",
+           case when not ${isConfigured} then 'not_configured'
+                when w.unlisted_since is not null and not w.is_deleted then 'unlisted' else 'read' end as access,
+           g as "groupBy", d.scope_id as "dayScopeId", h.scope_id as "hourScopeId"
+    from usage.source s
+    join usage.entity e on e.source_id = s.source_id and e.dimension = 'workspace'
+    join usage.workspace w using (entity_id)
+    left join lateral (
+      select name from usage.entity_name n where n.entity_id = e.entity_id
+      order by n.last_bucket desc, n.fetch_number desc, n.name limit 1
+    ) n on true
+    cross join unnest(${[...GROUPINGS]}::text[]) g
+    left join usage.scope d
+      on d.source_id = s.source_id and d.workspace_id = e.entity_id and d.group_by = g and d.stride = 'day'
+     and d.kind = 'traces' and d.trace_tier = 'all'
+    left join usage.scope h
+      on h.source_id = s.source_id and h.workspace_id = e.entity_id and h.group_by = g and h.stride = 'hour'
+     and h.kind = 'traces' and h.trace_tier = 'all'
+    where s.slug = ${source}
+      and (d.scope_id is not null or ${isConfigured} and (w.unlisted_since is null or w.is_deleted))
+    order by 2, 1, usage.dimension_position(g)
+  `.execute(db);
+  return rows;
+}
+
+async function inDays(db: Database, cells: readonly Cell[], given: Expectation): Promise<CoverageCell[]> {
+  const stored = await storedTime(db, known(cells.map(({ dayScopeId }) => dayScopeId)));
+  const expected = { start: given.dataStart, end: floorToGrid(given.now, DAY_MS) + DAY_MS };
+  const days = cells.map((cell) => {
+    const time = cellTime(stored(cell.dayScopeId));
+    return { cell, time, left: daysLeft(time, expected) };
+  });
+  // Hours are read only where days are open: mostly there are none.
+  const hours = await loadedWithin(
+    db,
+    days.flatMap(({ cell: { dayScopeId, hourScopeId }, left }) =>
+      dayScopeId === null || hourScopeId === null ? [] : left.map((part) => ({ ...part, scopeId: hourScopeId })),
+    ),
+  );
+  return days.map(({ cell, time, left }) => ({
+    ...cell,
+    ...withHours(time, { ...hours(cell.hourScopeId), left }),
+  }));
+}
+
+async function inHours(db: Database, cells: readonly Cell[]): Promise<CoverageCell[]> {
+  const stored = await storedTime(db, known(cells.map(({ hourScopeId }) => hourScopeId)));
+  return cells.map((cell) => ({ ...cell, ...cellTime(stored(cell.hourScopeId)) }));
+}
+
+function known(ids: readonly (number | null)[]): number[] {
+  return ids.filter((id) => id !== null);
+}
