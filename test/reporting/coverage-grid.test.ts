@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { ColumnLength } from "../../src/domain/planning/coverage-columns.ts";
 import { STATUSES, unitsOf } from "../../src/domain/planning/coverage-grid.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
 import type { Interval } from "../../src/domain/time/window.ts";
@@ -10,12 +11,7 @@ import {
   type SourceCoverage,
   sourceCoverage,
 } from "../../src/store/report/coverage-cells.ts";
-import {
-  type ColumnLength,
-  type ColumnState,
-  cellParts,
-  columnStates,
-} from "../../src/store/report/coverage-table.ts";
+import { type ColumnState, cellParts, columnStates } from "../../src/store/report/coverage-table.ts";
 import { enterSource, type StoreBundle, setupStore } from "../integration/store/setup.ts";
 
 /**

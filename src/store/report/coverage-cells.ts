@@ -90,7 +90,9 @@ async function inDays(db: Database, cells: readonly Cell[], given: Expectation):
   const hours = await loadedWithin(
     db,
     days.flatMap(({ cell: { dayScopeId, hourScopeId }, left }) =>
-      dayScopeId === null || hourScopeId === null ? [] : left.map((part) => ({ ...part, scopeId: hourScopeId })),
+      dayScopeId === null || hourScopeId === null
+        ? []
+        : left.map((part) => ({ ...part, scopeId: hourScopeId })),
     ),
   );
   return days.map(({ cell, time, left }) => ({

@@ -1,3 +1,4 @@
+import type { ColumnLength } from "../../domain/planning/coverage-columns.ts";
 import {
   byDay,
   type Count,
@@ -15,8 +16,6 @@ import type { Interval } from "../../domain/time/window.ts";
 import type { Database } from "../db/database.ts";
 import { partsWithTraces, type ScopePart } from "./cell-traces.ts";
 import type { CoverageCell, SourceCoverage } from "./coverage-cells.ts";
-
-export type ColumnLength = "month" | "day" | "hour";
 
 /** One cell in one column. */
 export interface ColumnState {

@@ -1,0 +1,119 @@
+import { expect, test } from "vitest";
+import { DAY_MS, floorToGrid } from "../../../src/domain/time/stride.ts";
+import type { Standin } from "../../../src/standin/server.ts";
+import { type PagesBench, setupPages } from "../../support/pages.ts";
+import { loadRows, windowOf } from "../../support/store.ts";
+import { enterSource, setupStore } from "../store/setup.ts";
+
+const [A, B] = ["00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"];
+const HOSTILE = `<script>alert(1)</script>"'\u202e`;
+
+/** The first so many of the cells of a row, as screen readers hear them. */
+function cellsOf(page: string, row: string): string[] {
+  const line = page.split("<tr").find((one) => one.includes(row)) ?? "";
+  return [...line.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(
+    ([, cell = ""]) => /visually-hidden">([^<]*)/.exec(cell)?.[1] ?? "",
+  );
+}
+
+async function textOf(pages: PagesBench, path: string): Promise<string> {
+  const { status, text } = await pages.get(path);
+  expect(status, path).toBe(200);
+  return text;
+}
+
+test("coverage leads from months to days, hours and cells, and from the next gap to its backfill", async () => {
+  const bundle = await setupStore();
+  const { store, reader } = bundle;
+  const standin = { url: "http://127.0.0.1:1", apiKey: "key" } as Standin;
+  const pages = await setupPages({ databaseUrl: bundle.url, standin, store });
+  expect(await textOf(pages, "/coverage")).toContain("No source is loaded yet");
+
+  const today = floorToGrid(Date.now(), DAY_MS);
+  const day = (n: number) => new Date(today + n * DAY_MS).toISOString().slice(0, 10);
+  const sourceId = await enterSource(bundle, { workspaceIds: [A, B], dataStart: today - 40 * DAY_MS });
+  expect(await textOf(pages, "/coverage")).toContain("Nothing is loaded yet");
+  await reader.query(
+    "INSERT INTO usage.entity_name SELECT entity_id, $1, now(), now(), 1 FROM usage.entity WHERE external_id = $2",
+    [HOSTILE, A],
+  );
+  const load = (groupBy: "workspace" | "user", from: number, to: number, rows: [string, string, number][]) =>
+    loadRows(store, { sourceId, groupBy, workspaceId: A, window: windowOf("day", day(from), day(to)), rows });
+  await load("workspace", -10, -5, [[`${day(-10)}T00:00:00Z`, A, 3]]);
+  await load("user", -10, -6, [[`${day(-10)}T00:00:00Z`, "u", 3]]);
+
+  const days = `/coverage?source=default&from=${day(-10)}&to=${day(0)}&workspace=${A}`;
+  const shown = await textOf(pages, days);
+  expect(shown).not.toContain("<script>alert");
+  expect(shown).not.toContain("\u202e");
+  expect(cellsOf(shown, "by workspace")).toEqual([
+    "final",
+    "empty",
+    "empty",
+    "empty",
+    "empty",
+    "missing",
+    "missing",
+    "missing",
+    "missing",
+    "missing",
+  ]);
+  const user = `href="/cell?source=default&amp;stride=day&amp;from=${day(-7)}&amp;to=${day(-6)}&amp;group_by=user&amp;workspace=${A}"`;
+  expect(shown).toContain(user);
+  expect(shown).toContain(
+    `<strong>Earliest:</strong> <a href="/coverage?source=default&amp;stride=day&amp;from=${day(-40)}`,
+  );
+  expect(shown).toContain(
+    `href="/backfills/new?source=default&amp;stride=day&amp;from=${day(-40)}&amp;to=${day(0)}"`,
+  );
+
+  // By workspace alone the first gap ends where it is loaded, and another one follows.
+  const one = await textOf(
+    pages,
+    `/coverage?from=${day(-41)}&to=${day(-20)}&workspace=${A}&group_by=workspace`,
+  );
+  const gap = (from: number, to: number) =>
+    `href="/backfills/new?source=default&amp;stride=day&amp;from=${day(from)}&amp;to=${day(to)}&amp;group_by=workspace"`;
+  expect(one).toContain(gap(-40, -10));
+  expect(one).toContain(gap(-5, 0));
+  expect(one).not.toContain("Show 4 dimensions");
+
+  // All dimensions as one: two of them are not loaded.
+  const months = await textOf(pages, "/coverage");
+  expect(months).toContain("Show 4 dimensions");
+  expect(months).toContain('aria-label="Screens"');
+  expect(cellsOf(months, `data-workspace="${A}"`).at(-1)).toMatch(
+    /^missing \d+ of \d+ days x dimensions, final/,
+  );
+  const hours = await textOf(pages, `/coverage?stride=hour&from=${day(-1)}&to=${day(0)}&open=${A}`);
+  expect(cellsOf(hours, "by user")).toEqual(Array(24).fill("missing"));
+  expect(
+    (await textOf(pages, `/coverage?from=${day(-10)}&to=${day(-6)}&gaps=1&group_by=workspace`)).match(
+      /<tr data-/g,
+    ),
+  ).toHaveLength(1);
+});
+
+test("an address that makes no sense is answered with what is wrong with it", async () => {
+  const bundle = await setupStore();
+  const standin = { url: "http://127.0.0.1:1", apiKey: "key" } as Standin;
+  const pages = await setupPages({ databaseUrl: bundle.url, standin, store: bundle.store });
+  await enterSource(bundle, { workspaceIds: [A], dataStart: Date.parse("2026-03-01") });
+  const wrong = async (query: string) => {
+    const { status, text } = await pages.get(`/coverage?${query}`);
+    return `${status} ${/Code: <code>(\w+)/.exec(text)?.[1]}`;
+  };
+  expect(await wrong("source=none")).toBe("404 source_unknown");
+  expect(await wrong("workspace=none")).toBe("404 workspace_unknown");
+  expect(await wrong("from=2026-03-02&to=2026-03-02")).toBe("400 range_reversed");
+  for (const query of [
+    "from=2026-02-30",
+    "from=yesterday",
+    "stride=week",
+    "page=0",
+    "group_by=team",
+    "from=2026-03-01T00:30",
+  ]) {
+    expect(await wrong(query), query).toBe("400 query_invalid");
+  }
+});
