@@ -42,7 +42,8 @@ export function jsonForm(selection: Selection): CopyForm {
 const NO_FORMULA = ["bigint", "integer", "numeric", "date"];
 const AS_IN_JSON = ["bigint", "integer", "boolean"];
 /** Those that OWASP names: = + - @, tab, carriage return, and the wide forms of the first four. */
-const FORMULA_STARTS = [..."=+-@\t\r＝＋－＠"].map((character) => character.codePointAt(0)).join(", ");
+export const FORMULA_SIGNS: readonly string[] = [..."=+-@\t\r＝＋－＠"];
+const FORMULA_STARTS = FORMULA_SIGNS.map((character) => character.codePointAt(0)).join(", ");
 
 /** What is written of each column. The order within keeps Postgres from computing a column for each mention of it. */
 function cellsOf(selection: Selection, cellOf: (cell: string, column: ViewColumn) => string): string {

@@ -1,4 +1,115 @@
+import { UsageError } from "../../../errors.ts";
+import type { Database } from "../../../store/db/database.ts";
+import { currenciesOf } from "../../../store/report/usage/costs.ts";
+import { type UsageSource, usageSources, usageWorkspaces } from "../../../store/report/usage/sources.ts";
+import { unpricedIn } from "../../../store/report/usage/unpriced-in.ts";
+import { type Html, html } from "../html.ts";
+import { notice } from "../parts/notice.ts";
+import { prose } from "../parts/text.ts";
 import type { Web } from "../routes.ts";
+import { courseAsCsv, fileName, idsAsCsv } from "../usage/files.ts";
+import { questionForm } from "../usage/form.ts";
+import { heatMap, heatMapOf } from "../usage/heat-map.ts";
+import { addressOf } from "../usage/links.ts";
+import { claims } from "../usage/notices.ts";
+import { type Question, questionOf, sourceOf, USAGE_QUERY, type UsageQuery } from "../usage/question.ts";
+import { reportOf } from "../usage/report.ts";
+import { course, idTable } from "../usage/tables.ts";
+import { twins } from "../usage/twins.ts";
 
 /** Usage and costs of a range, by one dimension. */
-export function addUsage(_web: Web): void {}
+export function addUsage(web: Web): void {
+  web.page("/usage", { query: USAGE_QUERY }, async ({ db, query, now, who }) => {
+    const sources = await usageSources(db);
+    const source = sourceOf(query.source, sources);
+    if (source === undefined) return { title: "Usage", body: noSource() };
+    const { question, workspaces, currencies } = await askedOf(db, query, { source, now });
+    const title = question.measure === "cost" ? "Estimated costs" : "Usage";
+    const form = questionForm(question, { sources, workspaces, currencies });
+    if (question.range.from === question.range.to)
+      return { title, body: html`${form}${nothingYet(question)}` };
+    if (isUnpriced(question)) return { title, body: html`${form}${noPrice()}` };
+    const masked = who.role === "viewer";
+    const report = await reportOf(db, question, { now, masked });
+    const { range, workspace } = question;
+    const unpriced =
+      question.measure === "cost"
+        ? await unpricedIn(db, { source: source.slug, workspaceId: workspace?.id ?? null, range })
+        : undefined;
+    const hours = question.measure === "traces" ? await heatMapOf(db, question, { now }) : undefined;
+    const body = html`${form}
+      ${claims(report, unpriced)}
+      ${course(report)}
+      ${idTable(report)}
+      <p><a href="${addressOf(question, {}, "/usage.csv")}">This table as CSV</a> ·
+        <a href="${addressOf(question, { table: "time" }, "/usage.csv")}">Its course as CSV</a></p>
+      ${twins(question, { masked })}
+      ${hours === undefined ? "" : heatMap(hours)}`;
+    return { title, body };
+  });
+
+  web.file("/usage.csv", { query: USAGE_QUERY }, async ({ db, query, now, who, reply }) => {
+    const source = sourceOf(query.source, await usageSources(db));
+    const asked = source && (await askedOf(db, query, { source, now }));
+    if (asked === undefined || isUnpriced(asked.question)) throw nothingToWrite();
+    const report = await reportOf(db, asked.question, { now, masked: who.role === "viewer" });
+    const table = query.table ?? "ids";
+    return reply
+      .type("text/csv; charset=utf-8")
+      .header("content-disposition", `attachment; filename="${fileName(report, table)}"`)
+      .send(table === "ids" ? idsAsCsv(report) : courseAsCsv(report));
+  });
+}
+
+function isUnpriced({ measure, currency }: Question): boolean {
+  return measure === "cost" && currency === undefined;
+}
+
+function nothingToWrite(): UsageError {
+  return new UsageError({
+    code: "usage_missing",
+    message: "There is no source, or no price, so this file would be empty.",
+    next: "`usage-etl status` says what is stored. `usage-etl prices import FILE` enters prices.",
+  });
+}
+
+/** Everything that a question needs besides its figures. */
+async function askedOf(
+  db: Database,
+  query: UsageQuery,
+  { source, now }: { source: UsageSource; now: number },
+): Promise<{
+  question: Question;
+  workspaces: Awaited<ReturnType<typeof usageWorkspaces>>;
+  currencies: readonly string[];
+}> {
+  const workspaces = await usageWorkspaces(db, source.sourceId);
+  const asked = questionOf(query, { source, workspaces, now });
+  if (asked.measure === "traces") return { question: asked, workspaces, currencies: [] };
+  const currencies = await currenciesOf(db, source.sourceId);
+  return { question: { ...asked, currency: currencyOf(asked.currency, currencies) }, workspaces, currencies };
+}
+
+/** One that the prices do not have is not an error: the first one is shown, and the form names it. */
+function currencyOf(asked: string | undefined, currencies: readonly string[]): string | undefined {
+  return currencies.find((one) => one === asked) ?? currencies[0];
+}
+
+function noSource(): Html {
+  return notice("info", prose("No source is stored yet. `usage-etl sync --inline` loads the first usage."));
+}
+
+function noPrice(): Html {
+  return notice(
+    "info",
+    prose("No price is stored, so nothing is estimated. `usage-etl prices import FILE` enters prices."),
+  );
+}
+
+function nothingYet({ asked, source, today }: Question): Html {
+  const why =
+    asked.to <= source.dataStart
+      ? `Usage of ${source.slug} begins on ${source.dataStart}.`
+      : `Today is ${today}: the range lies in the future.`;
+  return notice("info", `There is nothing to show. ${why}`);
+}

@@ -1,0 +1,225 @@
+import { type Days, rangeBefore } from "../../../domain/time/days.ts";
+import type { Interval } from "../../../domain/time/window.ts";
+import { type Amount, amountOf, percentOf } from "../../../domain/usage/amount.ts";
+import type { Database } from "../../../store/db/database.ts";
+import { usageBuckets } from "../../../store/report/usage/buckets.ts";
+import { usageCosts } from "../../../store/report/usage/costs.ts";
+import { type LoadedWorkspace, loadedDays, loadedHours } from "../../../store/report/usage/loaded.ts";
+import type { UsageOf } from "../../../store/report/usage/records.ts";
+import { usageSums } from "../../../store/report/usage/sums.ts";
+import { type Bucket, bucketsOf, LoadedTime, type State } from "./loaded.ts";
+import type { Question } from "./question.ts";
+
+/** Ids that are listed one by one. */
+const TOP = 20;
+
+/** A sum with what it can claim. */
+export interface Figure extends State {
+  /** Of what is loaded; less than all where it is not complete. */
+  readonly amount: Amount;
+}
+
+export interface Line {
+  readonly kind: "id" | "none" | "unloaded" | "rest" | "total";
+  readonly id: string | null;
+  readonly name: string | null;
+  /** How many ids it stands for. */
+  readonly ids: number;
+  readonly sum: Figure;
+  /** Per cent of the total, to a tenth. */
+  readonly share: number | null;
+  /** Per cent since the range before; null unless both are complete. */
+  readonly change: number | null;
+  readonly before: Figure;
+  /** Whether all of both is loaded, and nothing of it is still under way. */
+  readonly isComparable: boolean;
+  /** In the order of the report's buckets. */
+  readonly course: readonly Figure[];
+}
+
+export interface Report {
+  readonly question: Question;
+  readonly before: Days;
+  readonly buckets: readonly Bucket[];
+  /** The first ids, then those without an id, then the rest. */
+  readonly lines: readonly Line[];
+  readonly total: Line;
+  /** Workspaces of which a part of the range is missing. */
+  readonly gaps: readonly (Pick<LoadedWorkspace, "workspaceId" | "name"> & {
+    readonly missing: readonly Interval[];
+  })[];
+  readonly provisional: readonly Interval[];
+  /** How many workspaces the figures are about. */
+  readonly workspaces: number;
+}
+
+interface Sum {
+  readonly kind: Line["kind"];
+  readonly key: number | null;
+  readonly id: string | null;
+  readonly name: string | null;
+  readonly ids: number;
+  readonly amount: Amount;
+  readonly before: Amount;
+  readonly byBucket: ReadonlyMap<string, Amount>;
+}
+
+/** Reads everything that the page and its files show of a question. */
+export async function reportOf(
+  db: Database,
+  question: Question,
+  { now, masked }: { now: number; masked: boolean },
+): Promise<Report> {
+  const { source, by, range, per, measure, workspace } = question;
+  const of: UsageOf = {
+    sourceId: source.sourceId,
+    source: source.slug,
+    by,
+    workspaceId: workspace?.key ?? null,
+  };
+  const before = rangeBefore(range);
+  const span = { from: before.from, to: range.to };
+  // What traces cost follows from the usage by workspace; a dimension divides it.
+  const whole = measure === "cost" ? { ...of, by: "workspace" as const } : of;
+  const parts = per === "hour" ? await loadedHours(db, whole, span) : await loadedDays(db, whole, span);
+  const time = new LoadedTime(parts, { now, per });
+  const { sums, open } =
+    measure === "cost"
+      ? await costsOf(db, of, { question, before, masked })
+      : await tracesOf(db, of, { question, before, masked });
+  const buckets = bucketsOf(range, per);
+  const total: Sum = {
+    ...{
+      kind: "total",
+      key: null,
+      id: null,
+      name: null,
+      ids: sums.reduce((all, { ids }) => all + ids, 0),
+      byBucket: new Map(),
+    },
+    amount: sumOf(sums.map(({ amount }) => amount)),
+    before: sumOf(sums.map((one) => one.before)),
+  };
+  const bucketTotals = new Map(
+    buckets.map(({ at }) => [at, sumOf(sums.map(({ byBucket }) => byBucket.get(at) ?? 0n))]),
+  );
+  const ofWorkspace = new Map(parts.map((part) => [part.key, new LoadedTime([part], { now, per })]));
+  // Where the dimension is not loaded, the cost of its ids stands in a line of its own.
+  const unloaded = sums.find(({ kind }) => kind === "unloaded");
+  const lineOf = (sum: Sum): Line => {
+    const own = (by === "workspace" && sum.key !== null && ofWorkspace.get(sum.key)) || time;
+    const isDivided = sum.kind !== "total" && sum.kind !== "unloaded";
+    const state = (interval: Interval, isOpen: boolean, elsewhere: Amount | undefined): State => {
+      const { isComplete, isFinal, isUnderWay } = own.stateOf(interval);
+      const isWhole = isComplete && !(isDivided && (elsewhere ?? 0n) !== 0n);
+      return { isComplete: isWhole, isFinal: isWhole && isFinal && !isOpen, isUnderWay };
+    };
+    const [inRange, inBefore] = [intervalOf(range), intervalOf(before)];
+    const figure: Figure = { amount: sum.amount, ...state(inRange, open.size > 0, unloaded?.amount) };
+    const early: Figure = { amount: sum.before, ...state(inBefore, false, unloaded?.before) };
+    const isComparable =
+      figure.isComplete && !figure.isUnderWay && early.isComplete && before.from >= source.dataStart;
+    return {
+      ...{
+        kind: sum.kind,
+        id: sum.id,
+        name: sum.name,
+        ids: sum.ids,
+        sum: figure,
+        before: early,
+        isComparable,
+      },
+      share: percentOf(sum.amount, total.amount),
+      change: isComparable ? percentOf(sum.amount - sum.before, sum.before) : null,
+      course: buckets.map((bucket) => ({
+        amount: sum.byBucket.get(bucket.at) ?? 0n,
+        ...state(bucket, open.has(bucket.at), unloaded?.byBucket.get(bucket.at)),
+      })),
+    };
+  };
+  return {
+    ...{ question, before, buckets, workspaces: parts.length },
+    lines: sums.map(lineOf),
+    total: lineOf({ ...total, byBucket: bucketTotals }),
+    gaps: parts
+      .map((part) => ({
+        workspaceId: part.workspaceId,
+        name: part.name,
+        missing: ofWorkspace.get(part.key)?.missingIn(intervalOf(range)) ?? [],
+      }))
+      .filter(({ missing }) => missing.length > 0),
+    provisional: time.provisionalIn(intervalOf(range)),
+  };
+}
+
+interface Asked {
+  readonly question: Question;
+  readonly before: Days;
+  readonly masked: boolean;
+}
+
+interface Sums {
+  readonly sums: Sum[];
+  /** Buckets whose figures are not final, although their days may be. */
+  readonly open: ReadonlySet<string>;
+}
+
+async function tracesOf(db: Database, of: UsageOf, { question, before, masked }: Asked): Promise<Sums> {
+  const { per } = question;
+  const range = { ...question.range, per };
+  // Whole months are read from the month totals, whatever the size of the buckets.
+  const summed = per === "hour" ? per : "month";
+  const rows = await usageSums(db, of, {
+    ...{ range: { ...range, per: summed }, before: { ...before, per: summed } },
+    ...{ top: TOP, masked },
+  });
+  const keys = rows.flatMap(({ key }) => (key === null ? [] : [key]));
+  const buckets = await usageBuckets(db, of, { range, keys });
+  const sums = rows.map((row): Sum => {
+    const place = row.key === null ? null : keys.indexOf(row.key);
+    const own = buckets.filter((bucket) => bucket.place === place);
+    return {
+      ...row,
+      amount: amountOf(row.traces),
+      before: amountOf(row.tracesBefore),
+      byBucket: new Map(own.map(({ bucket, traces }) => [bucket, amountOf(traces)])),
+    };
+  });
+  return { sums, open: new Set() };
+}
+
+async function costsOf(db: Database, of: UsageOf, { question, before, masked }: Asked): Promise<Sums> {
+  const { range, per, currency } = question;
+  if (currency === undefined || per === "hour") return { sums: [], open: new Set() };
+  const rows = await usageCosts(db, of, { range, before, per, currency, top: TOP, masked });
+  const lines = Map.groupBy(rows, ({ kind, key }) => `${kind} ${key}`);
+  const sums = [...lines.values()].flatMap((of): Sum[] => {
+    const whole = of.find(({ bucket }) => bucket === null);
+    if (whole === undefined) return [];
+    const byBucket = of.flatMap(({ bucket, cost }) =>
+      bucket === null ? [] : [[bucket, amountOf(cost)] as const],
+    );
+    const sum = {
+      ...whole,
+      amount: amountOf(whole.cost),
+      before: amountOf(whole.costBefore ?? "0"),
+      byBucket: new Map(byBucket),
+    };
+    const isNothing =
+      sum.kind !== "id" &&
+      sum.amount === 0n &&
+      sum.before === 0n &&
+      byBucket.every(([, cost]) => cost === 0n);
+    return isNothing ? [] : [sum];
+  });
+  const open = rows.flatMap(({ bucket, isFinal }) => (bucket === null || isFinal ? [] : [bucket]));
+  return { sums, open: new Set(open) };
+}
+
+function sumOf(amounts: readonly Amount[]): Amount {
+  return amounts.reduce((all, one) => all + one, 0n);
+}
+
+function intervalOf({ from, to }: Days): Interval {
+  return { start: Date.parse(from), end: Date.parse(to) };
+}

@@ -1,0 +1,208 @@
+import { parse } from "csv-parse/sync";
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { dayOf } from "../../../src/domain/time/days.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { importPrices } from "../../../src/pipeline/import-prices.ts";
+import { type PagesBench, setupPages } from "../../support/pages.ts";
+import { type Bench, setup } from "../../support/source.ts";
+
+const DAYS = 10;
+
+/** Ten days of usage, of which one workspace lacks the fourth day from today. */
+async function setupUsage(): Promise<Bench & { readonly gap: string }> {
+  const bench = await setup({ days: DAYS, hourlyForMs: 2 * DAY_MS });
+  const { today, dataStart, standin } = bench;
+  const gap = today - 4 * DAY_MS;
+  const want = (start: number, end: number) => ({ stride: "day" as const, range: { start, end } });
+  const [, ...others] = standin.organisation.workspaces.map(({ id }) => id);
+  await bench.fetch({
+    wanted: [want(dataStart, gap), want(gap + DAY_MS, today + DAY_MS)],
+    reprocess: "missing",
+  });
+  await bench.fetch({ wanted: [want(gap, gap + DAY_MS)], reprocess: "missing", workspaceIds: others });
+  await bench.fetch({
+    wanted: [{ stride: "hour", range: { start: today - 2 * DAY_MS, end: today } }],
+    ...{ reprocess: "missing", groupings: ["workspace"] },
+  });
+  return { ...bench, gap: dayOf(gap) };
+}
+
+/** A reader of BI tools, who has nothing but the views. */
+async function reader(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, options: "-c jit=off -c timezone=UTC" });
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}
+
+/** Cells of each row of the table of ids, without markup. */
+function rowsOf(page: string): string[][] {
+  const [, table = ""] = /<table class="usage-ids">(.*?)<\/table>/s.exec(page) ?? [];
+  return [...table.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row = ""]) =>
+    [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = ""]) => plain(cell)),
+  );
+}
+
+function plain(html: string): string {
+  return html
+    .replace(/<[^>]*>/g, " ")
+    .replace(/&#39;/g, "'")
+    .replace(/&quot;/g, '"')
+    .replace(/&gt;/g, ">")
+    .replace(/&lt;/g, "<")
+    .replace(/&amp;/g, "&")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+const numberOf = (text: string) => Number(text.replace(/[^\d.]/g, ""));
+
+test("usage adds up to the views, names what is missing in place of a zero, and is the same as file and in SQL", async () => {
+  const bench = await setupUsage();
+  const pages = await setupPages(bench);
+  const client = await reader(bench.databaseUrl);
+  const range = { from: dayOf(bench.dataStart), to: dayOf(bench.today) };
+  for (const by of ["workspace", "project", "user", "api_key"]) {
+    const address = `by=${by}&from=${range.from}&to=${range.to}&per=day`;
+    const page = await pages.get(`/usage?${address}`);
+    expect(page.status).toBe(200);
+    expect(page.text).not.toMatch(
+      /<script(?! type="module" src="\/assets| src="\/assets| defer src="\/assets)|\sstyle=|\son\w+="/,
+    );
+    const { rows } = await client.query(
+      `SELECT sum(traces)::text AS total, bool_and(traces IS NOT NULL) AS whole FROM reporting.fct_usage_${by}_daily
+       WHERE source_id = 'default' AND usage_date >= $1::date AND usage_date < $2::date`,
+      [range.from, range.to],
+    );
+    expect(rows[0].whole).toBe(false);
+    const shown = rowsOf(page.text);
+    const total = shown.at(-1) ?? [];
+    expect(total.slice(0, 3)).toEqual([
+      "Total",
+      `at least ${Number(rows[0].total).toLocaleString("en-US")}`,
+      "○ missing",
+    ]);
+    // The lines add up to the total.
+    expect(shown.slice(1, -1).reduce((sum, [, traces = ""]) => sum + numberOf(traces), 0)).toBe(
+      Number(rows[0].total),
+    );
+    expect(plain(page.text)).toContain("Missing is not zero.");
+    expect(page.text).toContain(`${bench.gap}: not fully loaded, at least`);
+    // The statement of the page gives the same lines.
+    const [, statement = ""] = /<pre><code>(.*?)<\/code>/s.exec(page.text) ?? [];
+    const asked = (await client.query(plain(statement))).rows.filter(({ traces }) => traces !== null);
+    const ids = shown.slice(1, -1).filter(([title = ""]) => !/^The rest|^\(none\)/.test(title));
+    expect(ids.length).toBe(Math.min(20, asked.filter((row) => Object.values(row)[0] !== "(none)").length));
+    const sums = asked
+      .filter((row) => Object.values(row)[0] !== "(none)")
+      .map(({ traces }) => Number(traces));
+    expect(ids.map(([, traces = ""]) => numberOf(traces))).toEqual(sums.slice(0, 20));
+    // The file has the numbers that are seen.
+    const file = await pages.get(`/usage.csv?${address}`);
+    expect(file.headers["content-disposition"]).toBe(
+      `attachment; filename="usage-default-traces-by-${by}-${range.from}-to-${range.to}.csv"`,
+    );
+    const lines: string[][] = parse(file.text);
+    expect(lines[0]?.slice(6, 9)).toEqual(["traces", "traces_loaded", "state"]);
+    expect(lines.slice(1).map((line) => Number(line[7]))).toEqual(
+      shown.slice(1).map(([, traces = ""]) => numberOf(traces)),
+    );
+    expect(lines.at(-1)?.[6]).toBe("");
+    const course: string[][] = parse((await pages.get(`/usage.csv?${address}&table=time`)).text);
+    const totals = course.filter(([, , , , title]) => title === "Total");
+    expect(totals.reduce((sum, line) => sum + Number(line[6]), 0)).toBe(Number(rows[0].total));
+    expect(totals.find(([, day]) => day === bench.gap)?.[5]).toBe("");
+  }
+  // Only the workspace that lacks the day is incomplete.
+  const byWorkspace = rowsOf((await pages.get(`/usage?from=${range.from}&to=${range.to}`)).text).slice(1, -1);
+  expect(byWorkspace.filter(([, traces = ""]) => traces.startsWith("at least"))).toHaveLength(1);
+  expect(plain((await pages.get("/usage")).text)).toContain("48 of 240 hours are loaded");
+});
+
+test("costs by each dimension are those of the views to the last digit, and unpriced usage is named", async () => {
+  const bench = await setupUsage();
+  const pages = await setupPages(bench);
+  const client = await reader(bench.databaseUrl);
+  expect(plain((await pages.get("/usage?measure=cost")).text)).toContain("No price is stored");
+  const change = dayOf(bench.today - 5 * DAY_MS);
+  const price = { sku: "traces", source: null, workspace: null, countedOver: null, validTo: null };
+  const lines = [
+    {
+      unitPrice: "0.0005",
+      currency: "USD",
+      validFrom: dayOf(bench.dataStart + DAY_MS),
+      validTo: change,
+      fromQuantity: 0,
+    },
+    { unitPrice: "0", currency: "USD", validFrom: change, fromQuantity: 0 },
+    { unitPrice: "0.0000000007", currency: "USD", validFrom: change, fromQuantity: 1_000 },
+    { sku: "retention", unitPrice: "3.3", currency: "EUR", validFrom: change, fromQuantity: 0 },
+  ].map((one, at) => ({ where: `line ${at}`, price: { ...price, ...one } }));
+  await importPrices(bench.store, { file: "prices", lines, replace: true });
+  const range = { from: dayOf(bench.dataStart), to: dayOf(bench.today) };
+  for (const by of ["workspace", "user"]) {
+    for (const currency of ["EUR", "USD"]) {
+      const address = `by=${by}&from=${range.from}&to=${range.to}&measure=cost&currency=${currency}`;
+      const page = await pages.get(`/usage?${address}`);
+      const { rows } = await client.query(
+        `SELECT trim_scale(sum(estimated_cost))::text AS total FROM reporting.fct_cost_${by}_daily
+         WHERE source_id = 'default' AND usage_date >= $1::date AND usage_date < $2::date AND currency = $3`,
+        [range.from, range.to, currency],
+      );
+      const shown = rowsOf(page.text);
+      expect(shown.at(-1)?.[1]?.replace(/at least |,/g, ""), `${by} ${currency}`).toBe(rows[0].total);
+      expect(plain(page.text)).toContain("traces have no valid price");
+      const file: string[][] = parse((await pages.get(`/usage.csv?${address}`)).text);
+      expect(file.at(-1)?.[7]).toBe(rows[0].total);
+      const [, statement = ""] = /<pre><code>(.*?)<\/code>/s.exec(page.text) ?? [];
+      const asked = (await client.query(plain(statement))).rows;
+      const [top = []] = shown.slice(1);
+      expect(asked.some(({ estimated_cost: cost }) => Number(cost) === numberOf(top[1] ?? ""))).toBe(true);
+    }
+  }
+});
+
+test("a viewer sees no address of a user, on the page, in the file and in the statement", async () => {
+  const bench = await setupUsage();
+  const environment = { USAGE_WEB_TOKEN: "operators-token-1", USAGE_WEB_READ_TOKEN: "viewers-token-123" };
+  const pages: PagesBench = await setupPages(bench, { environment });
+  await pages.post("/login", { token: "viewers-token-123", next: "/" });
+  for (const address of [
+    "/usage?by=user",
+    "/usage.csv?by=user",
+    "/usage.csv?by=user&table=time",
+    "/usage?by=user&per=month",
+  ]) {
+    const { status, text } = await pages.get(address);
+    expect(status).toBe(200);
+    expect(text).not.toContain("@");
+    expect(text).toMatch(/user [0-9a-f]{8}/);
+  }
+  expect((await pages.get("/usage?by=user")).text).toContain("fct_usage_user_daily_masked");
+});
+
+test("what cannot be asked for is said, and leads on", async () => {
+  const bench = await setup();
+  const pages = await setupPages(bench);
+  await bench.open();
+  for (const [query, status, said] of [
+    ["source=other", 404, "is not a known source"],
+    ["workspace=nobody", 404, "is not a known workspace"],
+    ["from=2026-13-01", 400, "it is not a day such as 2026-03-01"],
+    ["from=2026-03-05&to=2026-03-05", 400, "leaves no day"],
+    ["by=team", 400, "it is not one of workspace, project, user, api_key"],
+    ["month=2026-00", 400, "it is not a month"],
+    ["by=<script>alert(1)</script>", 400, "it is not one of"],
+    ["from=2999-01-01&to=2999-02-01", 200, "lies in the future"],
+    ["from=1999-01-01&to=1999-02-01", 200, "Usage of default begins on"],
+  ] as const) {
+    const page = await pages.get(`/usage?${query}`);
+    expect([query, page.status]).toEqual([query, status]);
+    expect(plain(page.text)).toContain(said);
+    expect(page.text).not.toContain("<script>alert");
+    expect((await pages.get(`/usage.csv?${query}`)).status).toBe(status);
+  }
+  const long = plain((await pages.get(`/usage?from=2020-01-01&per=hour`)).text);
+  expect(long).toContain("begins on");
+});
