@@ -1,0 +1,202 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Command } from "commander";
+import pg from "pg";
+import { Pool } from "undici";
+import { createOutput, table } from "../../src/cli/report/output.ts";
+import { readConfig, requireDatabaseUrl } from "../../src/config/config.ts";
+import { resolveRedis } from "../../src/services/resolve.ts";
+import { openStore } from "../../src/store/db/database.ts";
+import { migrate } from "../../src/store/db/migrate.ts";
+
+/**
+ * `DATABASE_URL=... npm run bench:pages`: how long each of the operator's pages takes from the request to its last byte, and how
+ * many statements it sends. A service of its own (`--role http`) serves them. `npm run bench:views -- --keep` makes a
+ * database of three years. It migrates the database, and changes nothing else.
+ */
+
+const DAY_MS = 86_400_000;
+const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
+const COUNTER = fileURLToPath(new URL("count-queries.ts", import.meta.url));
+
+interface Options {
+  readonly rounds: number;
+  readonly only?: string;
+  readonly json?: boolean;
+}
+
+interface Line {
+  readonly page: string;
+  readonly status: number;
+  readonly medianMs: number;
+  readonly p95Ms: number;
+  readonly statements: number;
+  readonly bytes: number;
+}
+
+const options = new Command("bench:pages")
+  .option("--rounds <n>", "requests of each page, after a first one", Number, 21)
+  .option("--only <text>", "only pages with that text in their address")
+  .option("--json", "one JSON document on stdout")
+  .parse()
+  .opts<Options>();
+const output = createOutput({ json: options.json ?? false });
+const databaseUrl = requireDatabaseUrl(readConfig({ DATABASE_URL: process.env.DATABASE_URL }));
+const redis = await resolveRedis();
+const folder = mkdtempSync(join(tmpdir(), "usage-etl-bench-pages-"));
+const store = openStore({ url: databaseUrl });
+await migrate(store);
+await store.close();
+const client = new pg.Client({ connectionString: databaseUrl });
+await client.connect();
+const service = await startService();
+const http = new Pool(service.url, { connections: 1 });
+try {
+  const lines: Line[] = [];
+  for (const page of ["/livez", ...(await pages())].filter((one) => one.includes(options.only ?? ""))) {
+    output.note(page);
+    lines.push(await measure(page, () => get(page)));
+  }
+  const floor = await measure("SELECT 1", async () => {
+    await client.query("SELECT 1");
+    return { status: 0, bytes: 0 };
+  });
+  const { rows } = await client.query(`
+    SELECT version() AS version, count(*)::integer AS records,
+           (SELECT count(*)::integer FROM usage.workspace) AS workspaces FROM usage.hourly_record`);
+  const machine = {
+    ...rows[0],
+    node: process.version,
+    cores: availableParallelism(),
+    rounds: options.rounds,
+  };
+  output.data({ machine, lines: [floor, ...lines] }, () =>
+    [
+      table(
+        ["page", "status", "median ms", "p95 ms", "statements", "kB"],
+        [floor, ...lines].map((one) => [
+          ...[shortened(one.page), one.status, one.medianMs, one.p95Ms, one.statements],
+          Math.round(one.bytes / 1000),
+        ]),
+      ),
+      "",
+      `${machine.records.toLocaleString("en-US")} hourly records, ${machine.workspaces} workspaces. ${/^\S+ \S+/.exec(machine.version)?.[0]}, Node ${machine.node}, ${machine.cores} cores, ${machine.rounds} rounds.`,
+    ].join("\n"),
+  );
+} finally {
+  await http.close();
+  await client.end();
+  service.process.disconnect();
+  service.process.kill("SIGTERM");
+  await once(service.process, "exit");
+  await redis.close();
+  rmSync(folder, { recursive: true });
+}
+
+/** The addresses that the pages link to, with the largest ranges that somebody would ask for. */
+async function pages(): Promise<string[]> {
+  const { rows } = await client.query<{ source: string; workspace: string; start: Date }>(`
+    SELECT s.slug AS source, e.external_id AS workspace, s.data_start::timestamp AT TIME ZONE 'UTC' AS start
+    FROM usage.source s JOIN usage.entity e USING (source_id) JOIN usage.workspace w USING (entity_id)
+    ORDER BY s.source_id, e.entity_id LIMIT 1`);
+  const [first] = rows;
+  if (first === undefined) throw new Error("the database holds no source");
+  const { rows: backfills } = await client.query("SELECT max(backfill_id) AS id FROM usage.backfill");
+  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const day = (ago: number) => new Date(today - ago * DAY_MS).toISOString().slice(0, 10);
+  const [start, month] = [first.start.toISOString().slice(0, 10), day(40).slice(0, 7)];
+  const of = `source=${first.source}`;
+  const scope = `${of}&workspace=${first.workspace}`;
+  return [
+    "/",
+    `/coverage?${of}`,
+    `/coverage?${of}&stride=day&from=${start}&to=${day(0)}`,
+    `/coverage?${scope}&stride=day&group_by=project&from=${day(60)}&to=${day(30)}`,
+    `/coverage?${scope}&stride=hour&group_by=project&from=${day(10)}&to=${day(3)}`,
+    `/cell?${scope}&group_by=project&stride=day&from=${day(10)}&to=${day(9)}`,
+    "/backfills",
+    ...(backfills[0].id === null ? [] : [`/backfills/${backfills[0].id}`]),
+    `/backfills/new?${of}&from=${start}&to=${day(0)}&stride=day`,
+    `/usage?${of}`,
+    `/usage?${of}&by=user&per=day&from=${day(90)}&to=${day(0)}`,
+    `/usage?${of}&by=user&per=hour&from=${day(7)}&to=${day(0)}`,
+    `/usage?${of}&by=project&per=month&from=${start}&to=${day(0)}`,
+    `/usage?${of}&by=user&per=day&measure=cost&from=${day(365)}&to=${day(0)}`,
+    `/usage.csv?${of}&by=user&per=day&from=${day(90)}&to=${day(0)}`,
+    `/differences?${of}`,
+    `/months?${of}`,
+    `/months/${month}?${of}`,
+    `/timeline?${of}`,
+  ];
+}
+
+async function measure(page: string, ask: () => Promise<{ status: number; bytes: number }>): Promise<Line> {
+  await ask();
+  const before = await statements();
+  const { status, bytes } = await ask();
+  const sent = (await statements()) - before;
+  const times: number[] = [];
+  for (let round = 0; round < options.rounds; round++) {
+    const from = performance.now();
+    await ask();
+    times.push(performance.now() - from);
+  }
+  times.sort((a, b) => a - b);
+  const at = (share: number) => Number((times[Math.ceil(share * times.length) - 1] ?? 0).toFixed(1));
+  return { page, status, bytes, statements: sent, medianMs: at(0.5), p95Ms: at(0.95) };
+}
+
+/** A page as a browser asks for it, read to its last byte. */
+async function get(path: string): Promise<{ status: number; bytes: number }> {
+  const { statusCode, body } = await http.request({ path, method: "GET", headers: { accept: "text/html" } });
+  return { status: statusCode, bytes: (await body.bytes()).byteLength };
+}
+
+/** Without the ids, which say nothing to a reader. */
+function shortened(page: string): string {
+  return page.replaceAll(/(?:source|workspace)=[^&]*&?/g, "").replace(/[?&]$/, "");
+}
+
+async function statements(): Promise<number> {
+  service.process.send("count");
+  const [count] = await once(service.process, "message");
+  return count as number;
+}
+
+/** `serve --role http` with the sources of the database. It asks their platforms nothing. */
+async function startService(): Promise<{
+  process: ChildProcess & { send(message: string): void };
+  url: string;
+}> {
+  const { rows } = await client.query<{ slug: string; base_url: string }>(
+    "SELECT slug, base_url FROM usage.source",
+  );
+  const file = join(folder, "sources.json");
+  const sources = rows.map(({ slug, base_url: baseUrl }) => ({ slug, baseUrl, apiKey: "none" }));
+  writeFileSync(file, JSON.stringify(sources));
+  const child = spawn(process.execPath, ["--import", COUNTER, CLI, "serve", "--role", "http"], {
+    env: {
+      PATH: process.env.PATH,
+      USAGE_ENV_FILE: "/dev/null",
+      USAGE_SOURCES_FILE: file,
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: redis.url,
+      HTTP_PORT: "0",
+    },
+    stdio: ["ignore", "inherit", "pipe", "ipc"],
+  });
+  let said = "";
+  for await (const piece of child.stderr ?? []) {
+    said += piece;
+    const [url] = /http:\/\/\S+?:\d+/.exec(said) ?? [];
+    if (url !== undefined && said.includes("serving as")) {
+      child.stderr?.resume();
+      return { process: child as ChildProcess & { send(message: string): void }, url };
+    }
+  }
+  throw new Error(`the service ended: ${said}`);
+}
