@@ -267,6 +267,17 @@ describe("Kubernetes", () => {
     }
   });
 
+  test("the pages ask for a token, and their Service leads to a process that serves them", () => {
+    const config = manifests.find(({ kind }) => kind === "ConfigMap")?.data ?? {};
+    expect(config).toMatchObject({ USAGE_WEB_TOKEN_FILE: "/etc/usage-etl/web-token" });
+    const selector = manifests.find(({ kind }) => kind === "Service")?.spec?.selector;
+    const served = deployments.filter(({ spec }) => {
+      const labels = spec?.template?.metadata.labels as Record<string, string>;
+      return Object.entries(selector ?? { none: "none" }).every(([name, value]) => labels[name] === value);
+    });
+    expect(served.map(({ metadata }) => metadata.name)).toEqual(["usage-etl-scheduler"]);
+  });
+
   test("the autoscaler scales an existing deployment on the metric of due slices", () => {
     const scaled = manifests.find(({ kind }) => kind === "ScaledObject")?.spec;
     expect(deployments.map(({ metadata }) => metadata.name)).toContain(scaled?.scaleTargetRef?.name);
