@@ -1,7 +1,8 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
-import { createBackfill, steerBackfill } from "../../src/store/work/backfills.ts";
+import { createBackfill } from "../../src/store/work/backfills.ts";
+import { steerBackfill } from "../../src/store/work/steer-backfill.ts";
 import { addSource } from "../support/reporting.ts";
 import { setupMigrated, windowOf } from "../support/store.ts";
 
@@ -30,8 +31,9 @@ test("backfill_status counts the fetch tasks of each backfill, and usage_reader 
     window,
     members: [{ workspaceId: WORKSPACE, scopeId: scopeIds[0] as number }],
   }));
-  const first = await createBackfill(store, { ...wanted, slices });
-  const empty = await createBackfill(store, { ...wanted, slices: [] });
+  const by = { name: "ada", role: "operator", via: "command" } as const;
+  const first = await createBackfill(store, { ...wanted, slices, by });
+  const empty = await createBackfill(store, { ...wanted, slices: [], by });
 
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -39,7 +41,7 @@ test("backfill_status counts the fetch tasks of each backfill, and usage_reader 
   await client.query(`
     UPDATE usage.slice SET state = 'done', finished_at = now() WHERE period_start < '2026-03-03Z';
     UPDATE usage.slice SET state = 'failed', finished_at = now() WHERE period_start = '2026-03-03Z'`);
-  await steerBackfill(store, { backfillId: first, action: "cancel" });
+  await steerBackfill(store, { backfillId: first, action: "cancel", by });
 
   await client.query("SET ROLE usage_reader; SET TIME ZONE 'UTC'");
   const { rows } = await client.query(

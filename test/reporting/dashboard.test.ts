@@ -111,6 +111,7 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     groupings: ["user"],
     workspaceIds: [WORKSPACE],
     reprocess: "all",
+    by: { name: "ada", role: "operator", via: "command" },
     slices: [
       {
         groupBy: "user",

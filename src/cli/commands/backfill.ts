@@ -1,31 +1,30 @@
 import { type Command, Option } from "commander";
 import { enqueueJob } from "../../../jobs/enqueue.ts";
 import { UsageError } from "../../errors.ts";
+import { planBackfill } from "../../pipeline/backfill/plan-backfill.ts";
+import { previewedOpen } from "../../pipeline/backfill/previewed-source.ts";
+import { rangeOfBackfill } from "../../pipeline/backfill/status-of-backfill.ts";
+import { endsInFuture, refuseOutside, workspacesOf } from "../../pipeline/backfill/wish.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
-import { type Asked, type KnownSource, statusOfAsked } from "../../pipeline/sync/asked-range.ts";
-import { clipToFuture, planSource } from "../../pipeline/sync/plan.ts";
-import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
-import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { listSources } from "../../store/report/overview.ts";
 import {
   type Backfill,
   backfillOf,
   createBackfill,
   failedSlices,
   listBackfills,
-  steerBackfill,
 } from "../../store/work/backfills.ts";
+import { steerBackfill } from "../../store/work/steer-backfill.ts";
 import {
   describeBackfills,
   describeFailed,
   followBackfill,
   noteOverlaps,
 } from "../report/backfill-report.ts";
-import { endsInFuture } from "../report/plan-report.ts";
 import { describeRange, exitOfRange, rangeToData } from "../report/range-report.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { type LoadPlan, loadInline } from "../session/load-inline.ts";
+import { commandActor } from "../session/operator.ts";
 import {
   groupingsOf,
   type RangeOptions,
@@ -33,9 +32,8 @@ import {
   type SelectionOptions,
   withRange,
   withSelection,
-  workspacesOf,
 } from "../session/options.ts";
-import { refuseOutside, showPreview } from "../session/preview.ts";
+import { showPreview } from "../session/preview.ts";
 import { addJob, askRedis, openSessionQueue } from "../session/queue.ts";
 import { inSession, type Session } from "../session/session.ts";
 
@@ -63,19 +61,27 @@ export function define(backfill: Command): void {
     .command("show <id>")
     .description("show one backfill and its failed fetch tasks")
     .action(inSession((session: Session, _options: object, id: string) => show(session, [toId(id)])));
-  for (const action of ["pause", "resume", "cancel"] as const) {
+  for (const [action, description] of STEERING) {
     backfill
       .command(`${action} <id>`)
-      .description(`${action} a backfill`)
+      .description(description)
       .action(
         inSession(async (session: Session, _options: object, id: string) => {
           const backfillId = toId(id);
-          const steered = await steerBackfill(await session.migratedStore(), { backfillId, action });
+          const order = { backfillId, action, by: commandActor() };
+          const steered = await steerBackfill(await session.migratedStore(), order);
           session.output.data([steered], describeBackfills);
         }),
       );
   }
 }
+
+const STEERING = [
+  ["pause", "pause a backfill"],
+  ["resume", "resume a backfill"],
+  ["cancel", "cancel a backfill"],
+  ["retry", "fetch the failed fetch tasks of a backfill again"],
+] as const;
 
 async function start(session: Session, options: BackfillOptions): Promise<number> {
   if (options.dryRun === true) return showPreview(session, options);
@@ -84,13 +90,14 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   const groupings = groupingsOf(options);
   const planOf = async (source: OpenSource, now: number): Promise<LoadPlan> => {
     refuseOutside(source, range, now);
-    const known = source.workspaces.map((w) => w.workspaceId);
-    const workspaceIds = workspacesOf(options.workspace, known);
-    const asked = { ...askedOf(source, { range, stride, now }), groupings, workspaceIds };
-    const future = endsInFuture(range.end, asked.wanted[0]?.range.end);
+    const known = previewedOpen(source);
+    const workspaceIds = workspacesOf(options.workspace, known.workspaceIds);
+    const wish = { range, stride, groupings, reprocess };
+    const planned = await planBackfill({ ...known, workspaceIds }, wish, now);
+    const future = endsInFuture(range.end, planned.range?.end);
     if (future !== undefined) session.output.note(future);
-    // Somebody waits: failures are asked about again now, whatever their retry time.
-    return { asked, slices: await planSource(source, { ...asked, reprocess, retry: "all" }) };
+    const wanted = planned.range === undefined ? [] : [{ stride, range: planned.range }];
+    return { asked: { wanted, groupings, workspaceIds }, slices: planned.slices };
   };
   if (options.inline === true) return loadInline(session, "backfill", planOf);
 
@@ -103,7 +110,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     await noteOverlaps(session, source, { range, stride });
     const { workspaceIds } = asked;
     const id = await createBackfill(store, {
-      ...{ sourceId, range, stride, groupings, workspaceIds, reprocess, slices },
+      ...{ sourceId, range, stride, groupings, workspaceIds, reprocess, slices, by: commandActor() },
     });
     const queue = await openSessionQueue(session, "control", { redisUrl, slug: source.config.slug });
     // Saves some seconds: the schedule enqueues its tasks anyway, so a Redis that went away meanwhile does not matter.
@@ -125,15 +132,6 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   }
   if (ended.length > 0) exits.push(await show(session, ended));
   return firstExit(exits);
-}
-
-/** The part of the range that can have usage, in the stride that was asked for. */
-function askedOf(
-  source: Pick<KnownSource, "capabilities">,
-  { range, stride, now }: { range: { start: number; end: number }; stride: Backfill["stride"]; now: number },
-): Pick<Asked, "wanted"> {
-  const clipped = clipToFuture(source, range, stride, now);
-  return { wanted: clipped === undefined ? [] : [{ stride, range: clipped }] };
 }
 
 async function list(session: Session): Promise<undefined> {
@@ -170,20 +168,6 @@ async function show(session: Session, ids: readonly number[]): Promise<number> {
   return firstExit(
     shown.map(({ backfill, range }) => (backfill.finishedAt === null ? EXIT.done : exitOfRange(range))),
   );
-}
-
-async function rangeOfBackfill(db: Database, backfill: Backfill) {
-  const known = (await listSources(db)).find(({ source }) => source === backfill.source);
-  if (known === undefined) return [];
-  const source: KnownSource = {
-    sourceId: known.sourceId,
-    dataStart: Date.parse(`${known.dataStart}T00:00:00Z`),
-    capabilities: new Set((await capabilitiesOf(db, known.sourceId)).map(({ capability }) => capability)),
-  };
-  const { from, to, stride, createdAt, groupings, workspaceIds } = backfill;
-  const range = { start: Date.parse(from), end: Date.parse(to) };
-  const asked = askedOf(source, { range, stride, now: Date.parse(createdAt) });
-  return statusOfAsked(db, source, { ...asked, groupings, workspaceIds });
 }
 
 function toId(text: string): number {

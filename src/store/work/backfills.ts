@@ -1,10 +1,12 @@
 import { sql } from "kysely";
 import type { UsageRequest } from "../../domain/planning/request.ts";
+import { shortInstant } from "../../domain/time/instant.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../db/database.ts";
+import { type Actor, recordAction } from "./operator-actions.ts";
 import { beginRun } from "./runs.ts";
 import { enterSlices } from "./slices.ts";
 
@@ -31,17 +33,25 @@ export interface Backfill {
   readonly waiting: number;
 }
 
-/** Enters a backfill with all its slices in one transaction. A backfill without slices is done at once. */
-export async function createBackfill(
-  store: Store,
-  wanted: Pick<Backfill, "stride" | "groupings" | "workspaceIds" | "reprocess"> & {
-    sourceId: number;
-    range: Interval;
-    slices: readonly UsageRequest[];
-  },
-): Promise<number> {
+interface NewBackfill extends Pick<Backfill, "stride" | "groupings" | "workspaceIds" | "reprocess"> {
+  readonly sourceId: number;
+  readonly range: Interval;
+  readonly slices: readonly UsageRequest[];
+  readonly by: Actor;
+  /** When its preview was shown, epoch milliseconds by Postgres's clock: the same that was started since is this one. */
+  readonly shownAt?: number;
+}
+
+/**
+ * Enters a backfill with all its slices, and who gave the order, in one transaction. A backfill without slices is done at once.
+ * Returns its id, or that of the same backfill that was started since its preview was shown: a form that is sent twice, and
+ * two people with the same preview, start one.
+ */
+export async function createBackfill(store: Store, wanted: NewBackfill): Promise<number> {
   const { sourceId, range, stride, groupings, workspaceIds, reprocess, slices } = wanted;
   return store.transaction(async ({ db }) => {
+    const same = await startedSince(db, wanted);
+    if (same !== undefined) return same;
     const { backfill_id } = await db
       .insertInto("backfill")
       .values({
@@ -49,37 +59,76 @@ export async function createBackfill(
         ...{ workspaces: workspaceIds.length, workspace_ids: [...workspaceIds] },
         period_start: new Date(range.start),
         period_end: new Date(range.end),
-        ...(slices.length === 0 ? { state: "done", finished_at: sql<Date>`now()` } : {}),
+        // Not when the transaction began: it may have waited for the same one.
+        created_at: sql<Date>`clock_timestamp()`,
+        ...(slices.length === 0 ? { state: "done", finished_at: sql<Date>`clock_timestamp()` } : {}),
       })
       .returning("backfill_id")
       .executeTakeFirstOrThrow();
     const runId = await beginRun(db, { sourceId, kind: "backfill", backfillId: backfill_id });
     await enterSlices(db, { sourceId, backfillId: backfill_id, runId, slices });
+    const [from, to] = [range.start, range.end].map(shortInstant);
+    await recordAction(db, wanted.by, {
+      ...{ sourceId, action: "backfill.start" },
+      detail: `backfill ${backfill_id}: ${from} to ${to} by ${stride}, ${groupings.join(", ")}, ${workspaceIds.length} workspaces, ${reprocess}, ${slices.length} fetch tasks`,
+    });
     return backfill_id;
   });
 }
 
+async function startedSince(db: Database, wanted: NewBackfill): Promise<number | undefined> {
+  if (wanted.shownAt === undefined) return undefined;
+  const { sourceId, range, stride, groupings, workspaceIds, reprocess, shownAt } = wanted;
+  // Two that come at once: the second one waits here, and sees the first.
+  await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
+  const [wantedGroupings, wantedIds] = [sql`${[...groupings]}::text[]`, sql`${[...workspaceIds]}::text[]`];
+  const { rows } = await sql<{ backfill_id: number }>`
+    select backfill_id from usage.backfill
+    where source_id = ${sourceId} and created_at >= ${new Date(shownAt)} and stride = ${stride} and reprocess = ${reprocess}
+      and period_start = ${new Date(range.start)} and period_end = ${new Date(range.end)}
+      and groupings @> ${wantedGroupings} and groupings <@ ${wantedGroupings}
+      and workspace_ids @> ${wantedIds} and workspace_ids <@ ${wantedIds}
+    order by backfill_id desc limit 1
+  `.execute(db);
+  return rows[0]?.backfill_id;
+}
+
+/** Which backfills are listed. Default: all. */
+interface Listed {
+  readonly backfillId?: number;
+  readonly source?: string | undefined;
+  /** Only those with a lower number. */
+  readonly before?: number | undefined;
+  readonly most?: number;
+}
+
 /** Backfills with their progress, counted from their slices. The newest comes first. */
-export async function listBackfills(db: Database, backfillId?: number): Promise<Backfill[]> {
+export async function listBackfills(db: Database, listed: Listed = {}): Promise<Backfill[]> {
+  const { backfillId = null, source = null, before = null, most = null } = listed;
   const { rows } = await sql<Backfill>`
-    select b.backfill_id as "backfillId", s.slug as source, b.stride, b.groupings, b.workspaces, b.reprocess, b.state,
-           s.refused_message as refused,
+    select b.backfill_id as "backfillId", b.slug as source, b.stride, b.groupings, b.workspaces, b.reprocess, b.state,
+           b.refused_message as refused,
            -- A backfill of an earlier release does not name its workspaces.
            coalesce(b.workspace_ids, array(
              select distinct unnest(w.workspace_ids) from usage.slice w where w.backfill_id = b.backfill_id
            )) as "workspaceIds",
            to_char(b.period_start at time zone 'UTC', ${ISO}) as "from", to_char(b.period_end at time zone 'UTC', ${ISO}) as "to",
            to_char(b.created_at at time zone 'UTC', ${ISO}) as "createdAt",
-           to_char(b.finished_at at time zone 'UTC', ${ISO}) as "finishedAt",
-           count(w.slice_id)::integer as total,
-           count(w.slice_id) filter (where w.state = 'done')::integer as done,
-           count(w.slice_id) filter (where w.state = 'failed')::integer as failed,
-           count(w.slice_id) filter (where w.state in ('waiting', 'queued'))::integer as waiting
-    from usage.backfill b
-    join usage.source s using (source_id)
-    left join usage.slice w using (backfill_id)
-    where ${backfillId ?? null}::integer is null or b.backfill_id = ${backfillId ?? null}
-    group by b.backfill_id, s.source_id
+           to_char(b.finished_at at time zone 'UTC', ${ISO}) as "finishedAt", w.*
+    from (
+      select b.*, s.slug, s.refused_message
+      from usage.backfill b join usage.source s using (source_id)
+      where (${backfillId}::integer is null or b.backfill_id = ${backfillId})
+        and (${source}::text is null or s.slug = ${source}) and (${before}::integer is null or b.backfill_id < ${before})
+      order by b.backfill_id desc limit ${most}::integer
+    ) b
+    cross join lateral (
+      select count(*)::integer as total,
+             count(*) filter (where w.state = 'done')::integer as done,
+             count(*) filter (where w.state = 'failed')::integer as failed,
+             count(*) filter (where w.state in ('waiting', 'queued'))::integer as waiting
+      from usage.slice w where w.backfill_id = b.backfill_id
+    ) w
     order by b.backfill_id desc
   `.execute(db);
   return rows;
@@ -89,7 +138,7 @@ const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
 /** One backfill. Errors: `backfill_unknown`. */
 export async function backfillOf(db: Database, backfillId: number): Promise<Backfill> {
-  const [backfill] = await listBackfills(db, backfillId);
+  const [backfill] = await listBackfills(db, { backfillId });
   if (backfill !== undefined) return backfill;
   throw new UsageError({
     code: "backfill_unknown",
@@ -120,60 +169,36 @@ export async function failedSlices(db: Database, backfillId: number): Promise<Fa
   return rows;
 }
 
-/** Pauses, resumes or cancels a backfill. Errors: `backfill_unknown`, and `backfill_finished` for a finished one. */
-export async function steerBackfill(
-  store: Store,
-  order: { backfillId: number; action: "pause" | "resume" | "cancel" },
-): Promise<Backfill> {
-  const { backfillId, action } = order;
-  await store.transaction(async ({ db }) => {
-    const row = await db
-      .selectFrom("backfill")
-      .select("state")
-      .where("backfill_id", "=", backfillId)
-      .forUpdate()
-      .executeTakeFirst();
-    if (row === undefined) return;
-    if (row.state === "cancelled" || row.state === "done") {
-      throw new UsageError({
-        code: "backfill_finished",
-        message: `Backfill ${backfillId} is ${row.state} and cannot be ${PAST[action]}.`,
-        next: "Start another backfill. It fetches only what is missing.",
-      });
-    }
-    if (action === "cancel") {
-      await sql`
-        update usage.slice set state = 'cancelled', leased_until = null, finished_at = now()
-        where backfill_id = ${backfillId} and state in ('waiting', 'queued')
-      `.execute(db);
-      await sql`
-        update usage.backfill set state = 'cancelled', finished_at = now() where backfill_id = ${backfillId}
-      `.execute(db);
-      return;
-    }
-    if (action === "pause") {
-      // Queued slices are taken back. A slice that a worker holds runs to its end.
-      await sql`
-        update usage.slice set state = 'waiting', leased_until = null
-        where backfill_id = ${backfillId} and state = 'queued' and attempts = 0
-      `.execute(db);
-    }
-    const state = action === "pause" ? "paused" : "running";
-    await db.updateTable("backfill").set({ state }).where("backfill_id", "=", backfillId).execute();
+/**
+ * Marks running backfills without unfinished slices as done, and returns their ids. They are locked first: without that, a
+ * backfill whose failed slices wait again meanwhile would be done with slices that nobody enqueues.
+ */
+export async function finishBackfills(store: Store): Promise<number[]> {
+  const candidates = await unfinishedWithoutWork(store.db);
+  if (candidates.length === 0) return [];
+  return store.transaction(async ({ db }) => {
+    await sql`
+      select from usage.backfill where backfill_id = any (${candidates}::integer[]) order by backfill_id for no key update
+    `.execute(db);
+    // Read under the locks, by a statement of its own: it sees what was committed before them.
+    const empty = await unfinishedWithoutWork(db, candidates);
+    await db
+      .updateTable("backfill")
+      .set({ state: "done", finished_at: sql<Date>`now()` })
+      .where("backfill_id", "in", [-1, ...empty])
+      .execute();
+    return empty;
   });
-  return backfillOf(store.db, backfillId);
 }
 
-const PAST = { pause: "paused", resume: "resumed", cancel: "cancelled" } as const;
-
-/** Marks running backfills without unfinished slices as done, and returns their ids. */
-export async function finishBackfills(db: Database): Promise<number[]> {
+async function unfinishedWithoutWork(db: Database, among?: readonly number[]): Promise<number[]> {
   const { rows } = await sql<{ backfill_id: number }>`
-    update usage.backfill b set state = 'done', finished_at = now()
-    where b.state = 'running' and not exists (
-      select from usage.slice s where s.backfill_id = b.backfill_id and s.state in ('waiting', 'queued')
-    )
-    returning b.backfill_id
+    select b.backfill_id from usage.backfill b
+    where b.state = 'running' and (${among === undefined} or b.backfill_id = any (${[...(among ?? [])]}::integer[]))
+      and not exists (
+        select from usage.slice s where s.backfill_id = b.backfill_id and s.state in ('waiting', 'queued')
+      )
+    order by 1
   `.execute(db);
   return rows.map((row) => row.backfill_id);
 }

@@ -16,6 +16,8 @@ import {
 import { takeSlicesToQueue } from "../../../src/store/work/slices.ts";
 import { setup } from "../../support/source.ts";
 
+const ADA = { name: "ada", role: "operator", via: "command" } as const;
+
 /** The history of runs, counted from fetch tasks and requests. */
 
 /** Does all fetch tasks of a source as workers do. */
@@ -87,9 +89,9 @@ test("a backfill never says done alone where a fetch task failed, and each faile
     workspaceIds: [lost.id],
   });
   const wanted = { sourceId, range, stride: "day" as const, groupings, workspaceIds: [lost.id] };
-  const backfillId = await createBackfill(store, { ...wanted, reprocess: "all", slices });
+  const backfillId = await createBackfill(store, { ...wanted, reprocess: "all", slices, by: ADA });
   await workAll(source);
-  await finishBackfills(store.db);
+  await finishBackfills(store);
 
   expect(await failedSlices(store.db, backfillId)).toMatchObject([
     { code: "workspace_unverified", message: expect.stringMatching(/proof of access/) },

@@ -2,8 +2,8 @@ import { Worker } from "bullmq";
 import { expect, onTestFinished, test } from "vitest";
 import { fetchQueueOf, PREFIX, queueName, workerConnection } from "../../../jobs/queues.ts";
 import { enqueueSlices, requeueLost } from "../../../src/pipeline/sync/enqueue.ts";
-import { steerBackfill } from "../../../src/store/work/backfills.ts";
 import { enterSlices } from "../../../src/store/work/slices.ts";
+import { steerBackfill } from "../../../src/store/work/steer-backfill.ts";
 import { daysAgo, setupService } from "../../support/service.ts";
 
 /** Queue messages in Redis compared with queued slices in Postgres. No worker runs but the one that a test starts. */
@@ -26,7 +26,8 @@ async function setupBackfill() {
     bullQueue,
     enqueue: () => enqueueSlices(store, { sourceId, queue }),
     requeue: () => requeueLost(store, { sourceId, queue }),
-    steer: (action: "pause" | "resume" | "cancel") => steerBackfill(store, { backfillId, action }),
+    steer: (action: "pause" | "resume" | "cancel") =>
+      steerBackfill(store, { backfillId, action, by: { name: "ada", role: "operator", via: "command" } }),
     inRedis: () => bullQueue.getJobCountByTypes("waiting", "prioritized", "delayed", "active"),
   };
 }

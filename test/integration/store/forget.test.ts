@@ -18,9 +18,10 @@ const START = Date.parse("2026-03-01");
 const DAYS = windowOf("day", "2026-03-01", "2026-03-04");
 const HOW = { withRecords: false, dryRun: false };
 
+/** Who gave which order is kept for good. */
 async function rowCounts({ reader }: StoreBundle): Promise<Record<string, number>> {
   const { rows: tables } = await reader.query<{ name: string }>(
-    "SELECT relname AS name FROM pg_class WHERE relnamespace = 'usage'::regnamespace AND relkind = 'r' ORDER BY 1",
+    "SELECT relname AS name FROM pg_class WHERE relnamespace = 'usage'::regnamespace AND relkind = 'r' AND relname <> 'operator_action' ORDER BY 1",
   );
   const counts: Record<string, number> = {};
   for (const { name } of tables) {
@@ -92,6 +93,7 @@ async function enterSecond(bundle: StoreBundle, sourceId: number) {
       groupings: ["workspace"],
       workspaceIds: [A, B],
       reprocess: "missing",
+      by: { name: "ada", role: "operator", via: "command" },
     },
   });
   await reader.query(

@@ -1,0 +1,191 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { workMessage } from "../../../../src/pipeline/extract/work-slice.ts";
+import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
+import { planSource } from "../../../../src/pipeline/sync/plan.ts";
+import { listRuns } from "../../../../src/store/report/runs.ts";
+import { createBackfill, finishBackfills, listBackfills } from "../../../../src/store/work/backfills.ts";
+import { listActions } from "../../../../src/store/work/operator-actions.ts";
+import { claimSlice, endSlice, takeSlicesToQueue } from "../../../../src/store/work/slices.ts";
+import { type Steering, steerBackfill } from "../../../../src/store/work/steer-backfill.ts";
+import { poll } from "../../../support/poll.ts";
+import { type Bench, setup } from "../../../support/source.ts";
+
+/** Failed fetch tasks that are fetched again: none is lost, none is doubled, and the counts are right at the end. */
+
+const ADA = { name: "ada", role: "operator", via: "page" } as const;
+
+async function setupBackfill(bench: Bench) {
+  const source = await bench.open();
+  const { sourceId, store } = source;
+  const range = { start: bench.dataStart, end: bench.today };
+  const slices = await planSource(source, { wanted: [{ stride: "hour", range }], reprocess: "all" });
+  const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+  const wanted = {
+    sourceId,
+    range,
+    stride: "hour" as const,
+    groupings: ["workspace" as const],
+    workspaceIds,
+  };
+  const enter = (some = slices) =>
+    createBackfill(store, { ...wanted, reprocess: "all", slices: some, by: ADA });
+  const steer = (backfillId: number, action: Steering) =>
+    steerBackfill(store, { backfillId, action, by: ADA });
+  const of = async (id: number) => (await listBackfills(store.db, { backfillId: id }))[0];
+  const take = (most: number) => store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most }));
+  return { ...{ source, store, slices, enter, steer, of, take } };
+}
+
+async function workAll(
+  source: OpenSource,
+  take: (most: number) => Promise<{ sliceId: number; generation: number }[]>,
+) {
+  for (let messages = await take(100); messages.length > 0; messages = await take(100)) {
+    for (const message of messages)
+      await workMessage({ ...source, attempts: 1 }, { ...message, isLastAttempt: true });
+  }
+}
+
+test("a finished backfill whose failed tasks are retried runs again, asks for them alone, and is done with nothing failed", async () => {
+  const bench = await setup({ workspaces: [0], days: 2 });
+  const { source, store, enter, steer, of, take } = await setupBackfill(bench);
+  const id = await enter();
+  const match = { path: "granular-usage", query: { group_by: "user" } };
+  bench.standin.faults.script({ fault: { kind: "status", status: 503 }, times: 10_000, match });
+  await workAll(source, take);
+  await finishBackfills(store);
+  const before = await of(id);
+  expect(before).toMatchObject({ state: "done", waiting: 0 });
+  expect(before?.failed).toBeGreaterThan(0);
+  expect(await listRuns(store.db, { most: 1 })).toMatchObject([
+    { outcome: "partly_failed", failed: before?.failed },
+  ]);
+
+  bench.standin.faults.clear();
+  const asked = bench.standin.requests.count;
+  const retried = await steer(id, "retry");
+  expect(retried).toMatchObject({ state: "running", finishedAt: null, failed: 0, waiting: before?.failed });
+  expect(retried).toMatchObject({ total: before?.total, done: before?.done });
+  expect(await listRuns(store.db, { most: 1 })).toMatchObject([
+    { outcome: "running", failed: 0, code: null, finishedAt: null },
+  ]);
+  await expect(steer(id, "retry")).rejects.toMatchObject({ code: "backfill_not_failed" });
+  await workAll(source, take);
+  await finishBackfills(store);
+  expect(await of(id)).toMatchObject({
+    state: "done",
+    failed: 0,
+    waiting: 0,
+    done: before?.total,
+    total: before?.total,
+  });
+  expect(bench.standin.requests.count - asked).toBe(before?.failed);
+  expect(await listRuns(store.db, { most: 1 })).toMatchObject([
+    { outcome: "done", failed: 0, code: null, reason: null },
+  ]);
+  expect(await bench.sql("SELECT FROM usage.failure")).toEqual([]);
+  expect((await listActions(store.db, { most: 9 })).map(({ action, detail }) => [action, detail])).toEqual([
+    ["backfill.retry", `backfill ${id}: ${before?.failed} fetch tasks`],
+    [
+      "backfill.start",
+      expect.stringMatching(/^backfill 1: .* by hour, workspace, 1 workspaces, all, \d+ fetch tasks$/),
+    ],
+  ]);
+  await expect(steer(id, "resume")).rejects.toMatchObject({ code: "backfill_finished" });
+  await expect(steer(4711, "retry")).rejects.toMatchObject({ code: "backfill_unknown" });
+});
+
+test("a cancelled backfill is not retried, and a paused one stays paused with its failed tasks waiting", async () => {
+  const bench = await setup({ workspaces: [0], days: 1 });
+  const { store, slices, enter, steer, of, take } = await setupBackfill(bench);
+  const fail = async (most: number) => {
+    for (const message of await take(most)) {
+      const slice = await claimSlice(store.db, message);
+      if (slice !== undefined)
+        await endSlice(store.db, { slice, state: "failed", code: "test", message: "test" });
+    }
+  };
+  const first = await enter();
+  await fail(3);
+  await steer(first, "pause");
+  expect(await steer(first, "retry")).toMatchObject({ state: "paused", failed: 0, waiting: slices.length });
+  expect(await take(100)).toEqual([]);
+  await steer(first, "resume");
+  await fail(2);
+  expect(await steer(first, "cancel")).toMatchObject({ state: "cancelled", failed: 2, waiting: 0 });
+  await expect(steer(first, "retry")).rejects.toMatchObject({
+    code: "backfill_finished",
+    message: `Backfill ${first} is cancelled and cannot be retried.`,
+  });
+  expect(await of(first)).toMatchObject({ failed: 2, waiting: 0, total: slices.length });
+});
+
+test("a backfill whose last task ends while its failed ones are retried is not done before they are", async () => {
+  const bench = await setup({ workspaces: [0], days: 1 });
+  const { store, enter, of, take, slices } = await setupBackfill(bench);
+  const id = await enter(slices.slice(0, 2));
+  for (const [at, message] of (await take(2)).entries()) {
+    const slice = await claimSlice(store.db, message);
+    if (slice === undefined) throw new Error("no slice");
+    const end =
+      at === 0 ? ({ state: "failed", code: "test", message: "test" } as const) : ({ state: "done" } as const);
+    await endSlice(store.db, { slice, ...end });
+  }
+  // The retry has locked the backfill and changed its tasks, and has not committed when the backfill is looked at.
+  let finishing: Promise<number[]> | undefined;
+  await store.transaction(async ({ client }) => {
+    await client.query("SELECT FROM usage.backfill WHERE backfill_id = $1 FOR UPDATE", [id]);
+    await client.query("UPDATE usage.slice SET state = 'waiting', finished_at = NULL WHERE state = 'failed'");
+    finishing = finishBackfills(store);
+    const waits =
+      "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    await poll(async () => (await bench.sql(waits)).length > 0, { deadlineMs: 10_000, everyMs: 20 });
+  });
+  expect(await finishing).toEqual([]);
+  expect(await of(id)).toMatchObject({ state: "running", waiting: 1 });
+});
+
+test("whatever order workers and people act in, each task ends once and the counts are those of the tasks", async () => {
+  const bench = await setup({ workspaces: [0], days: 1 });
+  const { store, slices, enter, steer, of, take } = await setupBackfill(bench);
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.constant("work" as const) },
+    fc.constantFrom("fail", "finish", "retry", "pause", "resume", "stale"),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), fc.boolean(), async (steps, atOnce) => {
+      const id = await enter(slices.slice(0, 6));
+      const ended: number[] = [];
+      let stale: { sliceId: number; generation: number }[] = [];
+      const end = async (how: "done" | "failed") => {
+        const messages = await take(2);
+        for (const message of messages) {
+          const slice = await claimSlice(store.db, message);
+          if (slice === undefined) continue;
+          await endSlice(store.db, { slice, state: how, code: "test", message: "test" });
+          if (how === "done") ended.push(message.sliceId);
+        }
+        stale = messages;
+      };
+      const acts: Record<string, () => Promise<unknown>> = {
+        work: () => end("done"),
+        fail: () => end("failed"),
+        finish: () => finishBackfills(store),
+        // A message that comes twice, or late.
+        stale: async () => {
+          for (const message of stale) expect(await claimSlice(store.db, message)).toBeUndefined();
+        },
+      };
+      const act = (name: string) => (acts[name] ?? (() => steer(id, name as Steering).catch(() => {})))();
+      if (atOnce) await Promise.all(steps.filter((name) => name !== "stale").map(act));
+      else for (const name of steps) await act(name);
+      // At the end all goes well.
+      for (const name of ["resume", "retry", "work", "work", "work", "finish"]) await act(name);
+      expect(await of(id)).toMatchObject({ state: "done", total: 6, done: 6, failed: 0, waiting: 0 });
+      expect([...new Set(ended)].length).toBe(6);
+      expect(ended.length).toBe(6);
+    }),
+    { numRuns: 10 },
+  );
+});
