@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { DateTime } from "luxon";
 import { UsageError } from "../../errors.ts";
+import { workspacesOf as knownOf } from "../../pipeline/backfill/wish.ts";
 import { workspacesOf } from "../../store/catalog/workspaces.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
@@ -8,7 +9,6 @@ import { type CloseResult, closeMonth, monthBeforeData } from "../../store/repor
 import { type ListedSource, listSources } from "../../store/report/overview.ts";
 import { describeOpen } from "../report/open-days.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
-import { workspacesOf as knownOf } from "../session/options.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 interface CloseOptions {

@@ -1,4 +1,5 @@
 import Table from "cli-table3";
+import { shortInstant } from "../../domain/time/instant.ts";
 import type { LogTarget } from "../../log.ts";
 import { printable, printableLine } from "../../printable.ts";
 import { asTyped } from "../../typed.ts";
@@ -80,11 +81,7 @@ function shownCell(cell: Cell): string {
   return cell === null ? "-" : printableLine(cell);
 }
 
-/** A UTC instant in its shortest form: `2026-03-01` or `2026-03-01T05:00Z`. */
-export function instant(time: number | string): string {
-  const text = new Date(time).toISOString();
-  return text.endsWith("T00:00:00.000Z") ? text.slice(0, 10) : `${text.slice(0, 16)}Z`;
-}
+export const instant = shortInstant;
 
 /** Such as `1 worker` and `2 workers`. */
 export function counted(count: number, thing: string): string {

@@ -1,30 +1,36 @@
-import type { UsageRequest } from "../../domain/planning/request.ts";
+import {
+  type LeftOutReason,
+  requestsByDimension,
+  requestsOfWindow,
+  windowsOf,
+} from "../../domain/planning/planned-windows.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
-import type { Preview, PreviewedSource, Wish } from "../../pipeline/sync/preview.ts";
+import { type BackfillBudget, minutesOf } from "../../pipeline/backfill/budget.ts";
+import type { BackfillPreview } from "../../pipeline/backfill/plan-backfill.ts";
+import type { PreviewedSource } from "../../pipeline/backfill/previewed-source.ts";
+import { endsInFuture, type Wish } from "../../pipeline/backfill/wish.ts";
 import { counted, instant, table } from "./output.ts";
 import { rangeToData } from "./range-report.ts";
+import { wrapped } from "./wrap.ts";
 
 /** A table is for people; `--json` has all windows. */
 const MOST_ROWS = 1000;
 
-export interface PlannedSource extends Preview, Omit<Wish, "range"> {
+export interface PlannedSource extends BackfillPreview, Omit<Wish, "range"> {
   readonly source: PreviewedSource;
   readonly askedEnd: number;
   /** Without one nobody knows what is loaded. */
   readonly hasDatabase: boolean;
   /** Requests per 10 s. */
   readonly rateLimit: number;
-}
-
-/** Sentence for a range whose end lies in the future; undefined for another one. */
-export function endsInFuture(askedEnd: number, planned: number | undefined): string | undefined {
-  if (planned === undefined || askedEnd <= planned) return undefined;
-  return `The range ends in the future (${instant(askedEnd)}). It is asked for until ${instant(planned)}.`;
+  /** Undefined while no workspace is known. */
+  readonly budget: BackfillBudget | undefined;
 }
 
 /** What `--json` shows of a source. Instants are ISO texts in UTC. */
 export function planToData(planned: PlannedSource) {
-  const { source, range, loaded, slices, askedEnd, hasDatabase, rateLimit } = planned;
+  const { source, range, loaded, slices, askedEnd, hasDatabase, rateLimit, groupings } = planned;
+  const { leftOut, facts, budget, notSent, inFlight, digest } = planned;
   const iso = (at: number) => new Date(at).toISOString();
   return {
     source: source.slug,
@@ -33,13 +39,24 @@ export function planToData(planned: PlannedSource) {
     endsInFuture: range !== undefined && askedEnd > range.end,
     workspaces: source.workspaceIds.length,
     loaded: hasDatabase ? rangeToData(loaded) : null,
-    windows: windowsOf(planned).map(({ stride, start, end, requests }) => ({
-      ...{ stride, from: iso(start), to: iso(end) },
-      requests: requests.reduce((sum, count) => sum + count, 0),
+    windows: windowsOf(slices).map((window) => ({
+      ...{ stride: window.stride, from: iso(window.start), to: iso(window.end) },
+      requests: requestsOfWindow(window),
     })),
-    requests: requestsOf(planned),
+    requests: requestsByDimension(slices, groupings),
     total: slices.length,
     seconds: secondsOf(slices.length, rateLimit),
+    leftOut: leftOut.map(({ reason, first, end, buckets }) => ({
+      ...{ reason, from: iso(first), to: iso(end), buckets },
+    })),
+    notSent,
+    inFlight,
+    recordsReplaced: facts?.records ?? null,
+    closedMonths: facts?.closedMonths ?? null,
+    minutes: budget === undefined ? null : minutesOf(slices.length - notSent, budget),
+    requestsPerMinute: budget === undefined ? null : Math.floor(budget.leftPerMinute),
+    tasksWaiting: facts === undefined ? null : facts.routineTasks + facts.backfillTasks,
+    digest,
   };
 }
 
@@ -52,12 +69,17 @@ export function describePlan(planned: PlannedSource): string {
     range === undefined
       ? `${source.slug}: the range lies in the future`
       : `${source.slug}: ${instant(range.start)} to ${instant(range.end)} by ${stride}, ${workspaces}`;
-  const windows = windowsOf(planned);
+  const windows = windowsOf(slices);
   const left = windows.length - MOST_ROWS;
-  const byDimension = requestsOf(planned).map((one) => `${one.groupBy} ${count(one.requests)}`);
+  const byDimension = requestsByDimension(slices, groupings).map(
+    (one) => `${one.groupBy} ${count(one.requests)}`,
+  );
   const rows = windows
     .slice(0, MOST_ROWS)
-    .map(({ requests, ...one }) => [one.stride, instant(one.start), instant(one.end), ...requests]);
+    .map(({ requests, ...one }) => [
+      ...[one.stride, instant(one.start), instant(one.end)],
+      ...groupings.map((groupBy) => requests[GROUPINGS.indexOf(groupBy)] ?? 0),
+    ]);
   return [
     head,
     ...(future === undefined ? [] : [future]),
@@ -71,8 +93,54 @@ export function describePlan(planned: PlannedSource): string {
     ...(left > 0 ? [`and ${left} more, which --json shows`] : []),
     `Requests for ${workspaces}: ${byDimension.join(", ")}`,
     `${counted(windows.length, "window")}, ${counted(slices.length, "request")}, at least ${count(secondsOf(slices.length, rateLimit))} s at the rate limit`,
+    ...factLines(planned),
   ].join("\n");
 }
+
+/** What somebody should know before the plan is run, beside its requests. */
+function factLines({ slices, leftOut, notSent, inFlight, facts, budget }: PlannedSource): string[] {
+  const sent = slices.length - notSent;
+  const lines = leftOut.map(
+    ({ reason, first, end, buckets }) =>
+      `${counted(buckets, "bucket")} x workspaces x dimensions, ${instant(first)} to ${instant(end)}: ${LEFT_OUT[reason]}.`,
+  );
+  if (inFlight > 0)
+    lines.push(
+      `${counted(inFlight, "request")} ${areOf(inFlight)} under way already for a sync or another backfill. Nothing is fetched twice.`,
+    );
+  if (facts !== undefined && sent > 0) {
+    lines.push(
+      `${counted(facts.records, "stored record")} ${areOf(facts.records)} fetched again and replaced.`,
+    );
+    if (facts.closedMonths.length > 0)
+      lines.push(
+        `Closed months in that time: ${facts.closedMonths.join(", ")}. They stay as they were closed, and changes are adjustments.`,
+      );
+    const waiting = facts.routineTasks + facts.backfillTasks;
+    if (waiting > 0) lines.push(`Fetch tasks of syncs and backfills that wait already: ${count(waiting)}.`);
+  }
+  if (budget !== undefined && sent > 0) {
+    const minutes = minutesOf(sent, budget);
+    const left = count(Math.floor(budget.leftPerMinute));
+    lines.push(
+      minutes === null
+        ? "Routine syncs need the whole rate limit, so a backfill advances only while no sync has work left."
+        : `About ${counted(minutes, "minute")} at the ${left} requests a minute that routine syncs leave.`,
+    );
+  }
+  return lines.map((line) => wrapped("", line));
+}
+
+function areOf(number: number): string {
+  return number === 1 ? "is" : "are";
+}
+
+export const LEFT_OUT: Readonly<Record<LeftOutReason, string>> = {
+  before_data_start: "before the data start, so nothing is asked for",
+  future: "in the future, so nothing is asked for",
+  final: "final already, so not fetched again",
+  not_available: "not available in that stride, so the requests are dropped",
+};
 
 function loadedText({ source, loaded, hasDatabase }: PlannedSource): string {
   if (!hasDatabase) return "What is loaded is not known: DATABASE_URL is not set.";
@@ -85,27 +153,6 @@ function loadedText({ source, loaded, hasDatabase }: PlannedSource): string {
       ...[instant(one.first), instant(one.end)],
     ]),
   );
-}
-
-/** Each window with its requests by dimension, in the order of `groupings`. */
-function windowsOf({ slices, groupings }: PlannedSource) {
-  const byWindow = Map.groupBy(slices, ({ window: { stride, start, end } }) => `${stride} ${start} ${end}`);
-  return [...byWindow.values()]
-    .map((group) => {
-      const { window } = group[0] as UsageRequest;
-      return {
-        ...window,
-        requests: groupings.map((by) => group.filter(({ groupBy }) => groupBy === by).length),
-      };
-    })
-    .sort((a, b) => a.start - b.start || a.end - b.end);
-}
-
-function requestsOf({ slices, groupings }: PlannedSource) {
-  return GROUPINGS.filter((groupBy) => groupings.includes(groupBy)).map((groupBy) => ({
-    groupBy,
-    requests: slices.filter((one) => one.groupBy === groupBy).length,
-  }));
 }
 
 function count(number: number): string {

@@ -72,17 +72,3 @@ export function rangeOf(options: RangeOptions, fallback?: Interval): Interval {
 export function groupingsOf(options: { readonly groupBy?: GroupBy }): readonly GroupBy[] {
   return options.groupBy === undefined ? GROUPINGS : [options.groupBy];
 }
-
-/** The workspaces a command asks for. Error: `workspace_unknown`, with those that the source knows. */
-export function workspacesOf(
-  asked: readonly string[] | undefined,
-  known: readonly string[],
-): readonly string[] {
-  const unknown = asked?.find((id) => !known.includes(id));
-  if (unknown === undefined) return asked ?? known;
-  throw new UsageError({
-    code: "workspace_unknown",
-    message: `Workspace ${unknown} is not known.`,
-    next: `Choose one of: ${known.join(", ") || "none yet; run `usage-etl sync --inline` first"}.`,
-  });
-}

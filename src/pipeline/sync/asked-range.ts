@@ -1,7 +1,7 @@
 import { type RangeLine, rangeStatus } from "../../domain/planning/range-status.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
-import { ensureScopes, scopeStates } from "../../store/catalog/scopes.ts";
+import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { Database } from "../../store/db/database.ts";
 import type { Want } from "./plan.ts";
@@ -33,9 +33,19 @@ export async function statusOfAsked(
   const coarsest = Math.max(...wanted.map(({ stride }) => STRIDES.indexOf(stride)));
   const strides = STRIDES.slice(0, coarsest + 1);
   const states = await scopeStates(db, { sourceId, groupings, strides });
+  return statusFrom(states, { dataStart, capabilities }, { wanted, workspaceIds });
+}
+
+/** The same from the states of all scopes of the wanted strides and every finer one, which were read already. */
+export function statusFrom(
+  states: readonly ScopeState[],
+  { dataStart, capabilities }: Pick<KnownSource, "dataStart" | "capabilities">,
+  { wanted, workspaceIds }: Pick<Asked, "wanted" | "workspaceIds">,
+): RangeLine[] {
+  const ids = new Set(workspaceIds);
   return rangeStatus({
     ...{ wanted, dataStart },
-    known: states.filter((state) => workspaceIds.includes(state.workspaceId)),
-    unavailable: new Set(strides.filter((stride): stride is Stride => capabilities.has(`no_${stride}`))),
+    known: states.filter((state) => ids.has(state.workspaceId)),
+    unavailable: new Set(STRIDES.filter((stride): stride is Stride => capabilities.has(`no_${stride}`))),
   });
 }

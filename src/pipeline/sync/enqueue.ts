@@ -15,7 +15,7 @@ interface Queued {
 export async function enqueueSlices(store: Store, { sourceId, queue }: Queued): Promise<{ fed: number }> {
   const slices = await store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most: MOST_QUEUED }));
   // Without this, whoever waits for a backfill would wait for the next requeue.
-  if (slices.length === 0) await finishBackfills(store.db);
+  if (slices.length === 0) await finishBackfills(store);
   await queue.add(
     slices.map(({ sliceId, generation, backfillId }) => ({
       sliceId,
@@ -43,6 +43,6 @@ export async function requeueLost(
   // Read again: Postgres commits before messages are added, so this answer holds what was enqueued meanwhile.
   const held = new Set((await queuedSlices(store.db, sourceId)).map(messageId));
   const removed = await queue.remove([...present].filter((id) => isMessageId(id) && !held.has(id)));
-  const finished = await finishBackfills(store.db);
+  const finished = await finishBackfills(store);
   return { requeued: lost.length, removed, finishedBackfills: finished.length };
 }

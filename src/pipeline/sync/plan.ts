@@ -43,25 +43,38 @@ export async function planSource(
   },
   request: PlanRequest,
 ): Promise<UsageRequest[]> {
-  const { sourceId, store, dataStart } = source;
-  const { wanted, reprocess, retry = "due", inFlight, groupings = GROUPINGS } = request;
-  const strides = withFiner(wanted.map((want) => want.stride));
+  const { sourceId, store } = source;
+  const { groupings = GROUPINGS } = request;
+  const strides = stridesOf(request.wanted);
   // The views show a day beside its hours, so both scopes exist from the start.
   const ensured = [...new Set<Stride>([...strides, "day", "hour"])];
   await ensureScopes(store.db, { sourceId, groupings, strides: ensured });
   const states = await scopeStates(store.db, { sourceId, groupings, strides });
-  const workspaceIds = request.workspaceIds ?? source.workspaces.map((w) => w.workspaceId);
+  return slicesFrom(states, source, request);
+}
+
+/** The same from the states of scopes that were read already. */
+export function slicesFrom(
+  states: readonly ScopeState[],
+  source: Pick<OpenSource, "dataStart"> & {
+    readonly workspaces: readonly Pick<OpenSource["workspaces"][number], "workspaceId">[];
+  },
+  { wanted, reprocess, retry = "due", inFlight, ...request }: PlanRequest,
+): UsageRequest[] {
+  const strides = stridesOf(wanted);
+  const workspaceIds = new Set(request.workspaceIds ?? source.workspaces.map((w) => w.workspaceId));
   const scopes = states
-    .filter((state) => workspaceIds.includes(state.workspaceId))
+    .filter((state) => workspaceIds.has(state.workspaceId) && strides.includes(state.stride))
     .map((state): PlannedScope => {
       const done = reprocess === "all" ? [] : doneParts(state, retry);
       return { ...state, missing: subtract([ALL_TIME], [...done, ...(inFlight?.get(state.scopeId) ?? [])]) };
     });
-  return planSlices({ scopes, wanted, dataStart });
+  return planSlices({ scopes, wanted, dataStart: source.dataStart });
 }
 
 /** The strides themselves and every finer one, which hold the parts of time that do not fit. */
-function withFiner(strides: readonly Stride[]): Stride[] {
+function stridesOf(wanted: readonly Want[]): Stride[] {
+  const strides = wanted.map((want) => want.stride);
   const coarsest = Math.max(...strides.map((stride) => STRIDES.indexOf(stride)));
   return STRIDES.slice(0, coarsest + 1).filter((stride) => strides.includes(stride) || stride !== "hour");
 }

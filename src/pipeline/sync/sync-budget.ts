@@ -19,7 +19,7 @@ export interface SyncBudget {
   readonly problem: { readonly code: string; readonly message: string; readonly next: string } | undefined;
 }
 
-type Syncing = Demanding & {
+export type Syncing = Demanding & {
   readonly workspaces: readonly { readonly workspaceId: string }[];
   readonly config: Pick<SourceConfig, "slug" | "rateLimit">;
   readonly settings: Pick<OpenSource["settings"], "settleAfterMs" | "hourlyForMs" | "syncEveryMs">;

@@ -1,0 +1,99 @@
+import { DAY_MS, HOUR_MS, type Stride } from "../time/stride.ts";
+import type { Interval, Window } from "../time/window.ts";
+import { GROUPINGS, type GroupBy } from "../usage/record.ts";
+import type { UnstoredRequest } from "./request.ts";
+
+/** A window of a plan with its requests, by the position of the dimension in `GROUPINGS`. */
+export interface PlannedWindow extends Window {
+  readonly requests: readonly number[];
+}
+
+/** The windows of requests, oldest first. */
+export function windowsOf(slices: readonly UnstoredRequest[]): PlannedWindow[] {
+  const byWindow = Map.groupBy(slices, ({ window: { stride, start, end } }) => `${stride} ${start} ${end}`);
+  return [...byWindow.values()]
+    .map((group) => {
+      const { stride, start, end } = (group[0] as UnstoredRequest).window;
+      const requests = GROUPINGS.map((by) => group.filter(({ groupBy }) => groupBy === by).length);
+      return { stride, start, end, requests };
+    })
+    .sort((a, b) => a.start - b.start || a.end - b.end);
+}
+
+export function requestsOfWindow({ requests }: PlannedWindow): number {
+  return requests.reduce((sum, count) => sum + count, 0);
+}
+
+/** What changed between two plans. A window whose requests changed is in both lists. */
+export interface PlanDifference {
+  readonly came: readonly PlannedWindow[];
+  readonly went: readonly PlannedWindow[];
+}
+
+export function planDifference(
+  before: readonly PlannedWindow[],
+  after: readonly PlannedWindow[],
+): PlanDifference {
+  const keyOf = ({ stride, start, end, requests }: PlannedWindow) => `${stride} ${start} ${end} ${requests}`;
+  const without = (some: readonly PlannedWindow[], others: readonly PlannedWindow[]) => {
+    const keys = new Set(others.map(keyOf));
+    return some.filter((one) => !keys.has(keyOf(one)));
+  };
+  return { came: without(after, before), went: without(before, after) };
+}
+
+/** Why a part of what was asked for is not fetched. */
+export type LeftOutReason = "before_data_start" | "future" | "final" | "not_available";
+
+/** A part that is not fetched. `buckets`: days (hours, if hours were asked for) x workspaces x dimensions. */
+export interface LeftOut {
+  readonly reason: LeftOutReason;
+  /** Epoch milliseconds. */
+  readonly first: number;
+  readonly end: number;
+  readonly buckets: number;
+}
+
+/** The part of time that the range that was asked for loses at its ends. */
+export function outsideOf(
+  asked: Interval,
+  given: { range: Interval | undefined; dataStart: number; stride: Stride; scopes: number },
+): LeftOut[] {
+  const { range, dataStart, stride, scopes } = given;
+  const unit = stride === "hour" ? HOUR_MS : DAY_MS;
+  const part = (reason: LeftOutReason, first: number, end: number): LeftOut[] =>
+    first < end ? [{ reason, first, end, buckets: Math.ceil((end - first) / unit) * scopes }] : [];
+  return [
+    ...part("before_data_start", asked.start, Math.min(dataStart, asked.end)),
+    ...part(
+      "future",
+      Math.max(asked.start, range?.end ?? asked.start, Math.min(dataStart, asked.end)),
+      asked.end,
+    ),
+  ];
+}
+
+/** Parts of some scopes' time with one reason, added up. */
+export function leftOutOf(reason: LeftOutReason, stride: Stride, parts: readonly Interval[]): LeftOut[] {
+  if (parts.length === 0) return [];
+  const unit = stride === "hour" ? HOUR_MS : DAY_MS;
+  return [
+    {
+      reason,
+      first: parts.reduce((least, { start }) => Math.min(least, start), Infinity),
+      end: parts.reduce((most, { end }) => Math.max(most, end), -Infinity),
+      buckets: parts.reduce((sum, { start, end }) => sum + Math.ceil((end - start) / unit), 0),
+    },
+  ];
+}
+
+/** The requests of each dimension that was asked for, in the order of `GROUPINGS`. */
+export function requestsByDimension(
+  slices: readonly UnstoredRequest[],
+  groupings: readonly GroupBy[],
+): { readonly groupBy: GroupBy; readonly requests: number }[] {
+  return GROUPINGS.filter((groupBy) => groupings.includes(groupBy)).map((groupBy) => ({
+    groupBy,
+    requests: slices.filter((one) => one.groupBy === groupBy).length,
+  }));
+}

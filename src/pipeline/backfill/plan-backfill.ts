@@ -1,0 +1,203 @@
+import { createHash } from "node:crypto";
+import { type PlannedScope, planSlices } from "../../domain/planning/plan-slices.ts";
+import { type LeftOut, leftOutOf, outsideOf } from "../../domain/planning/planned-windows.ts";
+import { type RangeLine, rangeStatus } from "../../domain/planning/range-status.ts";
+import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
+import { alignRange } from "../../domain/planning/windows.ts";
+import { ALL_TIME, normalize, subtract } from "../../domain/time/intervals.ts";
+import { STRIDES, type Stride } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import { ensureScopes, scopeStates } from "../../store/catalog/scopes.ts";
+import { type PlanFacts, planFacts } from "../../store/report/plan-facts.ts";
+import { slicesInFlight } from "../../store/work/slices.ts";
+import { statusFrom } from "../sync/asked-range.ts";
+import { clipToFuture, slicesFrom } from "../sync/plan.ts";
+import type { PreviewedSource } from "./previewed-source.ts";
+import type { Wish } from "./wish.ts";
+
+/** The requests of a backfill, and what is loaded of its range now. */
+export interface BackfillPlan {
+  /** The part of the range that can have usage; undefined if that is none of it. */
+  readonly range: Interval | undefined;
+  readonly loaded: readonly RangeLine[];
+  readonly slices: readonly UsageRequest[];
+}
+
+/** A plan with what somebody should know before it is run. */
+export interface BackfillPreview extends BackfillPlan {
+  readonly leftOut: readonly LeftOut[];
+  /** Requests that are entered and dropped unsent: the server does not answer in their stride. */
+  readonly notSent: number;
+  /** Requests whose whole time a sync or another backfill is loading too. Whoever comes first sends it. */
+  readonly inFlight: number;
+  /** Undefined before the first contact, and without a database. */
+  readonly facts: PlanFacts | undefined;
+  /** SHA-256 of the source, what was asked for and the requests. */
+  readonly digest: string;
+}
+
+/**
+ * What a backfill would ask for now: what it enters where it is started now. Nothing is asked of the platform. Failures are
+ * asked about whatever their retry time, since somebody waits. Time that a sync or another backfill is loading is planned too:
+ * a backfill ends when all of its range is loaded.
+ */
+export async function planBackfill(
+  { dataStart, stored, workspaceIds }: PreviewedSource,
+  { range: asked, stride, groupings, reprocess }: Wish,
+  now: number,
+): Promise<BackfillPlan> {
+  const range = clipToFuture(stored?.source ?? { capabilities: new Set<never>() }, asked, stride, now);
+  if (range === undefined) return { range, loaded: [], slices: [] };
+  const wanted = [{ stride, range }];
+  if (stored === undefined) {
+    const known = emptyScopes(stride, groupings, workspaceIds);
+    const loaded = rangeStatus({ wanted, dataStart, known, unavailable: new Set() });
+    return { range, loaded, slices: planSlices({ scopes: known, wanted, dataStart }) };
+  }
+  const { store, source } = stored;
+  const { sourceId } = source;
+  const strides = STRIDES.slice(0, STRIDES.indexOf(stride) + 1);
+  // The views show a day beside its hours, so both scopes exist from the start.
+  const ensured = [...new Set<Stride>([...strides, "day", "hour"])];
+  await ensureScopes(store.db, { sourceId, groupings, strides: ensured });
+  const states = await scopeStates(store.db, { sourceId, groupings, strides });
+  return {
+    range,
+    loaded: statusFrom(states, source, { wanted, workspaceIds }),
+    slices: slicesFrom(
+      states,
+      { dataStart, workspaces: [] },
+      { wanted, workspaceIds, reprocess, retry: "all" },
+    ),
+  };
+}
+
+/** The same with what somebody should know before it is run. */
+export async function previewBackfill(
+  source: PreviewedSource,
+  wish: Wish,
+  { now, mostRecords }: { now: number; mostRecords?: number },
+): Promise<BackfillPreview> {
+  const plan = await planBackfill(source, wish, now);
+  const { slices } = plan;
+  const { stored } = source;
+  const isSent = (slice: UsageRequest) => {
+    const capability = `no_${slice.window.stride}` as const;
+    if (stored === undefined || !stored.source.capabilities.has(capability)) return true;
+    return stored.source.strideRetries.has(capability);
+  };
+  const refused = slices.filter((slice) => !isSent(slice));
+  const scopes = source.workspaceIds.length * wish.groupings.length;
+  const given = { range: plan.range, dataStart: source.dataStart, stride: wish.stride, scopes };
+  return {
+    ...plan,
+    leftOut: [
+      ...outsideOf(wish.range, given),
+      ...leftOutOf("final", wish.stride, finalParts(source, wish, plan)),
+      ...leftOutOf(
+        "not_available",
+        wish.stride,
+        refused.flatMap(({ window, members }) => members.map(() => window)),
+      ),
+    ],
+    notSent: refused.length,
+    inFlight: stored === undefined ? 0 : await countInFlight(stored, slices),
+    facts:
+      stored &&
+      (await planFacts(stored.store.db, {
+        ...{ sourceId: stored.source.sourceId, most: mostRecords },
+        windows: windowsByScope(slices.filter(isSent)),
+      })),
+    digest: digestOf(source, wish, slices),
+  };
+}
+
+/** What is asked for and not planned, by workspace and dimension: it is final in this stride or a finer one. */
+function finalParts(
+  { dataStart, workspaceIds }: PreviewedSource,
+  { stride, groupings }: Wish,
+  { range, slices }: BackfillPlan,
+): Interval[] {
+  const required = range && alignRange(range, stride, dataStart);
+  if (required === undefined) return [];
+  const planned = new Map<string, Interval[]>();
+  for (const slice of slices) {
+    for (const workspaceId of workspaceIdsOf(slice)) {
+      const key = `${slice.groupBy} ${workspaceId}`;
+      const windows = planned.get(key);
+      if (windows === undefined) planned.set(key, [slice.window]);
+      else windows.push(slice.window);
+    }
+  }
+  return groupings.flatMap((groupBy) =>
+    workspaceIds.flatMap((id) => subtract([required], planned.get(`${groupBy} ${id}`) ?? [])),
+  );
+}
+
+async function countInFlight(
+  { store, source }: NonNullable<PreviewedSource["stored"]>,
+  slices: readonly UsageRequest[],
+): Promise<number> {
+  const parts = await slicesInFlight(store.db, source.sourceId);
+  if (parts.size === 0) return 0;
+  const covered = new Map([...parts].map(([scopeId, some]) => [scopeId, normalize(some)]));
+  return slices.filter((slice) =>
+    scopeIdsOf(slice).every((scopeId) =>
+      covered.get(scopeId)?.some(({ start, end }) => start <= slice.window.start && slice.window.end <= end),
+    ),
+  ).length;
+}
+
+/** The time of each scope that is fetched. */
+function windowsByScope(slices: readonly UsageRequest[]): ReadonlyMap<number, readonly Interval[]> {
+  const windows = new Map<number, Interval[]>();
+  for (const slice of slices) {
+    for (const scopeId of scopeIdsOf(slice)) {
+      const some = windows.get(scopeId);
+      if (some === undefined) windows.set(scopeId, [slice.window]);
+      else some.push(slice.window);
+    }
+  }
+  return new Map([...windows].map(([scopeId, some]) => [scopeId, normalize(some)]));
+}
+
+export function digestOf(
+  { slug, workspaceIds }: PreviewedSource,
+  wish: Wish,
+  slices: readonly UsageRequest[],
+): string {
+  const { range, stride, groupings, reprocess } = wish;
+  const asked = {
+    slug,
+    range: [range.start, range.end],
+    stride,
+    groupings: [...groupings].sort(),
+    reprocess,
+  };
+  const requests = slices
+    .map((slice) => {
+      const { stride: of, start, end } = slice.window;
+      return `${slice.groupBy} ${of} ${start} ${end} ${[...workspaceIdsOf(slice)].sort().join()}`;
+    })
+    .sort();
+  const hash = createHash("sha256").update(
+    JSON.stringify({ ...asked, workspaceIds: [...workspaceIds].sort() }),
+  );
+  for (const request of requests) hash.update(`\n${request}`);
+  return hash.digest("hex");
+}
+
+/** Scopes of which nothing is loaded. One workspace stands for those that are not known yet. */
+function emptyScopes(stride: Stride, groupings: readonly GroupBy[], workspaceIds: readonly string[]) {
+  const ids = workspaceIds.length === 0 ? ["each workspace"] : workspaceIds;
+  const strides = STRIDES.slice(0, STRIDES.indexOf(stride) + 1);
+  return ids.flatMap((workspaceId) =>
+    groupings.flatMap((groupBy) =>
+      strides.map((one) => {
+        const scope: PlannedScope = { scopeId: 0, workspaceId, groupBy, stride: one, missing: [ALL_TIME] };
+        return { ...scope, coverage: [], failures: [] };
+      }),
+    ),
+  );
+}

@@ -1,0 +1,58 @@
+import type { SourceConfig } from "../../config/config.ts";
+import { capabilitiesOf, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
+import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
+import type { Store } from "../../store/db/database.ts";
+import { listSources } from "../../store/report/overview.ts";
+import type { OpenSource } from "../source/source.ts";
+import type { KnownSource } from "../sync/asked-range.ts";
+
+/** A source with its workspaces, without a request to the platform. */
+export interface PreviewedSource {
+  readonly slug: string;
+  readonly dataStart: number;
+  /** Platform ids; empty where the platform lists them and was never asked. */
+  readonly workspaceIds: readonly string[];
+  /** Undefined before the first contact: nothing is loaded. */
+  readonly stored: StoredSource | undefined;
+}
+
+interface StoredSource {
+  readonly store: Store;
+  readonly source: KnownSource & {
+    /** Strides that the server does not answer in, and whose daily retry is due. */
+    readonly strideRetries: ReadonlySet<ServerCapability>;
+  };
+}
+
+/** What the tables know of a configured source. Without a database: what is configured. */
+export async function previewedSource(
+  config: Pick<SourceConfig, "slug" | "dataStart" | "workspaceIds">,
+  store: Store | undefined,
+): Promise<PreviewedSource> {
+  const { slug } = config;
+  const found = store && (await listSources(store.db)).find(({ source }) => source === slug);
+  if (store === undefined || found === undefined) {
+    const { workspaceIds } = config;
+    return { slug, dataStart: Date.parse(config.dataStart), workspaceIds, stored: undefined };
+  }
+  const { sourceId } = found;
+  const dataStart = Date.parse(found.dataStart);
+  const learned = await capabilitiesOf(store.db, sourceId);
+  const source = {
+    ...{ sourceId, dataStart },
+    capabilities: new Set(learned.map(({ capability }) => capability)),
+    strideRetries: new Set(learned.filter((one) => one.retryDue).map(({ capability }) => capability)),
+  };
+  const workspaces = await configuredWorkspaces(store.db, sourceId);
+  const workspaceIds = workspaces.map((one) => one.workspaceId);
+  return { slug, dataStart, workspaceIds, stored: { store, source } };
+}
+
+/** The same of a source after contact. */
+export function previewedOpen(source: OpenSource): PreviewedSource {
+  const { config, dataStart, workspaces, store, sourceId, capabilities, strideRetries } = source;
+  return {
+    ...{ slug: config.slug, dataStart, workspaceIds: workspaces.map((one) => one.workspaceId) },
+    stored: { store, source: { sourceId, dataStart, capabilities, strideRetries } },
+  };
+}

@@ -1,0 +1,168 @@
+import { expect, test } from "vitest";
+import { windowsOf } from "../../../../src/domain/planning/planned-windows.ts";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
+import { backfillBudget, minutesOf } from "../../../../src/pipeline/backfill/budget.ts";
+import { previewBackfill } from "../../../../src/pipeline/backfill/plan-backfill.ts";
+import { previewedOpen } from "../../../../src/pipeline/backfill/previewed-source.ts";
+import { startShown } from "../../../../src/pipeline/backfill/start-backfill.ts";
+import type { Wish } from "../../../../src/pipeline/backfill/wish.ts";
+import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
+import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+import { listBackfills } from "../../../../src/store/work/backfills.ts";
+import { listActions } from "../../../../src/store/work/operator-actions.ts";
+import { type Bench, setup } from "../../../support/source.ts";
+
+/** What a backfill would do, and that it does this or nothing. */
+
+const ADA = { name: "ada", role: "operator", via: "page" } as const;
+
+async function previewOf(bench: Bench, wish: Partial<Wish> = {}) {
+  const source = previewedOpen(await bench.open());
+  const now = await storeNow(bench.store.db);
+  const range = { start: bench.dataStart - 3 * DAY_MS, end: bench.today + 5 * DAY_MS };
+  const whole: Wish = { range, stride: "day", groupings: GROUPINGS, reprocess: "missing", ...wish };
+  const preview = await previewBackfill(source, whole, { now });
+  return { source, wish: whole, now, preview };
+}
+
+const days = (bench: Bench, from: number, to: number) => ({
+  range: { start: bench.dataStart + from * DAY_MS, end: bench.dataStart + to * DAY_MS },
+});
+
+test("a preview counts what is fetched, what is left out and why, what is replaced, and which closed months change", async () => {
+  const bench = await setup({ workspaces: [0, 1] });
+  await bench.sync();
+  const { preview } = await previewOf(bench);
+  // 6 days before today: those that ended three days before today are final. Workspaces x dimensions: 8.
+  const finalDays = preview.loaded.find(({ status }) => status === "final")?.buckets ?? 0;
+  expect(finalDays).toBeGreaterThan(0);
+  expect(preview.leftOut).toEqual([
+    {
+      reason: "before_data_start",
+      first: bench.dataStart - 3 * DAY_MS,
+      end: bench.dataStart,
+      buckets: 3 * 8,
+    },
+    { reason: "future", first: bench.today + DAY_MS, end: bench.today + 5 * DAY_MS, buckets: 4 * 8 },
+    expect.objectContaining({ reason: "final", first: bench.dataStart, buckets: finalDays * 4 }),
+  ]);
+  expect(preview).toMatchObject({
+    notSent: 0,
+    inFlight: 0,
+    facts: { closedMonths: [], hasMoreRecords: false },
+  });
+  const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
+  const stored = (from: number) =>
+    bench.sql<{ n: number }>(
+      `SELECT count(*)::integer AS n FROM usage.dated_record JOIN usage.series USING (series_id) JOIN usage.scope USING (scope_id)
+       WHERE stride = 'day' AND bucket_start >= $1::date AND bucket_start < $2::date`,
+      [dayOf(from), dayOf(bench.today + DAY_MS)],
+    );
+  const firstOpen = preview.leftOut.find(({ reason }) => reason === "final")?.end ?? 0;
+  expect(preview.facts?.records).toBe((await stored(firstOpen))[0]?.n);
+
+  await bench.sql(
+    "INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES (1, $1, 0)",
+    [new Date(bench.dataStart).toISOString().slice(0, 8).concat("01")],
+  );
+  const all = await previewOf(bench, { reprocess: "all" });
+  expect(all.preview.leftOut.map(({ reason }) => reason)).toEqual(["before_data_start", "future"]);
+  expect(all.preview.facts?.records).toBe((await stored(bench.dataStart))[0]?.n);
+  expect(all.preview.facts?.closedMonths).toEqual([new Date(bench.dataStart).toISOString().slice(0, 7)]);
+  expect(all.preview.digest).not.toBe(preview.digest);
+  const cut = await previewBackfill(all.source, all.wish, { now: all.now, mostRecords: 3 });
+  expect(cut.facts).toMatchObject({ records: 3, hasMoreRecords: true });
+
+  // Hours that the server does not answer in are entered, and dropped unsent.
+  await bench.sql(
+    "INSERT INTO usage.source_fact (source_id, fact, evidence, probe_after) VALUES (1, 'no_hour', 'test', now() + interval '1 day')",
+  );
+  const hours = (await previewOf(bench, { ...days(bench, 0, 1), stride: "hour", groupings: ["workspace"] }))
+    .preview;
+  expect(hours.notSent).toBe(hours.slices.length);
+  expect(hours.leftOut).toMatchObject([{ reason: "not_available", buckets: 24 * 2 }]);
+  expect(hours.facts?.records).toBe(0);
+});
+
+test("the time of a backfill follows from what routine syncs leave of the rate limit", () => {
+  const source = { slug: "default", dataStart: 0, workspaceIds: ["a"], stored: undefined };
+  const settings = { settleAfterMs: 3 * DAY_MS, hourlyForMs: DAY_MS, syncEveryMs: 60_000 };
+  const now = Date.parse("2026-03-10T05:20:00Z");
+  const budget = (rateLimit: number) =>
+    backfillBudget(source, { config: { slug: "default", rateLimit }, settings, now });
+  const { perMinute, routinePerMinute, leftPerMinute } = budget(200);
+  // Nine tenths of 200 requests in 10 s.
+  expect(perMinute).toBe(180 * 6);
+  expect(routinePerMinute).toBeGreaterThan(0);
+  expect(leftPerMinute).toBe(perMinute - routinePerMinute);
+  expect(minutesOf(leftPerMinute * 3 + 1, budget(200))).toBe(4);
+  expect([minutesOf(0, budget(2)), minutesOf(1, { ...budget(2), leftPerMinute: 0 })]).toEqual([0, null]);
+  expect(budget(1).leftPerMinute).toBe(0);
+});
+
+test("what was previewed is started once, however often it is sent; a plan that changed is not started", async () => {
+  const bench = await setup({ workspaces: [0] });
+  const { source, wish, now, preview } = await previewOf(bench, days(bench, 0, 3));
+  const shown = { digest: preview.digest, shownAt: now, windows: windowsOf(preview.slices) };
+  const start = () => startShown(source, wish, { shown, by: ADA, now });
+  const sent = await Promise.all([start(), start(), start()]);
+  expect(
+    new Set(sent.map((one) => (one.outcome === "started" ? one.backfillId : one.outcome))),
+  ).toHaveProperty("size", 1);
+  expect(await listBackfills(bench.store.db)).toMatchObject([
+    { total: preview.slices.length, state: "running" },
+  ]);
+  const tasks = await bench.sql(
+    "SELECT group_by, stride, period_start, period_end, workspace_ids FROM usage.slice",
+  );
+  expect(tasks).toEqual(
+    preview.slices.map(({ groupBy, window, members }) => ({
+      ...{ group_by: groupBy, stride: window.stride },
+      ...{ period_start: new Date(window.start), period_end: new Date(window.end) },
+      workspace_ids: members.map(({ workspaceId }) => workspaceId),
+    })),
+  );
+  expect(await listActions(bench.store.db, { most: 9 })).toMatchObject([
+    {
+      action: "backfill.start",
+      actor: "ada",
+      via: "page",
+      source: "default",
+      detail: expect.stringMatching(/^backfill 1: /),
+    },
+  ]);
+  // A preview that is shown later is another order.
+  const later = { ...shown, shownAt: await storeNow(bench.store.db) };
+  expect(await startShown(source, wish, { shown: later, by: ADA, now })).toMatchObject({ backfillId: 2 });
+
+  // The first day becomes final meanwhile.
+  const open = await bench.open();
+  await runInline(
+    open,
+    preview.slices.filter(({ groupBy }) => groupBy !== "workspace"),
+  );
+  const changed = await startShown(source, wish, { shown: { ...shown, shownAt: now }, by: ADA, now });
+  expect(changed).toMatchObject({ outcome: "changed", difference: { came: [{ requests: [1, 0, 0, 0] }] } });
+  expect(changed).toMatchObject({ difference: { went: [{ requests: [1, 1, 1, 1] }] } });
+  expect(await listBackfills(bench.store.db)).toHaveLength(2);
+  await runInline(open, preview.slices);
+  const empty = await previewOf(bench, days(bench, 0, 2));
+  const nothing = { digest: empty.preview.digest, shownAt: now, windows: [] };
+  const refused = startShown(empty.source, empty.wish, { shown: nothing, by: ADA, now });
+  await expect(refused).rejects.toMatchObject({ code: "backfill_empty" });
+});
+
+test("a preview says which of its requests others have under way already", async () => {
+  const bench = await setup({ workspaces: [0] });
+  const { source, wish, now, preview } = await previewOf(bench, days(bench, 0, 3));
+  const shown = { digest: preview.digest, shownAt: now, windows: windowsOf(preview.slices) };
+  await startShown(source, wish, { shown, by: ADA, now });
+  const second = await previewOf(bench, days(bench, 0, 3));
+  expect(second.preview).toMatchObject({ inFlight: 4, digest: preview.digest, facts: { backfillTasks: 4 } });
+  await bench.sql("UPDATE usage.backfill SET state = 'paused'");
+  expect((await previewOf(bench, days(bench, 0, 3))).preview).toMatchObject({
+    inFlight: 0,
+    facts: { backfillTasks: 0 },
+  });
+});
