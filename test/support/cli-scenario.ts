@@ -43,6 +43,8 @@ export const TOUR: Readonly<Record<string, readonly Step[]>> = {
     { run: "backfill list", keep: ["backfill", /(\d+) +(?:default +)?running/] },
     { run: "backfill pause {backfill}" },
     { run: "backfill resume {backfill}" },
+    // None of its tasks has failed.
+    { run: "backfill retry {backfill}", code: 2 },
     { run: "backfill cancel {backfill}" },
     { run: "backfill show {backfill}" },
     { run: "runs list" },

@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import { enqueueJob } from "../../../jobs/enqueue.ts";
 import { UsageError } from "../../errors.ts";
+import { overlapNotes } from "../../pipeline/backfill/overlaps.ts";
 import { planBackfill } from "../../pipeline/backfill/plan-backfill.ts";
 import { previewedOpen } from "../../pipeline/backfill/previewed-source.ts";
 import { rangeOfBackfill } from "../../pipeline/backfill/status-of-backfill.ts";
@@ -15,12 +16,7 @@ import {
   listBackfills,
 } from "../../store/work/backfills.ts";
 import { steerBackfill } from "../../store/work/steer-backfill.ts";
-import {
-  describeBackfills,
-  describeFailed,
-  followBackfill,
-  noteOverlaps,
-} from "../report/backfill-report.ts";
+import { describeBackfills, describeFailed, followBackfill } from "../report/backfill-report.ts";
 import { describeRange, exitOfRange, rangeToData } from "../report/range-report.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { type LoadPlan, loadInline } from "../session/load-inline.ts";
@@ -107,7 +103,8 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     const { sourceId, store } = source;
     // Time that a sync or another backfill is loading is planned too: this backfill ends when all of its range is loaded.
     const { asked, slices } = await planOf(source, await storeNow(store.db));
-    await noteOverlaps(session, source, { range, stride });
+    const overlaps = await overlapNotes(store.db, { slug: source.config.slug, range, stride });
+    for (const note of overlaps) session.output.note(note);
     const { workspaceIds } = asked;
     const id = await createBackfill(store, {
       ...{ sourceId, range, stride, groupings, workspaceIds, reprocess, slices, by: commandActor() },

@@ -10,7 +10,8 @@ import { planSource } from "../../pipeline/sync/plan.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { closeMonth } from "../../store/report/month-close.ts";
 import { listPrices } from "../../store/report/prices.ts";
-import { createBackfill, listBackfills, steerBackfill } from "../../store/work/backfills.ts";
+import { backfillOf, createBackfill, listBackfills } from "../../store/work/backfills.ts";
+import { steerBackfill } from "../../store/work/steer-backfill.ts";
 import { readPriceFile } from "../prices/price-file.ts";
 import type { Loader } from "./loader.ts";
 import type { Story } from "./story.ts";
@@ -20,6 +21,8 @@ const PRICES = fileURLToPath(new URL("planted.csv", import.meta.url));
 const BACKFILLED = { from: 45, to: 38 };
 /** The backfill is paused when so many of its tasks are done. */
 const PAUSED_AFTER = 5;
+/** Who the timeline says it was. */
+const PLANTER = { name: "demo", role: "operator", via: "command" } as const;
 const LOOK_EVERY_MS = 20;
 const LONGEST_LOOK_MS = 10_000;
 
@@ -72,12 +75,13 @@ async function pauseBackfill(source: OpenSource, loader: Loader): Promise<void> 
   const workspaceIds = source.workspaces.map((one) => one.workspaceId);
   const backfillId = await createBackfill(store, {
     ...{ sourceId, range, stride: "hour", groupings: GROUPINGS, workspaceIds, reprocess: "missing", slices },
+    by: PLANTER,
   });
   await loader.enqueue(source);
   const until = clock.now() + LONGEST_LOOK_MS;
-  const isBegun = async () => ((await listBackfills(store.db, backfillId))[0]?.done ?? 0) >= PAUSED_AFTER;
+  const isBegun = async () => (await backfillOf(store.db, backfillId)).done >= PAUSED_AFTER;
   while (!(await isBegun()) && clock.now() < until) await clock.wait(LOOK_EVERY_MS, source.signal);
-  await steerBackfill(store, { backfillId, action: "pause" });
+  await steerBackfill(store, { backfillId, action: "pause", by: PLANTER });
 }
 
 /** What is planted, and where it is seen. */

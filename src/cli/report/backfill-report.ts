@@ -1,30 +1,10 @@
 import { systemClock } from "../../clock.ts";
-import type { OpenSource } from "../../pipeline/source/source.ts";
-import { type Backfill, backfillOf, type FailedSlice, listBackfills } from "../../store/work/backfills.ts";
+import { type Backfill, backfillOf, type FailedSlice } from "../../store/work/backfills.ts";
 import type { Session } from "../session/session.ts";
 import { instant, rowsOf, table } from "./output.ts";
 import { wrapped } from "./wrap.ts";
 
 const LOOK_EVERY_MS = 500;
-
-/** Two backfills may ask for the same time. The note says that they do. */
-export async function noteOverlaps(
-  { output }: Session,
-  source: OpenSource,
-  wanted: { range: { start: number; end: number }; stride: string },
-): Promise<void> {
-  for (const other of await listBackfills(source.store.db)) {
-    const isUnfinished = other.state === "running" || other.state === "paused";
-    const overlaps = Date.parse(other.from) < wanted.range.end && Date.parse(other.to) > wanted.range.start;
-    if (!isUnfinished || !overlaps || other.stride !== wanted.stride || other.source !== source.config.slug)
-      continue;
-    output.note(
-      other.state === "running"
-        ? `Backfill ${other.backfillId} overlaps and is running. What it loads from now on is not fetched twice.`
-        : `Backfill ${other.backfillId} overlaps and is paused. This one fetches its tasks too.`,
-    );
-  }
-}
 
 /**
  * Shows the progress of a backfill until it ends, Ctrl-C interrupts this process, or the platform refuses the key. In the

@@ -1,11 +1,7 @@
-import {
-  type LeftOutReason,
-  requestsByDimension,
-  requestsOfWindow,
-  windowsOf,
-} from "../../domain/planning/planned-windows.ts";
+import { requestsByDimension, requestsOfWindow, windowsOf } from "../../domain/planning/planned-windows.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { type BackfillBudget, minutesOf } from "../../pipeline/backfill/budget.ts";
+import { LEFT_OUT } from "../../pipeline/backfill/left-out.ts";
 import type { BackfillPreview } from "../../pipeline/backfill/plan-backfill.ts";
 import type { PreviewedSource } from "../../pipeline/backfill/previewed-source.ts";
 import { endsInFuture, type Wish } from "../../pipeline/backfill/wish.ts";
@@ -134,13 +130,6 @@ function factLines({ slices, leftOut, notSent, inFlight, facts, budget }: Planne
 function areOf(number: number): string {
   return number === 1 ? "is" : "are";
 }
-
-export const LEFT_OUT: Readonly<Record<LeftOutReason, string>> = {
-  before_data_start: "before the data start, so nothing is asked for",
-  future: "in the future, so nothing is asked for",
-  final: "final already, so not fetched again",
-  not_available: "not available in that stride, so the requests are dropped",
-};
 
 function loadedText({ source, loaded, hasDatabase }: PlannedSource): string {
   if (!hasDatabase) return "What is loaded is not known: DATABASE_URL is not set.";

@@ -1,5 +1,5 @@
+import { rangeSentence } from "../../domain/planning/range-sentence.ts";
 import { isLoaded, type RangeLine } from "../../domain/planning/range-status.ts";
-import { STRIDES } from "../../domain/time/stride.ts";
 import { EXIT } from "../session/exit.ts";
 import { withoutZeros } from "./fit.ts";
 import { instant, table } from "./output.ts";
@@ -16,35 +16,14 @@ export function rangeToData(lines: readonly RangeLine[]) {
 
 /** The statement at the end of a load: what the tables say about the range that was asked for. */
 export function describeRange(lines: readonly RangeLine[]): string {
-  if (lines.length === 0) return "No usage is expected in that range.";
-  const open = lines.filter((line) => !isLoaded(line));
-  if (open.length === 0) return `All of it is loaded: ${describeLoaded(lines)} (${UNIT}).`;
+  const { sentence, open } = rangeSentence(lines);
+  if (open.length === 0) return sentence;
   const rows = open.map((line) => [
     ...[line.groupBy, line.stride, line.status, line.code ?? "-", line.buckets],
     ...[instant(line.first), instant(line.end), line.retryAt === null ? "-" : instant(line.retryAt)],
   ]);
   const head = ["dimension", "stride", "status", "reason", "buckets", "from", "to", "next attempt"];
-  const loaded = describeLoaded(lines);
-  if (loaded !== "" && open.every(({ status }) => status === "not_available")) {
-    return `All that the server answers is loaded: ${loaded} (${UNIT}). Not available:\n${table(...withoutZeros(head, rows))}`;
-  }
-  return `Not all of it is loaded${loaded === "" ? "" : `, only ${loaded} (${UNIT})`}:\n${table(...withoutZeros(head, rows))}`;
-}
-
-const UNIT = "buckets x workspaces x dimensions";
-
-/** Such as `by day 444 final and 36 provisional`. */
-function describeLoaded(lines: readonly RangeLine[]): string {
-  return STRIDES.flatMap((stride) => {
-    const count = (status: RangeLine["status"]) =>
-      lines.reduce((sum, one) => sum + (one.stride === stride && one.status === status ? one.buckets : 0), 0);
-    const parts = (["final", "provisional"] as const)
-      .filter((status) => count(status) > 0)
-      .map((status) => `${count(status).toLocaleString("en-US")} ${status}`);
-    return parts.length === 0 ? [] : [`by ${stride} ${parts.join(" and ")}`];
-  })
-    .reverse()
-    .join(", ");
+  return `${sentence}\n${table(...withoutZeros(head, rows))}`;
 }
 
 /** 0 only if all of the range is loaded. */

@@ -1,10 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { DateTime } from "luxon";
-import { FIRST_DAY, LAST_DAY } from "../../config/settings.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
+import { readInstant } from "../../pipeline/backfill/instant.ts";
 
 export interface RangeOptions {
   readonly from?: number;
@@ -39,13 +38,9 @@ export function withGrouping(command: Command): Command {
 
 /** Epoch milliseconds of an ISO 8601 day or instant; without an offset it is UTC. */
 export function parseInstant(text: string): number {
-  // luxon alone would take "10:00" for today and "2026" for its first day.
-  const value = DateTime.fromISO(text, { zone: "utc" });
-  if (!value.isValid || !/^\d{4}-\d{2}-\d{2}(T|$)/.test(text))
-    throw new InvalidArgumentError("It is not a day or instant such as 2026-03-01.");
-  const ms = value.toMillis();
-  if (ms >= Date.parse(FIRST_DAY) && ms <= Date.parse(LAST_DAY)) return ms;
-  throw new InvalidArgumentError(`It is not between ${FIRST_DAY} and ${LAST_DAY}.`);
+  const read = readInstant(text);
+  if (typeof read === "number") return read;
+  throw new InvalidArgumentError(read);
 }
 
 /** The range of a command. Errors: an end before the start, or one of the two missing without a default. */

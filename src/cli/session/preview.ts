@@ -25,7 +25,7 @@ export async function showPreview(session: Session, options: Asked): Promise<num
   const now = store === undefined ? Date.now() : await storeNow(store.db);
   const planned: PlannedSource[] = [];
   for (const config of settings.sources.length === 0 ? [NO_SOURCE] : settings.sources) {
-    const known = await previewedSource(config, store);
+    const known = await previewedSource(config, store?.db);
     refuseOutside(known, asked, now);
     const isKnown = known.workspaceIds.length > 0;
     const workspaceIds = isKnown

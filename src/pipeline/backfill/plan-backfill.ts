@@ -55,13 +55,13 @@ export async function planBackfill(
     const loaded = rangeStatus({ wanted, dataStart, known, unavailable: new Set() });
     return { range, loaded, slices: planSlices({ scopes: known, wanted, dataStart }) };
   }
-  const { store, source } = stored;
+  const { db, source } = stored;
   const { sourceId } = source;
   const strides = STRIDES.slice(0, STRIDES.indexOf(stride) + 1);
   // The views show a day beside its hours, so both scopes exist from the start.
   const ensured = [...new Set<Stride>([...strides, "day", "hour"])];
-  await ensureScopes(store.db, { sourceId, groupings, strides: ensured });
-  const states = await scopeStates(store.db, { sourceId, groupings, strides });
+  await ensureScopes(db, { sourceId, groupings, strides: ensured });
+  const states = await scopeStates(db, { sourceId, groupings, strides });
   return {
     range,
     loaded: statusFrom(states, source, { wanted, workspaceIds }),
@@ -105,7 +105,7 @@ export async function previewBackfill(
     inFlight: stored === undefined ? 0 : await countInFlight(stored, slices),
     facts:
       stored &&
-      (await planFacts(stored.store.db, {
+      (await planFacts(stored.db, {
         ...{ sourceId: stored.source.sourceId, most: mostRecords },
         windows: windowsByScope(slices.filter(isSent)),
       })),
@@ -136,10 +136,10 @@ function finalParts(
 }
 
 async function countInFlight(
-  { store, source }: NonNullable<PreviewedSource["stored"]>,
+  { db, source }: NonNullable<PreviewedSource["stored"]>,
   slices: readonly UsageRequest[],
 ): Promise<number> {
-  const parts = await slicesInFlight(store.db, source.sourceId);
+  const parts = await slicesInFlight(db, source.sourceId);
   if (parts.size === 0) return 0;
   const covered = new Map([...parts].map(([scopeId, some]) => [scopeId, normalize(some)]));
   return slices.filter((slice) =>

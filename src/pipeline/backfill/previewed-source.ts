@@ -1,7 +1,7 @@
 import type { SourceConfig } from "../../config/config.ts";
 import { capabilitiesOf, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
-import type { Store } from "../../store/db/database.ts";
+import type { Database } from "../../store/db/database.ts";
 import { listSources } from "../../store/report/overview.ts";
 import type { OpenSource } from "../source/source.ts";
 import type { KnownSource } from "../sync/asked-range.ts";
@@ -17,7 +17,7 @@ export interface PreviewedSource {
 }
 
 interface StoredSource {
-  readonly store: Store;
+  readonly db: Database;
   readonly source: KnownSource & {
     /** Strides that the server does not answer in, and whose daily retry is due. */
     readonly strideRetries: ReadonlySet<ServerCapability>;
@@ -27,25 +27,25 @@ interface StoredSource {
 /** What the tables know of a configured source. Without a database: what is configured. */
 export async function previewedSource(
   config: Pick<SourceConfig, "slug" | "dataStart" | "workspaceIds">,
-  store: Store | undefined,
+  db: Database | undefined,
 ): Promise<PreviewedSource> {
   const { slug } = config;
-  const found = store && (await listSources(store.db)).find(({ source }) => source === slug);
-  if (store === undefined || found === undefined) {
+  const found = db && (await listSources(db)).find(({ source }) => source === slug);
+  if (db === undefined || found === undefined) {
     const { workspaceIds } = config;
     return { slug, dataStart: Date.parse(config.dataStart), workspaceIds, stored: undefined };
   }
   const { sourceId } = found;
   const dataStart = Date.parse(found.dataStart);
-  const learned = await capabilitiesOf(store.db, sourceId);
+  const learned = await capabilitiesOf(db, sourceId);
   const source = {
     ...{ sourceId, dataStart },
     capabilities: new Set(learned.map(({ capability }) => capability)),
     strideRetries: new Set(learned.filter((one) => one.retryDue).map(({ capability }) => capability)),
   };
-  const workspaces = await configuredWorkspaces(store.db, sourceId);
+  const workspaces = await configuredWorkspaces(db, sourceId);
   const workspaceIds = workspaces.map((one) => one.workspaceId);
-  return { slug, dataStart, workspaceIds, stored: { store, source } };
+  return { slug, dataStart, workspaceIds, stored: { db, source } };
 }
 
 /** The same of a source after contact. */
@@ -53,6 +53,6 @@ export function previewedOpen(source: OpenSource): PreviewedSource {
   const { config, dataStart, workspaces, store, sourceId, capabilities, strideRetries } = source;
   return {
     ...{ slug: config.slug, dataStart, workspaceIds: workspaces.map((one) => one.workspaceId) },
-    stored: { store, source: { sourceId, dataStart, capabilities, strideRetries } },
+    stored: { db: store.db, source: { sourceId, dataStart, capabilities, strideRetries } },
   };
 }

@@ -5,9 +5,10 @@ import {
   windowsOf,
 } from "../../domain/planning/planned-windows.ts";
 import { UsageError } from "../../errors.ts";
-import { createBackfill } from "../../store/work/backfills.ts";
+import type { Store } from "../../store/db/database.ts";
+import { createBackfill, startedSince } from "../../store/work/backfills.ts";
 import type { Actor } from "../../store/work/operator-actions.ts";
-import { type BackfillPlan, digestOf, planBackfill } from "./plan-backfill.ts";
+import { digestOf, planBackfill } from "./plan-backfill.ts";
 import type { PreviewedSource } from "./previewed-source.ts";
 import { refuseOutside, type Wish } from "./wish.ts";
 
@@ -15,29 +16,29 @@ import { refuseOutside, type Wish } from "./wish.ts";
 export interface ShownPlan {
   readonly digest: string;
   readonly shownAt: number;
-  readonly windows: readonly PlannedWindow[];
+  /** Undefined where nobody kept them: then a change has no difference to show. */
+  readonly windows: readonly PlannedWindow[] | undefined;
 }
 
 export type Started =
-  | { readonly outcome: "started"; readonly backfillId: number; readonly plan: BackfillPlan }
+  | { readonly outcome: "started"; readonly backfillId: number }
   /** The plan is another one by now. Nothing was entered. */
-  | { readonly outcome: "changed"; readonly difference: PlanDifference };
+  | { readonly outcome: "changed"; readonly difference: PlanDifference | undefined };
 
 /**
- * Starts what a preview showed, and only that: the plan is made again, and where it differs nothing is entered.
+ * Starts what a preview showed, and only that: the plan is made again, and where it differs nothing is entered. What was
+ * started since the preview is not started twice.
  *
  * Errors: `range_without_data`; `backfill_empty` where nothing would be fetched; `source_unloaded` before the first contact.
  */
 export async function startShown(
+  store: Store,
   source: PreviewedSource,
   wish: Wish,
   given: { shown: ShownPlan; by: Actor; now: number },
 ): Promise<Started> {
   const { shown, by, now } = given;
   refuseOutside(source, wish.range, now);
-  const plan = await planBackfill(source, wish, now);
-  const difference = planDifference(shown.windows, windowsOf(plan.slices));
-  if (digestOf(source, wish, plan.slices) !== shown.digest) return { outcome: "changed", difference };
   if (source.stored === undefined) {
     throw new UsageError({
       code: "source_unloaded",
@@ -45,18 +46,24 @@ export async function startShown(
       next: "Run `usage-etl sync` first.",
     });
   }
-  if (plan.slices.length === 0) {
+  const { sourceId } = source.stored.source;
+  const asked = { ...wish, sourceId, workspaceIds: source.workspaceIds, shownAt: shown.shownAt };
+  // What it has loaded since may have changed the plan.
+  const same = await startedSince(store.db, asked);
+  if (same !== undefined) return { outcome: "started", backfillId: same };
+  const { slices } = await planBackfill(source, wish, now);
+  if (digestOf(source, wish, slices) !== shown.digest) {
+    return {
+      outcome: "changed",
+      difference: shown.windows && planDifference(shown.windows, windowsOf(slices)),
+    };
+  }
+  if (slices.length === 0) {
     throw new UsageError({
       code: "backfill_empty",
       message: "Nothing would be fetched: all of that range is final.",
       next: "Choose another range, or fetch everything of it again (--reprocess all).",
     });
   }
-  const { store, source: known } = source.stored;
-  const { range, stride, groupings, reprocess } = wish;
-  const backfillId = await createBackfill(store, {
-    ...{ sourceId: known.sourceId, range, stride, groupings, reprocess, by },
-    ...{ workspaceIds: source.workspaceIds, slices: plan.slices, shownAt: shown.shownAt },
-  });
-  return { outcome: "started", backfillId, plan };
+  return { outcome: "started", backfillId: await createBackfill(store, { ...asked, slices, by }) };
 }

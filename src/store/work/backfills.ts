@@ -50,8 +50,12 @@ interface NewBackfill extends Pick<Backfill, "stride" | "groupings" | "workspace
 export async function createBackfill(store: Store, wanted: NewBackfill): Promise<number> {
   const { sourceId, range, stride, groupings, workspaceIds, reprocess, slices } = wanted;
   return store.transaction(async ({ db }) => {
-    const same = await startedSince(db, wanted);
-    if (same !== undefined) return same;
+    if (wanted.shownAt !== undefined) {
+      // Two that come at once: the second one waits here, and sees the first.
+      await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
+      const same = await startedSince(db, { ...wanted, shownAt: wanted.shownAt });
+      if (same !== undefined) return same;
+    }
     const { backfill_id } = await db
       .insertInto("backfill")
       .values({
@@ -76,11 +80,12 @@ export async function createBackfill(store: Store, wanted: NewBackfill): Promise
   });
 }
 
-async function startedSince(db: Database, wanted: NewBackfill): Promise<number | undefined> {
-  if (wanted.shownAt === undefined) return undefined;
+/** The newest backfill that was started since then and asks for the same. */
+export async function startedSince(
+  db: Database,
+  wanted: Omit<NewBackfill, "slices" | "by"> & { readonly shownAt: number },
+): Promise<number | undefined> {
   const { sourceId, range, stride, groupings, workspaceIds, reprocess, shownAt } = wanted;
-  // Two that come at once: the second one waits here, and sees the first.
-  await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
   const [wantedGroupings, wantedIds] = [sql`${[...groupings]}::text[]`, sql`${[...workspaceIds]}::text[]`];
   const { rows } = await sql<{ backfill_id: number }>`
     select backfill_id from usage.backfill
@@ -97,6 +102,7 @@ async function startedSince(db: Database, wanted: NewBackfill): Promise<number |
 interface Listed {
   readonly backfillId?: number;
   readonly source?: string | undefined;
+  readonly states?: readonly Backfill["state"][];
   /** Only those with a lower number. */
   readonly before?: number | undefined;
   readonly most?: number;
@@ -104,7 +110,7 @@ interface Listed {
 
 /** Backfills with their progress, counted from their slices. The newest comes first. */
 export async function listBackfills(db: Database, listed: Listed = {}): Promise<Backfill[]> {
-  const { backfillId = null, source = null, before = null, most = null } = listed;
+  const { backfillId = null, source = null, states = null, before = null, most = null } = listed;
   const { rows } = await sql<Backfill>`
     select b.backfill_id as "backfillId", b.slug as source, b.stride, b.groupings, b.workspaces, b.reprocess, b.state,
            b.refused_message as refused,
@@ -119,6 +125,7 @@ export async function listBackfills(db: Database, listed: Listed = {}): Promise<
       select b.*, s.slug, s.refused_message
       from usage.backfill b join usage.source s using (source_id)
       where (${backfillId}::integer is null or b.backfill_id = ${backfillId})
+        and (${states}::text[] is null or b.state = any (${states}))
         and (${source}::text is null or s.slug = ${source}) and (${before}::integer is null or b.backfill_id < ${before})
       order by b.backfill_id desc limit ${most}::integer
     ) b

@@ -105,7 +105,7 @@ test("what was previewed is started once, however often it is sent; a plan that 
   const bench = await setup({ workspaces: [0] });
   const { source, wish, now, preview } = await previewOf(bench, days(bench, 0, 3));
   const shown = { digest: preview.digest, shownAt: now, windows: windowsOf(preview.slices) };
-  const start = () => startShown(source, wish, { shown, by: ADA, now });
+  const start = () => startShown(bench.store, source, wish, { shown, by: ADA, now });
   const sent = await Promise.all([start(), start(), start()]);
   expect(
     new Set(sent.map((one) => (one.outcome === "started" ? one.backfillId : one.outcome))),
@@ -134,7 +134,9 @@ test("what was previewed is started once, however often it is sent; a plan that 
   ]);
   // A preview that is shown later is another order.
   const later = { ...shown, shownAt: await storeNow(bench.store.db) };
-  expect(await startShown(source, wish, { shown: later, by: ADA, now })).toMatchObject({ backfillId: 2 });
+  expect(await startShown(bench.store, source, wish, { shown: later, by: ADA, now })).toMatchObject({
+    backfillId: 2,
+  });
 
   // The first day becomes final meanwhile.
   const open = await bench.open();
@@ -142,14 +144,18 @@ test("what was previewed is started once, however often it is sent; a plan that 
     open,
     preview.slices.filter(({ groupBy }) => groupBy !== "workspace"),
   );
-  const changed = await startShown(source, wish, { shown: { ...shown, shownAt: now }, by: ADA, now });
+  const changed = await startShown(bench.store, source, wish, {
+    shown: { ...shown, shownAt: await storeNow(bench.store.db) },
+    by: ADA,
+    now,
+  });
   expect(changed).toMatchObject({ outcome: "changed", difference: { came: [{ requests: [1, 0, 0, 0] }] } });
   expect(changed).toMatchObject({ difference: { went: [{ requests: [1, 1, 1, 1] }] } });
   expect(await listBackfills(bench.store.db)).toHaveLength(2);
   await runInline(open, preview.slices);
   const empty = await previewOf(bench, days(bench, 0, 2));
   const nothing = { digest: empty.preview.digest, shownAt: now, windows: [] };
-  const refused = startShown(empty.source, empty.wish, { shown: nothing, by: ADA, now });
+  const refused = startShown(bench.store, empty.source, empty.wish, { shown: nothing, by: ADA, now });
   await expect(refused).rejects.toMatchObject({ code: "backfill_empty" });
 });
 
@@ -157,7 +163,7 @@ test("a preview says which of its requests others have under way already", async
   const bench = await setup({ workspaces: [0] });
   const { source, wish, now, preview } = await previewOf(bench, days(bench, 0, 3));
   const shown = { digest: preview.digest, shownAt: now, windows: windowsOf(preview.slices) };
-  await startShown(source, wish, { shown, by: ADA, now });
+  await startShown(bench.store, source, wish, { shown, by: ADA, now });
   const second = await previewOf(bench, days(bench, 0, 3));
   expect(second.preview).toMatchObject({ inFlight: 4, digest: preview.digest, facts: { backfillTasks: 4 } });
   await bench.sql("UPDATE usage.backfill SET state = 'paused'");

@@ -1,0 +1,33 @@
+import { STRIDES } from "../time/stride.ts";
+import { isLoaded, type RangeLine } from "./range-status.ts";
+
+/** What the tables say about a range that was asked for. `open`: what is left of it, which the sentence leads to. */
+export function rangeSentence(lines: readonly RangeLine[]): {
+  readonly sentence: string;
+  readonly open: readonly RangeLine[];
+} {
+  const open = lines.filter((line) => !isLoaded(line));
+  const loaded = describeLoaded(lines);
+  if (lines.length === 0) return { sentence: "No usage is expected in that range.", open };
+  if (open.length === 0) return { sentence: `All of it is loaded: ${loaded} (${UNIT}).`, open };
+  if (loaded !== "" && open.every(({ status }) => status === "not_available")) {
+    return { sentence: `All that the server answers is loaded: ${loaded} (${UNIT}). Not available:`, open };
+  }
+  return { sentence: `Not all of it is loaded${loaded === "" ? "" : `, only ${loaded} (${UNIT})`}:`, open };
+}
+
+const UNIT = "buckets x workspaces x dimensions";
+
+/** Such as `by day 444 final and 36 provisional`. */
+function describeLoaded(lines: readonly RangeLine[]): string {
+  return STRIDES.flatMap((stride) => {
+    const count = (status: RangeLine["status"]) =>
+      lines.reduce((sum, one) => sum + (one.stride === stride && one.status === status ? one.buckets : 0), 0);
+    const parts = (["final", "provisional"] as const)
+      .filter((status) => count(status) > 0)
+      .map((status) => `${count(status).toLocaleString("en-US")} ${status}`);
+    return parts.length === 0 ? [] : [`by ${stride} ${parts.join(" and ")}`];
+  })
+    .reverse()
+    .join(", ");
+}
