@@ -1,10 +1,10 @@
 import type { AddressInfo } from "node:net";
-import Fastify from "fastify";
 import { pino } from "pino";
 import { request } from "undici";
 import { onTestFinished } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { readConfig } from "../../src/config/config.ts";
+import { newApp } from "../../src/service/http/server.ts";
 import type { WebServices } from "../../src/service/web/routes.ts";
 import { addPages } from "../../src/service/web/web.ts";
 import type { Standin } from "../../src/standin/server.ts";
@@ -41,7 +41,11 @@ export interface PagesBench {
 
 /** Serves the pages of a source's database in this process. Everything is closed when the test ends. */
 export async function setupPages(
-  { databaseUrl, standin, store }: { databaseUrl: string; standin: Standin; store: Store },
+  {
+    databaseUrl,
+    standin,
+    store,
+  }: { databaseUrl: string; standin: Pick<Standin, "url" | "apiKey">; store: Store },
   options: PagesOptions = {},
 ): Promise<PagesBench> {
   const config = readConfig({
@@ -54,7 +58,7 @@ export async function setupPages(
   const enqueued: string[] = [];
   const logs: Record<string, unknown>[] = [];
   const log = pino({ level: "debug", base: null }, { write: (line) => void logs.push(JSON.parse(line)) });
-  const app = Fastify({ forceCloseConnections: true });
+  const app = newApp();
   onTestFinished(async () => {
     await app.close();
     await reader.close();

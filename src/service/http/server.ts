@@ -32,7 +32,7 @@ export async function startHttpServer(
   options: HttpServerOptions,
 ): Promise<{ url: string; close(): Promise<void> }> {
   const { host, state, reader, redisTime, metrics, clock, board } = options;
-  const app = Fastify({ forceCloseConnections: true, routerOptions: { maxParamLength: LONGEST_PARAMETER } });
+  const app = newApp();
   if (board !== undefined) addBoard(app, board);
   const send = (reply: FastifyReply, health: Health) => reply.code(health.ok ? 200 : 503).send(health);
   app.get("/livez", async (_request, reply) => send(reply, liveness(state, clock.now())));
@@ -55,6 +55,28 @@ export async function startHttpServer(
 
 /** Characters of a part of an address. */
 const LONGEST_PARAMETER = 200;
+
+/** The server that health, metrics, queues and pages are added to. */
+export function newApp(): FastifyInstance {
+  return Fastify({
+    forceCloseConnections: true,
+    routerOptions: { maxParamLength: LONGEST_PARAMETER },
+    // What cannot be decoded leads nowhere. Otherwise the router answers it before any page could.
+    rewriteUrl: ({ url = "/" }) => {
+      const [path = ""] = url.split("?");
+      return isDecodable(path) ? url : "/%25";
+    },
+  });
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Why an address cannot be listened on. */
 const REASONS: Readonly<Record<string, string>> = {

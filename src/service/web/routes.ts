@@ -8,7 +8,7 @@ import type { Database, Store } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import type { Actor } from "../../store/work/operator-actions.ts";
 import { within } from "../http/within.ts";
-import type { Who } from "./access/session.ts";
+import { isHttps, type Who } from "./access/session.ts";
 import type { Html } from "./html.ts";
 import { liveUpdates } from "./live.ts";
 import { layout } from "./parts/layout.ts";
@@ -92,6 +92,7 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
     reply: FastifyReply,
   ): Promise<Context<z.output<Q>, z.output<P>>> => {
     const who = whoSent(request);
+    let token: string | undefined;
     return {
       ...services,
       db: services.reader,
@@ -100,7 +101,11 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
       who,
       actor: { name: who.name, role: who.role, via: "page" },
       now: await nowOf(services.reader),
-      csrf: () => reply.generateCsrf({ userInfo: who.session }),
+      // Once: without a cookie yet, each call would make another secret, and only the last form of a page would be valid.
+      csrf: () => {
+        token ??= reply.generateCsrf({ userInfo: who.session, secure: isHttps(request) });
+        return token;
+      },
       ...{ request, reply },
     };
   };
@@ -130,7 +135,6 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
       give: (context: Context<z.output<Q>, z.output<P>>) => Promise<FastifyReply>,
     ): void {
       app.get(path, async (request, reply) => {
-        reply.header("cache-control", "no-store");
         return give(await contextOf(schemas, request, reply));
       });
     },

@@ -12,10 +12,8 @@ export async function sendBare(
 }
 
 export async function sendHtml(reply: FastifyReply, status: number, page: Html): Promise<FastifyReply> {
-  // What a page shows is old in a minute, and may be for one person only.
   return reply
     .code(status)
     .type("text/html; charset=utf-8")
-    .header("cache-control", "no-store")
     .send(String(await page));
 }

@@ -17,11 +17,14 @@ export function addGuard(
   app.addHook("onRequest", async (request, reply) => {
     // One way to write an address: an absolute one would name a host of its own.
     const [path = ""] = request.url.split("?");
+    const isAsset = path.startsWith("/assets/");
+    // What a page shows is old in a minute, and may be for one person only. So may be where an answer leads.
+    if (!isAsset) reply.header("cache-control", "no-store");
     if (access.kind === "off") return refuse(reply, 403, OFF);
     if (access.kind === "open" && !isOwnHost(request.headers.host)) return refuse(reply, 403, FOREIGN_HOST);
     if (isFromElsewhere(request)) return refuse(reply, 403, FOREIGN_SITE);
     // Styles and scripts are the same for everybody, and the login page needs them.
-    if (path.startsWith("/assets/") || (access.kind === "tokens" && WITHOUT_LOGIN.has(path))) return;
+    if (isAsset || (access.kind === "tokens" && WITHOUT_LOGIN.has(path))) return;
     const who = whoOf(request, given);
     if (who !== undefined) {
       known.set(request, who);

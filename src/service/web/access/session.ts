@@ -50,7 +50,7 @@ function cookieOptions(request: FastifyRequest) {
 }
 
 /** A proxy ends TLS and says so. Whoever says so falsely only keeps their own cookie from being sent. */
-function isHttps(request: FastifyRequest): boolean {
+export function isHttps(request: FastifyRequest): boolean {
   return request.protocol === "https" || request.headers["x-forwarded-proto"] === "https";
 }
 

@@ -1,0 +1,255 @@
+import { expect, test } from "vitest";
+import { systemClock } from "../../../src/clock.ts";
+import { setupPages } from "../../support/pages.ts";
+import { setupMigrated } from "../../support/store.ts";
+
+/** Who may look, as somebody finds out who should not. */
+
+const OPERATOR = "operators-token-4711";
+const VIEWER = "viewers-token-4712";
+const TOKENS = { USAGE_WEB_TOKEN: OPERATOR, USAGE_WEB_READ_TOKEN: VIEWER };
+const HOUR_MS = 3_600_000;
+
+type Options = Parameters<typeof setupPages>[1];
+
+/** The pages of a database without a source. Nothing of the stand-in is asked. */
+async function serve(environment: Record<string, string> = {}, options: Options = {}) {
+  const { store, url } = await setupMigrated();
+  const standin = { url: "http://127.0.0.1:9", apiKey: "platform-key-4713" };
+  return setupPages({ store, databaseUrl: url, standin }, { environment, ...options });
+}
+
+const setCookies = (headers: Record<string, string | string[] | undefined>) =>
+  [headers["set-cookie"] ?? []].flat();
+
+test("without a token, only the names of this machine are served, whatever address they resolve to", async () => {
+  const pages = await serve();
+  const status = async (host: string) => (await pages.get("/", { host })).status;
+  for (const host of [
+    "127.0.0.1:9464",
+    "localhost",
+    "LOCALHOST:1",
+    "[::1]:9464",
+    "etl.localhost",
+    "127.8.9.1",
+  ])
+    expect([host, await status(host)]).toEqual([host, 200]);
+  for (const host of [
+    "evil.example",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "localhost@evil.example",
+    "10.0.0.7",
+    "0.0.0.0",
+    "evil.example#localhost",
+    "[::2]",
+    "evillocalhost",
+  ])
+    expect([host, await status(host)]).toEqual([host, 403]);
+  const { text } = await pages.get("/", { host: "evil.example" });
+  expect(text).toContain("USAGE_WEB_TOKEN");
+  // Neither a path nor a file says more to a foreign name.
+  for (const path of ["/coverage", "/nowhere", "/login"])
+    expect((await pages.get(path, { host: "evil.example" })).status).toBe(403);
+});
+
+test("beyond this machine the pages are off until a token is set, and say so", async () => {
+  for (const HTTP_HOST of ["0.0.0.0", "::", "10.0.0.7", "etl.example"]) {
+    const pages = await serve({ HTTP_HOST });
+    for (const path of ["/", "/coverage", "/login", "/nowhere"]) {
+      const { status, text } = await pages.get(path);
+      expect([HTTP_HOST, path, status]).toEqual([HTTP_HOST, path, 403]);
+      expect(text).toContain("USAGE_WEB_TOKEN");
+    }
+    expect((await pages.post("/login", { token: "" })).status).toBe(403);
+  }
+});
+
+test("a wrong, empty, longer or repeated token opens nothing, and ten tries a minute are answered", async () => {
+  const pages = await serve(TOKENS);
+  const wrong = ["", " ", OPERATOR.slice(0, -1), `${OPERATOR}x`, OPERATOR.toUpperCase(), "x".repeat(1_001)];
+  for (const token of wrong) {
+    const { status, text, headers } = await pages.post("/login", { token, next: "/coverage" });
+    expect([token.slice(0, 30), status, setCookies(headers)]).toEqual([token.slice(0, 30), 401, []]);
+    expect(text).toContain(`value="/coverage"`);
+  }
+  const twice = await pages.post("/login", { token: [OPERATOR, OPERATOR] });
+  expect(twice.status).toBe(401);
+  const more = await Promise.all(Array.from({ length: 4 }, () => pages.post("/login", { token: "guess" })));
+  expect(more.map(({ status }) => status).sort()).toEqual([401, 401, 401, 429]);
+  // The right one is not told from the others meanwhile.
+  const late = await pages.post("/login", { token: OPERATOR });
+  expect([late.status, setCookies(late.headers)]).toEqual([429, []]);
+  expect(late.text).toContain("Wait a minute");
+});
+
+test("whoever has no valid cookie is led to the login page and back, never to another site", async () => {
+  const pages = await serve(TOKENS);
+  const asked = await pages.get("/usage?by=project&from=2026-01-05");
+  expect([asked.status, asked.headers.location]).toEqual([
+    303,
+    "/login?next=%2Fusage%3Fby%3Dproject%26from%3D2026-01-05",
+  ]);
+  // A program gets no login page, and a change is not repeated after the login.
+  expect((await pages.get("/", { accept: "application/json" })).status).toBe(401);
+  expect((await pages.post("/backfills", { from: "2026-01-05" })).status).toBe(401);
+
+  const form = (await pages.get(asked.headers.location as string)).text;
+  expect(form).toContain(`value="/usage?by=project&amp;from=2026-01-05"`);
+  const nexts: [string, string][] = [
+    ["/usage?by=project", "/usage?by=project"],
+    ["//evil.example", "/"],
+    ["/\\evil.example", "/"],
+    ["/\t/evil.example", "/"],
+    ["/%0d%0aset-cookie:x=1", "/%0d%0aset-cookie:x=1"],
+    ["/.//evil.example", "/"],
+    ["/x/..//evil.example", "/"],
+    ["https://evil.example/", "/"],
+    ["javascript:alert(1)", "/"],
+    ["", "/"],
+  ];
+  for (const [next, to] of nexts) {
+    const { status, headers } = await pages.post("/login", { token: VIEWER, next });
+    expect([next, status, headers.location]).toEqual([next, 303, to]);
+  }
+  const shown = await pages.get(`/login?next=${encodeURIComponent(`"><script>alert(1)</script>`)}`);
+  expect(shown.text).not.toContain("<script>alert");
+});
+
+test("a cookie lasts twelve hours, is signed, and is for this site's requests only", async () => {
+  let now = Date.now();
+  const pages = await serve(TOKENS, { services: { clock: { ...systemClock, now: () => now } } });
+  const plain = await pages.post("/login", { token: OPERATOR, next: "/" });
+  const [cookie = ""] = setCookies(plain.headers);
+  expect(cookie).toMatch(/^usage_etl_session=[^;]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Lax$/);
+  const secure = await pages.post(
+    "/login",
+    { token: OPERATOR },
+    { headers: { "x-forwarded-proto": "https" } },
+  );
+  expect(setCookies(secure.headers)[0]).toMatch(/; Secure/);
+
+  const [, value = ""] = /^usage_etl_session=([^;]*)/.exec(cookie) ?? [];
+  const withCookie = (given: string) => pages.get("/", { cookie: `usage_etl_session=${given}` });
+  expect((await withCookie(value)).status).toBe(200);
+  const plainValue = decodeURIComponent(value);
+  const tampered = [
+    plainValue.replace("operator", "viewer"),
+    plainValue.replace(/\.\d+\./, `.${now + 1_000 * HOUR_MS}.`),
+    plainValue.slice(0, plainValue.lastIndexOf(".")),
+    `${plainValue.slice(0, -2)}AA`,
+    "operator.9999999999999.x",
+    "",
+    "s:",
+  ];
+  for (const one of tampered)
+    expect([one, (await withCookie(encodeURIComponent(one))).status]).toEqual([one, 303]);
+
+  // Another process with the same tokens knows the cookie; one with another token does not.
+  const same = await serve(TOKENS);
+  expect((await same.get("/", { cookie: `usage_etl_session=${value}` })).status).toBe(200);
+  const other = await serve({ ...TOKENS, USAGE_WEB_TOKEN: "another-token-4714" });
+  expect((await other.get("/", { cookie: `usage_etl_session=${value}` })).status).toBe(303);
+
+  now += 12 * HOUR_MS - 1_000;
+  expect((await withCookie(value)).status).toBe(200);
+  now += 2_000;
+  expect((await withCookie(value)).status).toBe(303);
+});
+
+test("logging out forgets the session; another site cannot log anybody in or out", async () => {
+  const pages = await serve(TOKENS);
+  const foreign = { headers: { "sec-fetch-site": "cross-site", origin: "https://evil.example" } };
+  expect((await pages.post("/login", { token: OPERATOR }, foreign)).status).toBe(403);
+  await pages.post("/login", { token: OPERATOR });
+  expect((await pages.get("/")).status).toBe(200);
+  expect((await pages.post("/logout", {}, foreign)).status).toBe(403);
+  expect((await pages.post("/logout", {}, { headers: { "sec-fetch-site": "same-site" } })).status).toBe(403);
+  expect((await pages.get("/")).status).toBe(200);
+  const out = await pages.post("/logout", {}, { headers: { "sec-fetch-site": "same-origin" } });
+  expect([out.status, out.headers.location]).toEqual([303, "/login"]);
+  expect((await pages.get("/")).status).toBe(303);
+});
+
+test("a person's name comes from the header that the setting names, and from no other", async () => {
+  const named = await serve({ USAGE_WEB_USER_HEADER: "X-Forwarded-User" });
+  const { text } = await named.get("/", { "x-forwarded-user": "ana <b>", "x-user": "mallory" });
+  expect(text).toContain("ana &lt;b&gt;");
+  expect(text).not.toContain("mallory");
+  const unnamed = await serve();
+  expect((await unnamed.get("/", { "x-forwarded-user": "mallory" })).text).not.toContain("mallory");
+});
+
+test("other methods, odd paths and long addresses get a page that leads on, and nothing outside the pages", async () => {
+  const pages = await serve();
+  const paths: [string, number][] = [
+    ["/assets/../web.ts", 404],
+    ["/assets/..%2fweb.ts", 404],
+    ["/assets/%2e%2e/web.ts", 404],
+    ["/assets/..%5cweb.ts", 403],
+    ["/assets/%2e%2e%2f%2e%2e%2fserve.ts", 404],
+    ["/assets//etc/passwd", 403],
+    ["/assets/%00", 403],
+    ["/assets/", 404],
+    ["/assets", 404],
+    ["/assets/uplot/../../../package.json", 404],
+    ["/%", 404],
+    ["/%ff%zz", 404],
+    ["/nowhere", 404],
+    ["/backfills/999999999999999999999", 404],
+    [`/usage?source=${"x".repeat(8_000)}`, 404],
+  ];
+  const seen: [string, number][] = [];
+  for (const [path] of paths) {
+    const answer = await pages.get(path);
+    seen.push([path, answer.status]);
+    expect(answer.text, path).toContain(`<a href="/">`);
+    expect(answer.headers["content-type"]).toBe("text/html; charset=utf-8");
+  }
+  expect(seen).toEqual(paths);
+  for (const method of ["PUT", "DELETE", "PATCH", "OPTIONS"]) {
+    const answer = await fetch(`${pages.url}/`, { method });
+    expect([method, answer.status]).toEqual([method, 404]);
+  }
+  const head = await fetch(`${pages.url}/`, { method: "HEAD" });
+  expect([head.status, await head.text()]).toEqual([200, ""]);
+});
+
+test("every answer has the policy, and nothing of it is kept or read as another type", async () => {
+  const pages = await serve(TOKENS);
+  await pages.post("/login", { token: OPERATOR });
+  const answers = [
+    ...(await Promise.all(["/", "/nowhere", "/login", "/?x=1"].map((path) => pages.get(path)))),
+    await pages.post("/login", { token: "wrong" }),
+    await pages.get("/", { cookie: "" }),
+  ];
+  for (const { headers } of answers) {
+    const policy = String(headers["content-security-policy"]);
+    expect(policy).toMatch(/^default-src 'none';/);
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toMatch(/unsafe|\*|https?:|data:/);
+    expect(headers).toMatchObject({
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "same-origin",
+      "cache-control": "no-store",
+    });
+    expect(headers).not.toHaveProperty("x-powered-by");
+  }
+});
+
+test("no token, key or password is in any page or line of the log", async () => {
+  const pages = await serve(TOKENS);
+  const texts: string[] = [];
+  const keep = ({ text, headers }: { text: string; headers: object }) => {
+    texts.push(text, JSON.stringify({ ...headers, "set-cookie": undefined }));
+  };
+  keep(await pages.get(`/?token=${OPERATOR}`));
+  keep(await pages.post("/login", { token: `${OPERATOR}x`, next: `/?token=${OPERATOR}` }));
+  keep(await pages.post("/login", { token: OPERATOR, next: "/" }));
+  for (const path of ["/", "/nowhere", "/coverage?from=never", `/backfills/${OPERATOR}`])
+    keep(await pages.get(path));
+  const written = texts.join("\n").replaceAll(`token%3D${OPERATOR}`, "").replaceAll(`token=${OPERATOR}`, "");
+  for (const secret of [OPERATOR, VIEWER, "platform-key-4713"]) expect(written).not.toContain(secret);
+  const log = JSON.stringify(pages.logs);
+  for (const secret of [OPERATOR, VIEWER, "platform-key-4713", "_csrf"]) expect(log).not.toContain(secret);
+});
