@@ -13,6 +13,23 @@ interface AskedDays {
   readonly range: Interval;
 }
 
+interface Judging {
+  readonly stride: "day" | "hour";
+  /** Comparisons from before it prove nothing; it may depend on the day `settled.start`. */
+  readonly since: RawBuilder<Date>;
+  /** Which days to judge: a condition on the CTEs of `settledDays`. Default: all. */
+  readonly only?: RawBuilder<boolean>;
+}
+
+/** Days that were not compared whole, or that need a closer look: the others are `proven`. */
+const NOT_PLAINLY_PROVEN = sql<boolean>`(
+  (p.parts @> tstzrange(day.start, day.start + interval '24 hours')) is not true
+  or exists (
+    select from restated w where w.group_by = own.group_by and w.workspace_id = own.workspace_id and w.start = day.start
+  )
+  or exists (select from left_over d where d.scope_id = own.scope_id)
+)`;
+
 const EVER = sql<Date>`'-infinity'::timestamptz`;
 
 /**
@@ -23,57 +40,66 @@ const EVER = sql<Date>`'-infinity'::timestamptz`;
  * `answered` if the rest of it consists of buckets on which the platform contradicts itself: no further request repairs
  * those.
  */
-function settledDays(
-  { sourceId, range }: AskedDays,
-  { stride, since }: { stride: "day" | "hour"; since: RawBuilder<Date> },
-) {
+function settledDays({ sourceId, range }: AskedDays, { stride, since, only = sql`true` }: Judging) {
   const bucketSeconds = STRIDE_MS[stride] / 1000;
-  const [from, to] = [new Date(range.start), new Date(range.end)];
-  // A step of 24 hours, because a day of the session's time zone may be longer or shorter.
+  const [from, to] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
+  // A step of 24 hours, because a day of the session's time zone may be longer or shorter. What lies in the range is read once
+  // and then joined by scope: a search for each day and scope takes seconds with a hundred workspaces.
   return sql`
-    day as (
-      select c.scope_id, c.group_by, c.workspace_id, start, start + interval '24 hours' as "end"
-      from usage.scope c
-      cross join generate_series(
-        ${from}::timestamptz, ${new Date(range.end - 1)}::timestamptz, interval '24 hours'
-      ) start
-      where c.source_id = ${sourceId} and c.stride = ${stride} and c.kind = 'traces' and c.trace_tier = 'all'
-    ), settled as (
-      select day.* from day
-      join lateral (
-        select sum(extract(epoch from least(v.period_end, day."end") - greatest(v.period_start, day.start))) as seconds
-        from usage.coverage v
-        where v.scope_id = day.scope_id and v.settled and v.period_start < day."end" and v.period_end > day.start
-      ) v on v.seconds = 86400
-    ), restated as (
+    own as (
+      select scope_id, group_by, workspace_id from usage.scope
+      where source_id = ${sourceId} and stride = ${stride} and kind = 'traces' and trace_tier = 'all'
+    ), final as (
+      select v.scope_id, range_agg(tstzrange(v.period_start, v.period_end)) as parts
+      from usage.coverage v join own using (scope_id)
+      where v.settled and v.period_start < ${to} and v.period_end > ${from}
+      group by v.scope_id
+    ), near as materialized (
+      select r.* from usage.reconciled r join own using (scope_id) where r.period_start < ${to} and r.period_end > ${from}
+    ), left_over as materialized (
+      select d.* from usage.reconciliation_difference d join own using (scope_id)
+      where d.state in ('open', 'platform_disagrees') and d.bucket_start >= ${from} and d.bucket_start < ${to}
+    ), restated as materialized (
       select c.group_by, c.workspace_id, t.bucket_start as start, max(t.fetch_number) as newest
       from usage.restatement t join usage.series s using (series_id) join usage.scope c using (scope_id)
       where c.source_id = ${sourceId} and c.stride = 'day' and t.bucket_start >= ${from} and t.bucket_start < ${to}
       group by 1, 2, 3
-    ), judged as (
-      select settled.*, r.seconds = 86400 as proven, r.seconds + d.unmendable * ${bucketSeconds} = 86400 as answered,
-             whole.newest is not null as is_restated, d.open > 0 as has_open, d.disagreeing > 0 as has_disagreement
+    ), compared_part as (
+      select scope_id, range_agg(tstzrange(period_start, period_end)) as parts from near group by scope_id
+    ), settled as (
+      select own.*, day.start, day.start + interval '24 hours' as "end"
+      from own join final f using (scope_id) left join compared_part p using (scope_id)
+      cross join generate_series(${from}, ${to} - interval '1 microsecond', interval '24 hours') day (start)
+      where f.parts @> tstzrange(day.start, day.start + interval '24 hours') and ${only}
+    ), asked as materialized (
+      select settled.*, whole.newest, ${since} as since
       from settled
       left join restated whole
         on whole.group_by = settled.group_by and whole.workspace_id = settled.workspace_id and whole.start = settled.start
-      cross join lateral (select ${since} as at) since
-      cross join lateral (
-        select coalesce(sum(extract(epoch from least(r.period_end, settled."end") - greatest(r.period_start, settled.start))), 0)
-                 as seconds
-        from usage.reconciled r
-        where r.scope_id = settled.scope_id and r.period_start < settled."end" and r.period_end > settled.start
-          and r.reconciled_at >= since.at and r.fetch_number >= coalesce(whole.newest, 0)
-      ) r
-      cross join lateral (
-        select count(*) filter (where d.state = 'open') as open,
-               count(*) filter (where d.state = 'platform_disagrees') as disagreeing,
-               count(distinct d.bucket_start) filter (
-                 where d.state = 'platform_disagrees' and d.fetched_at >= since.at and d.fetch_number >= coalesce(whole.newest, 0)
-               ) as unmendable
-        from usage.reconciliation_difference d
-        where d.scope_id = settled.scope_id and d.state in ('open', 'platform_disagrees')
-          and d.bucket_start >= settled.start and d.bucket_start < settled."end"
-      ) d
+    ), compared as (
+      select a.scope_id, a.start,
+             sum(extract(epoch from least(r.period_end, a."end") - greatest(r.period_start, a.start))) as seconds
+      from asked a
+      join near r on r.scope_id = a.scope_id and r.period_start < a."end" and r.period_end > a.start
+       and r.reconciled_at >= a.since and r.fetch_number >= coalesce(a.newest, 0)
+      group by a.scope_id, a.start
+    ), differing as (
+      select a.scope_id, a.start, count(*) filter (where d.state = 'open') as open,
+             count(*) filter (where d.state = 'platform_disagrees') as disagreeing,
+             count(distinct d.bucket_start) filter (
+               where d.state = 'platform_disagrees' and d.fetched_at >= a.since and d.fetch_number >= coalesce(a.newest, 0)
+             ) as unmendable
+      from asked a
+      join left_over d on d.scope_id = a.scope_id and d.bucket_start >= a.start and d.bucket_start < a."end"
+      group by a.scope_id, a.start
+    ), judged as (
+      select a.scope_id, a.group_by, a.workspace_id, a.start, coalesce(r.seconds, 0) = 86400 as proven,
+             coalesce(r.seconds, 0) + coalesce(d.unmendable, 0) * ${bucketSeconds} = 86400 as answered,
+             a.newest is not null as is_restated, coalesce(d.open, 0) > 0 as has_open,
+             coalesce(d.disagreeing, 0) > 0 as has_disagreement
+      from asked a
+      left join compared r on r.scope_id = a.scope_id and r.start = a.start
+      left join differing d on d.scope_id = a.scope_id and d.start = a.start
     )`;
 }
 
@@ -92,7 +118,7 @@ export interface UnreconciledDay {
  * there was no comparison since the last restatement. In order of day, dimension and workspace.
  */
 export async function unreconciledDays(db: Database, asked: AskedDays): Promise<UnreconciledDay[]> {
-  const days = settledDays(asked, { stride: "day", since: EVER });
+  const days = settledDays(asked, { stride: "day", since: EVER, only: NOT_PLAINLY_PROVEN });
   const { rows } = await sql<Omit<UnreconciledDay, "day"> & { start: Date }>`
     with ${days}
     select j.start, j.group_by as "groupBy", w.external_id as "workspaceId",
