@@ -1,15 +1,10 @@
 import { sql } from "kysely";
+import { DISAGREEMENTS, type OpenDay } from "../../domain/close/open-day.ts";
 import { UsageError } from "../../errors.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 import { keepCorrections } from "./keep-corrections.ts";
-import {
-  type OpenDay,
-  type OpenReason,
-  openDays,
-  type RequiredWorkspace,
-  requiredWorkspaces,
-} from "./month-open-days.ts";
+import { openDays, type RequiredWorkspace, requiredWorkspaces } from "./month-open-days.ts";
 
 export type CloseResult =
   | ({ readonly state: "closed"; readonly totals: number; readonly traces: number } & ClosedWith)
@@ -24,9 +19,6 @@ interface ClosedWith {
   /** `USAGE_SETTLE_AFTER` at the close. Null: closed by a release that did not keep it. */
   readonly settleAfterSeconds: number | null;
 }
-
-/** No request repairs these. The month is closed anyway if the user accepts them. */
-const DISAGREEMENTS: readonly OpenReason[] = ["platform_disagrees", "total_differs"];
 
 export interface CloseRequest {
   readonly sourceId: number;

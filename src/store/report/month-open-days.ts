@@ -1,37 +1,15 @@
 import { sql } from "kysely";
-import { DAY_MS } from "../../domain/time/stride.ts";
+import {
+  OPEN_REASONS,
+  type OpenDay,
+  type OpenReason,
+  type WorkspaceAccess,
+} from "../../domain/close/open-day.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { GROUPINGS } from "../../domain/usage/record.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 import { unreconciledDays } from "../reconcile/reconciled-days.ts";
-
-/** Why a day of a dimension and workspace keeps its month open: the first that applies. */
-export const OPEN_REASONS = [
-  "not_available",
-  "missing",
-  "failed",
-  "unverified",
-  "provisional",
-  "open",
-  "not_reconciled",
-  "platform_disagrees",
-  "total_differs",
-] as const;
-export type OpenReason = (typeof OPEN_REASONS)[number];
-
-/** Whether a sync asks for a workspace: the listing may lack it, or the configuration not name it any more. */
-type WorkspaceAccess = "read" | "unlisted" | "not_configured";
-
-export interface OpenDay {
-  /** UTC midnight, epoch milliseconds. */
-  readonly day: number;
-  readonly groupBy: GroupBy;
-  /** The platform's id. */
-  readonly workspaceId: string;
-  readonly access: WorkspaceAccess;
-  readonly reason: OpenReason;
-}
 
 /** Days of a source, whole UTC days. */
 interface Days {
@@ -55,19 +33,29 @@ export async function requiredWorkspaces(
   db: Database,
   { sourceId, range, without }: Days & { without: readonly string[] },
 ): Promise<RequiredWorkspace[]> {
-  const { rows } = await sql<RequiredWorkspace>`
-    select w.entity_id as "entityId", e.external_id as "workspaceId",
+  const [required = []] = await requiredInEach(db, { sourceId, ranges: [range], without });
+  return required;
+}
+
+/** The same for each of several ranges, in one query. */
+export async function requiredInEach(
+  db: Database,
+  asked: { sourceId: number; ranges: readonly Interval[]; without: readonly string[] },
+): Promise<RequiredWorkspace[][]> {
+  const { sourceId, ranges, without } = asked;
+  const ends = (of: keyof Interval) => ranges.map((range) => new Date(range[of]));
+  const { rows } = await sql<RequiredWorkspace & { nth: number }>`
+    select r.nth::integer, w.entity_id as "entityId", e.external_id as "workspaceId",
            case when not ${isConfigured} then 'not_configured'
                 when w.unlisted_since is not null and not w.is_deleted then 'unlisted' else 'read' end as access
     from usage.workspace w join usage.entity e using (entity_id) join usage.source s using (source_id)
     join usage.required_workspace t on t.workspace_id = w.entity_id
+    join unnest(${ends("start")}::timestamptz[], ${ends("end")}::timestamptz[]) with ordinality r (starts, ends, nth)
+      on t.days && daterange((r.starts at time zone 'UTC')::date, (r.ends at time zone 'UTC')::date)
     where s.source_id = ${sourceId} and e.external_id <> all (${[...without]}::text[])
-      and t.days && daterange(
-        (${new Date(range.start)}::timestamptz at time zone 'UTC')::date, (${new Date(range.end)}::timestamptz at time zone 'UTC')::date
-      )
-    order by 1
+    order by 1, 2
   `.execute(db);
-  return rows;
+  return ranges.map((_, i) => rows.filter(({ nth }) => nth === i + 1).map(({ nth: _, ...one }) => one));
 }
 
 /** Every day of every dimension and required workspace that is not final and proved, by day, dimension and workspace. */
@@ -75,29 +63,41 @@ export async function openDays(
   db: Database,
   { sourceId, range, required }: Days & { required: readonly RequiredWorkspace[] },
 ): Promise<OpenDay[]> {
+  const [start, end] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
   const { rows } = await sql<{ start: Date } & Pick<OpenDay, "groupBy" | "workspaceId" | "reason">>`
-    select day as start, g as "groupBy", e.external_id as "workspaceId",
+    with own as materialized (
+      -- Not from scopes: a workspace that was never planned has none, but each of its days is missing.
+      select e.external_id, g, s.scope_id, n.source_id is not null as has_no_days
+      from usage.entity e
+      cross join unnest(${[...GROUPINGS]}::text[]) g
+      left join usage.scope s
+        on s.source_id = e.source_id and s.workspace_id = e.entity_id and s.group_by = g and s.stride = 'day'
+       and s.kind = 'traces' and s.trace_tier = 'all'
+      left join usage.source_fact n on n.source_id = e.source_id and n.fact = 'no_day'
+      where e.entity_id = any (${required.map(({ entityId }) => entityId)}::integer[])
+    ), loaded as materialized (
+      select c.scope_id, range_agg(tstzrange(c.period_start, c.period_end)) as parts,
+             range_agg(tstzrange(c.period_start, c.period_end)) filter (where c.settled) as final
+      from usage.coverage c join own using (scope_id)
+      where c.period_start < ${end} and c.period_end > ${start} group by c.scope_id
+    ), failing as materialized (
+      select f.* from usage.failure f join own using (scope_id) where f.period_start < ${end} and f.period_end > ${start}
+    ), differing as materialized (
+      select d.scope_id, range_agg(tstzrange(d.period_start, d.period_end)) as parts
+      from usage.control_difference d join own using (scope_id)
+      where d.state = 'platform_disagrees' and d.period_start < ${end} and d.period_end > ${start} group by d.scope_id
+    )
+    select day as start, g as "groupBy", own.external_id as "workspaceId",
            case when f.scope_id is not null then f.state
-                when c.settled then 'total_differs'
-                when c.scope_id is not null then 'provisional'
-                when n.source_id is not null then 'not_available' else 'missing' end as reason
-    from usage.entity e
-    -- Not from scopes: a workspace that was never planned has none, but each of its days is missing.
-    cross join unnest(${[...GROUPINGS]}::text[]) g
-    left join usage.scope s
-      on s.source_id = e.source_id and s.workspace_id = e.entity_id and s.group_by = g and s.stride = 'day'
-     and s.kind = 'traces' and s.trace_tier = 'all'
-    left join usage.source_fact n on n.source_id = e.source_id and n.fact = 'no_day'
-    cross join generate_series(
-      ${new Date(range.start)}::timestamptz, ${new Date(range.end - DAY_MS)}::timestamptz, interval '24 hours'
-    ) day
-    left join usage.coverage c on c.scope_id = s.scope_id and c.period_start <= day and c.period_end > day
-    left join usage.failure f on f.scope_id = s.scope_id and f.period_start <= day and f.period_end > day
-    where e.entity_id = any (${required.map(({ entityId }) => entityId)}::integer[])
-      and (f.scope_id is not null or c.settled is not true or exists (
-        select from usage.control_difference d
-        where d.scope_id = s.scope_id and d.state = 'platform_disagrees' and d.period_start <= day and d.period_end > day
-      ))
+                when c.final @> day then 'total_differs'
+                when c.parts @> day then 'provisional'
+                when own.has_no_days then 'not_available' else 'missing' end as reason
+    from own
+    cross join generate_series(${start}, ${end} - interval '24 hours', interval '24 hours') day
+    left join loaded c on c.scope_id = own.scope_id
+    left join differing d on d.scope_id = own.scope_id
+    left join failing f on f.scope_id = own.scope_id and f.period_start <= day and f.period_end > day
+    where f.scope_id is not null or (c.final @> day) is not true or d.parts @> day
   `.execute(db);
   const unproved = await unreconciledDays(db, { sourceId, range });
   const accessOf = new Map(required.map(({ workspaceId, access }) => [workspaceId, access]));

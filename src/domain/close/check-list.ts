@@ -1,0 +1,112 @@
+import { shortInstant } from "../time/instant.ts";
+import { DAY_MS } from "../time/stride.ts";
+import type { GroupBy } from "../usage/record.ts";
+import type { CalendarMonth } from "./month.ts";
+import { DISAGREEMENTS, OPEN_REASONS, type OpenDay, type OpenReason } from "./open-day.ts";
+
+/** What keeps a month open, for one reason and dimension. */
+export interface OpenPoint {
+  readonly reason: OpenReason;
+  readonly groupBy: GroupBy;
+  /** Days x workspaces. */
+  readonly days: number;
+  /** The first and the last of the days: UTC midnights, epoch milliseconds. */
+  readonly first: number;
+  readonly last: number;
+  /** The platform's ids. */
+  readonly workspaceIds: readonly string[];
+}
+
+/** The points by reason, in the order in which reasons apply. `open` is sorted by day. */
+export function checkListOf(open: readonly OpenDay[]): OpenPoint[] {
+  return [...Map.groupBy(open, (one) => `${one.reason} ${one.groupBy}`).values()]
+    .map((group) => {
+      const [first, last] = [group[0] as OpenDay, group.at(-1) as OpenDay];
+      const workspaceIds = [...new Set(group.map((one) => one.workspaceId))];
+      const { reason, groupBy } = first;
+      return { reason, groupBy, days: group.length, first: first.day, last: last.day, workspaceIds };
+    })
+    .sort((a, b) => OPEN_REASONS.indexOf(a.reason) - OPEN_REASONS.indexOf(b.reason));
+}
+
+/** What was asked to be closed, and what the commands of the steps need. */
+export interface AskedClose {
+  readonly month: CalendarMonth;
+  /** Workspaces that are left out already. */
+  readonly without: readonly string[];
+  readonly settleAfterMs: number;
+  /** Without Redis a load runs in the process of the command. */
+  readonly hasRedis: boolean;
+}
+
+/** What helps against some of the open points. */
+export interface Step {
+  readonly kind: "none" | "load" | "wait" | "repair" | "reconcile" | "accept" | "workspace";
+  /** Sentences for a person. Commands stand in them, as `usage-etl backfill ...` in backticks. */
+  readonly text: string;
+  /** The commands of the text that take the step, without backticks. */
+  readonly commands: readonly string[];
+  /** Of a step about one workspace: the platform's id. */
+  readonly workspaceId?: string;
+}
+
+/** The steps in the order in which they help. Steps for what a sync can read come first. */
+export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
+  const { month, without, settleAfterMs, hasRedis } = asked;
+  const readable = open.filter(isReadable);
+  const has = (...reasons: OpenReason[]) => readable.some(({ reason }) => reasons.includes(reason));
+  const range = `--from ${month.start} --to ${month.end}`;
+  const load = `usage-etl backfill ${range}${hasRedis ? "" : " --inline"}`;
+  const reconcile = `usage-etl reconcile ${range}`;
+  const close = `usage-etl close ${month.name}`;
+  const withoutFlags = without.map((id) => ` --without ${id}`).join("");
+  const steps: Step[] = [];
+  const say = (kind: Step["kind"], text: string, ...commands: string[]) =>
+    void steps.push({ kind, text, commands });
+  if (open.some(({ reason }) => reason === "not_available")) {
+    say("none", "The platform does not answer in days, so the month cannot be closed.");
+  }
+  if (has("failed")) {
+    say("load", `Load what failed: \`${load}\`. \`usage-etl status\` shows why it failed.`, load);
+  } else if (has("missing")) say("load", `Load what is missing: \`${load}\``, load);
+  if (has("provisional")) {
+    const last = Math.max(...readable.filter(({ reason }) => reason === "provisional").map(({ day }) => day));
+    const final = shortInstant(last + DAY_MS + settleAfterMs);
+    const text = `Wait until ${final} (USAGE_SETTLE_AFTER), and load again what is provisional: \`${load}\``;
+    say("wait", text, load);
+  }
+  if (has("open")) {
+    const repair = `${reconcile} --repair`;
+    say("repair", `Repair what differs from the export: \`${repair}\``, repair);
+  } else if (has("not_reconciled", "missing", "failed", "provisional")) {
+    say("reconcile", `Then reconcile with the export: \`${reconcile}\``, reconcile);
+  }
+  if (open.some(({ reason }) => DISAGREEMENTS.includes(reason))) {
+    const accept = `${close} --accept-disagreements${withoutFlags}`;
+    say("accept", `Ask the platform about what differs there, or accept it: \`${accept}\``, accept);
+  }
+  for (const one of new Map(
+    open.filter((one) => !isReadable(one)).map((one) => [one.workspaceId, one]),
+  ).values()) {
+    const [problem, remedy] = WAYS_OUT[one.access];
+    const leaveOut = `${close} --without ${one.workspaceId}${withoutFlags}`;
+    steps.push({
+      kind: "workspace",
+      text: `Workspace ${one.workspaceId} ${problem}. ${remedy} and load it: \`${load}\`. Or leave it out: \`${leaveOut}\``,
+      commands: [load, leaveOut],
+      workspaceId: one.workspaceId,
+    });
+  }
+  return steps;
+}
+
+/** Whether a sync and a reconcile can do something about it. */
+function isReadable({ access, reason }: OpenDay): boolean {
+  return access === "read" && reason !== "unverified";
+}
+
+const WAYS_OUT: Readonly<Record<OpenDay["access"], readonly [problem: string, remedy: string]>> = {
+  read: ["was not named in any answer lately", "Give the key access to it"],
+  unlisted: ["left the platform's listing", "Give the key access to it again"],
+  not_configured: ["is not configured any more", "Name it in USAGE_WORKSPACE_IDS again"],
+};

@@ -1,0 +1,26 @@
+/** A calendar month, UTC. */
+export interface CalendarMonth {
+  /** Such as `2026-03`. */
+  readonly name: string;
+  /** Its first day and that of the next month, ISO. */
+  readonly start: string;
+  readonly end: string;
+}
+
+/** Undefined if the text is no month. */
+export function monthNamed(text: string): CalendarMonth | undefined {
+  const [, year = "", month = ""] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
+  if (year === "") return undefined;
+  const end = new Date(Date.UTC(Number(year), Number(month), 1)).toISOString().slice(0, 10);
+  return { name: text, start: `${text}-01`, end };
+}
+
+/** The month in which an instant (epoch milliseconds) lies. */
+export function monthAt(instant: number): CalendarMonth {
+  return monthNamed(new Date(instant).toISOString().slice(0, 7)) as CalendarMonth;
+}
+
+/** The month before. */
+export function monthBefore({ start }: CalendarMonth): CalendarMonth {
+  return monthAt(Date.parse(start) - 1);
+}

@@ -1,0 +1,61 @@
+import type { CalendarMonth } from "../../domain/close/month.ts";
+import { workspacesOf } from "../../store/catalog/workspaces.ts";
+import type { Store } from "../../store/db/database.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { type CloseResult, closeMonth } from "../../store/report/month-close.ts";
+import { leftOut, monthOf, sourcesToClose, withinMonth } from "./asked.ts";
+
+export interface CloseOrder {
+  /** Such as `2026-03`. */
+  readonly month: string;
+  /** Slugs of the configured sources; none: all that are stored. */
+  readonly slugs: readonly string[];
+  /** Platform ids of workspaces to leave out. */
+  readonly without?: readonly string[];
+  readonly acceptDisagreements?: boolean;
+  readonly settleAfterMs: number;
+}
+
+export interface ClosedSource {
+  readonly source: string;
+  /** The workspaces of this source that were asked to be left out. */
+  readonly asked: readonly string[];
+  readonly result: CloseResult;
+}
+
+/**
+ * Closes a month of each source that has days in it. Errors: `month_invalid`, `month_not_over`, `month_before_data`,
+ * `source_unloaded`, `workspace_unknown`, `workspaces_unknown`; then nothing was closed of that source and those after it.
+ */
+export async function closeSources(
+  store: Store,
+  order: CloseOrder,
+): Promise<{ month: CalendarMonth; closed: ClosedSource[] }> {
+  const { slugs, without = [], acceptDisagreements = false, settleAfterMs } = order;
+  const month = monthOf(order.month, await storeNow(store.db));
+  const sources = await sourcesToClose(store.db, slugs);
+  const known = new Map<number, string[]>();
+  for (const { sourceId } of sources) {
+    const workspaces = await workspacesOf(store.db, sourceId);
+    known.set(
+      sourceId,
+      workspaces.map(({ workspaceId }) => workspaceId),
+    );
+  }
+  const out = leftOut(without, [...known.values()].flat());
+  const closed: ClosedSource[] = [];
+  for (const { sourceId, source } of withinMonth(month, sources)) {
+    const asked = out.filter((id) => known.get(sourceId)?.includes(id));
+    const result = await closeMonth(store, {
+      ...{ sourceId, monthStart: month.start, without: asked },
+      ...{ settleAfterMs, acceptDisagreements },
+    });
+    closed.push({ source, asked, result });
+  }
+  return { month, closed };
+}
+
+/** Whether the month is closed, and without the workspaces that were asked to be left out, and no others. */
+export function isAsAsked({ result, asked }: Pick<ClosedSource, "result" | "asked">): boolean {
+  return result.state !== "open" && [...asked].sort().join() === result.without.join();
+}
