@@ -3,6 +3,7 @@ import type { AskedClose } from "../../domain/close/check-list.ts";
 import { type ClosedSource, closeSources, isAsAsked } from "../../pipeline/close/close.ts";
 import { describeOpen } from "../report/open-days.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
+import { commandActor } from "../session/operator.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 interface CloseOptions {
@@ -28,7 +29,7 @@ export function define(command: Command): void {
 async function run(session: Session, options: CloseOptions, text: string): Promise<number> {
   const { settleAfterMs, redisUrl, sources } = session.config;
   const { month, closed } = await closeSources(await session.migratedStore(), {
-    ...{ month: text, slugs: sources.map(({ slug }) => slug), settleAfterMs },
+    ...{ month: text, slugs: sources.map(({ slug }) => slug), settleAfterMs, by: commandActor() },
     ...{ without: options.without ?? [], acceptDisagreements: options.acceptDisagreements ?? false },
   });
   session.output.data(

@@ -3,6 +3,7 @@ import { workspacesOf } from "../../store/catalog/workspaces.ts";
 import type { Store } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { type CloseResult, closeMonth } from "../../store/report/month-close.ts";
+import type { Actor } from "../../store/work/operator-actions.ts";
 import { leftOut, monthOf, sourcesToClose, withinMonth } from "./asked.ts";
 
 export interface CloseOrder {
@@ -14,6 +15,9 @@ export interface CloseOrder {
   readonly without?: readonly string[];
   readonly acceptDisagreements?: boolean;
   readonly settleAfterMs: number;
+  readonly by: Actor;
+  /** The digest of the totals that somebody looked at: see `CloseRequest`. Only with one source. */
+  readonly expectedDigest?: string;
 }
 
 export interface ClosedSource {
@@ -25,7 +29,7 @@ export interface ClosedSource {
 
 /**
  * Closes a month of each source that has days in it. Errors: `month_invalid`, `month_not_over`, `month_before_data`,
- * `source_unloaded`, `workspace_unknown`, `workspaces_unknown`; then nothing was closed of that source and those after it.
+ * `source_unloaded`, `workspace_unknown`, `workspaces_unknown`, `month_changed`; then nothing was closed of that source and those after it.
  */
 export async function closeSources(
   store: Store,
@@ -48,7 +52,8 @@ export async function closeSources(
     const asked = out.filter((id) => known.get(sourceId)?.includes(id));
     const result = await closeMonth(store, {
       ...{ sourceId, monthStart: month.start, without: asked },
-      ...{ settleAfterMs, acceptDisagreements },
+      ...{ settleAfterMs, acceptDisagreements, by: order.by },
+      ...(order.expectedDigest === undefined ? {} : { expectedDigest: order.expectedDigest }),
     });
     closed.push({ source, asked, result });
   }

@@ -1,10 +1,14 @@
 import { sql } from "kysely";
-import { DISAGREEMENTS, type OpenDay } from "../../domain/close/open-day.ts";
+import type { OpenDay } from "../../domain/close/open-day.ts";
 import { UsageError } from "../../errors.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
+import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { keepCorrections } from "./keep-corrections.ts";
-import { openDays, type RequiredWorkspace, requiredWorkspaces } from "./month-open-days.ts";
+import { CLOSE_ACTION, closedMonth } from "./closed-months.ts";
+import { countAdjusted } from "./month-adjustments.ts";
+import { checkMonths, type MonthCheck, type RequiredWorkspace } from "./month-open-days.ts";
+import { digestOfTotals } from "./month-totals.ts";
 
 export type CloseResult =
   | ({ readonly state: "closed"; readonly totals: number; readonly traces: number } & ClosedWith)
@@ -28,12 +32,17 @@ export interface CloseRequest {
   readonly acceptDisagreements?: boolean;
   /** Platform ids of known workspaces to leave out. */
   readonly without?: readonly string[];
+  /** The `digest` of the totals that somebody looked at. If they have changed, nothing is closed. Default: any totals. */
+  readonly expectedDigest?: string;
+  readonly by: Actor;
 }
 
 /**
  * Stores the totals of a month by dimension, workspace and id, if every day of it from the data start on is loaded, final and
  * proved; else returns the open days. Loads of the source wait meanwhile, so check and totals see the same records. A month
  * closes once.
+ *
+ * Errors: `month_before_data`, `workspaces_unknown`, `month_changed`; then nothing was closed.
  */
 export async function closeMonth(store: Store, request: CloseRequest): Promise<CloseResult> {
   const { sourceId, monthStart, acceptDisagreements = false, without = [] } = request;
@@ -52,14 +61,11 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
     if (before !== undefined) return before;
     const range = await monthRange(db, request);
     if (range.start >= range.end) throw monthBeforeData(monthStart.slice(0, 7));
-    const required = await requiredWorkspaces(db, { sourceId, range, without });
+    const asked = { sourceId, ranges: [range], without, acceptDisagreements };
+    const { required, open, accepted } = (await checkMonths(db, asked))[0] as MonthCheck;
     if (required.length === 0) throw nothingToClose();
-    const open = await openDays(db, { sourceId, range, required });
-    const accepted = acceptDisagreements ? open.filter((one) => DISAGREEMENTS.includes(one.reason)) : [];
-    if (open.length > accepted.length) {
-      return { state: "open", open: open.filter((one) => !accepted.includes(one)) };
-    }
-    return keepClose(db, { ...request, without, required, accepted: accepted.length });
+    if (open.length > 0) return { state: "open", open };
+    return keepClose(db, { ...request, without, required, accepted });
   });
 }
 
@@ -120,9 +126,16 @@ async function keepClose(
            coalesce(sum(w.traces) filter (where c.group_by = 'workspace'), 0)::bigint as traces
     from written w join usage.series s using (series_id) join usage.scope c using (scope_id)
   `.execute(db);
+  const counts = rows[0] as { totals: number; traces: number };
+  const { expectedDigest, by } = close;
+  if (expectedDigest !== undefined && expectedDigest !== (await digestOfTotals(db, closeId))) {
+    throw totalsChanged(monthStart.slice(0, 7));
+  }
   await keepCharges(db, closeId);
   await keepCorrections(db, closeId);
-  const counts = rows[0] as { totals: number; traces: number };
+  const left = without.length === 0 ? "" : `, without ${without.join(", ")}`;
+  const detail = `${monthStart.slice(0, 7)}: ${counts.traces} traces in ${counts.totals} totals${left}`;
+  await recordAction(db, by, { sourceId, action: CLOSE_ACTION, detail });
   return { state: "closed", ...counts, accepted, without: [...without].sort(), settleAfterSeconds };
 }
 
@@ -151,18 +164,11 @@ async function closedBefore(
   db: Database,
   { sourceId, monthStart }: CloseRequest,
 ): Promise<CloseResult | undefined> {
-  const { rows } = await sql<{ closedAt: Date; adjusted: number } & ClosedWith>`
-    select m.closed_at as "closedAt", m.accepted_disagreements as accepted,
-           m.settle_after_seconds as "settleAfterSeconds",
-           array(select e.external_id from usage.closed_workspace w join usage.entity e on e.entity_id = w.workspace_id
-                 where w.close_id = m.close_id and w.is_left_out order by 1) as without,
-           (select count(*)::integer from reporting.usage_month_close v join usage.source s on s.slug = v.source_id
-            where s.source_id = m.source_id and v.month_start = m.month_start and v.adjustment_traces <> 0) as adjusted
-    from usage.month_close m
-    where m.source_id = ${sourceId} and m.month_start = ${monthStart}::date
-  `.execute(db);
-  const [found] = rows;
-  return found && { state: "closed_before", ...found, closedAt: found.closedAt.toISOString() };
+  const found = await closedMonth(db, { sourceId, monthStart });
+  if (found === undefined) return undefined;
+  const { closeId, closedAt, accepted, settleAfterSeconds, without } = found;
+  const adjusted = (await countAdjusted(db, [closeId])).get(closeId)?.totals ?? 0;
+  return { state: "closed_before", closedAt, accepted, settleAfterSeconds, without, adjusted };
 }
 
 export function monthBeforeData(month: string): UsageError {
@@ -179,5 +185,14 @@ function nothingToClose(): UsageError {
     code: "workspaces_unknown",
     message: "There is no workspace to close the month for.",
     next: "Run `usage-etl sync` first, or leave out fewer workspaces.",
+  });
+}
+
+/** What somebody looked at is not what would be closed. */
+function totalsChanged(month: string): UsageError {
+  return new UsageError({
+    code: "month_changed",
+    message: `The totals of ${month} changed since you looked at them. Nothing was closed.`,
+    next: "Look at them again, and close the month then.",
   });
 }

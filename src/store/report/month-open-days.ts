@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import {
+  DISAGREEMENTS,
   OPEN_REASONS,
   type OpenDay,
   type OpenReason,
@@ -56,6 +57,45 @@ export async function requiredInEach(
     order by 1, 2
   `.execute(db);
   return ranges.map((_, i) => rows.filter(({ nth }) => nth === i + 1).map(({ nth: _, ...one }) => one));
+}
+
+/** What a close of a month comes to. */
+export interface MonthCheck {
+  /** The workspaces that it is about. */
+  readonly required: readonly RequiredWorkspace[];
+  /** What keeps the month open. */
+  readonly open: readonly OpenDay[];
+  /** Days x dimensions x workspaces that are open, but accepted. */
+  readonly accepted: number;
+}
+
+/** Checks months, each of which is a range of days. It reads only; `close` does the same while loads of the source wait. */
+export async function checkMonths(
+  db: Database,
+  asked: {
+    sourceId: number;
+    ranges: readonly Interval[];
+    without: readonly string[];
+    acceptDisagreements: boolean;
+  },
+): Promise<MonthCheck[]> {
+  const { sourceId, ranges, acceptDisagreements } = asked;
+  const eachRequired = await requiredInEach(db, asked);
+  const all = [...new Map(eachRequired.flat().map((one) => [one.entityId, one])).values()];
+  if (all.length === 0) return eachRequired.map((required) => ({ required, open: [], accepted: 0 }));
+  const start = Math.min(...ranges.map((range) => range.start));
+  const end = Math.max(...ranges.map((range) => range.end));
+  const days = await openDays(db, { sourceId, range: { start, end }, required: all });
+  return ranges.map((range, i) => {
+    const required = eachRequired[i] ?? [];
+    const ids = new Set(required.map(({ workspaceId }) => workspaceId));
+    const within = days.filter(
+      ({ day, workspaceId }) => day >= range.start && day < range.end && ids.has(workspaceId),
+    );
+    const isAccepted = ({ reason }: OpenDay) => acceptDisagreements && DISAGREEMENTS.includes(reason);
+    const open = within.filter((one) => !isAccepted(one));
+    return { required, open, accepted: within.length - open.length };
+  });
 }
 
 /** Every day of every dimension and required workspace that is not final and proved, by day, dimension and workspace. */

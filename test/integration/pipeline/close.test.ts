@@ -33,7 +33,8 @@ async function close(options: Options = {}): Promise<CloseResult> {
   // Before the first contact there is no source.
   const sourceId = source?.source_id ?? (await bench.open()).sourceId;
   const monthStart = new Date(month.start).toISOString().slice(0, 10);
-  return closeMonth(bench.store, { sourceId, monthStart, settleAfterMs: 3 * DAY_MS, ...options });
+  const by = { name: null, role: "operator", via: "command" } as const;
+  return closeMonth(bench.store, { sourceId, monthStart, settleAfterMs: 3 * DAY_MS, by, ...options });
 }
 
 const reasons = (result: CloseResult) =>

@@ -7,6 +7,7 @@ import { connectPlain, setupSource, WORKSPACES } from "../../support/reporting.t
 import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
+const BY = { name: null, role: "operator", via: "command" } as const;
 const MONTHS = ["2026-03-01", "2026-04-01", "2026-05-01", "2026-06-01"] as const;
 
 export const COST_1_2 = {
@@ -73,7 +74,7 @@ export async function close(
     [MONTHS[month], MONTHS[month + 1]],
   );
   const monthStart = MONTHS[month] ?? "";
-  expect(await closeMonth(store, { sourceId, monthStart, settleAfterMs: 0, without })).toMatchObject({
+  expect(await closeMonth(store, { sourceId, monthStart, settleAfterMs: 0, without, by: BY })).toMatchObject({
     state: "closed",
   });
 }

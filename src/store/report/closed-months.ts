@@ -1,0 +1,66 @@
+import { sql } from "kysely";
+import type { Database } from "../db/database.ts";
+
+/** A month as it was closed, from `usage.month_close`. */
+export interface ClosedMonth {
+  readonly closeId: number;
+  /** Such as `2026-03`. */
+  readonly month: string;
+  /** ISO instant, UTC. */
+  readonly closedAt: string;
+  /** Who closed it. Null where no record says: an older release, or a shared token. */
+  readonly by: { readonly name: string | null; readonly via: "page" | "command" } | null;
+  /** Days x dimensions x workspaces that were closed although the platform contradicts itself on them. */
+  readonly accepted: number;
+  readonly without: readonly string[];
+  /** Null: closed by a release that did not keep it. */
+  readonly settleAfterSeconds: number | null;
+  /** Traces by workspace. */
+  readonly traces: number;
+  /** Totals by dimension, workspace and id. */
+  readonly totals: number;
+}
+
+/** The closed months of a source, the newest first: those that begin between the two days. */
+export async function closedMonths(
+  db: Database,
+  { sourceId, from, to }: { sourceId: number; from: string; to: string },
+): Promise<ClosedMonth[]> {
+  // The record of who closed it was written in the transaction of the close, a moment later.
+  const { rows } = await sql<ClosedMonth>`
+    select m.close_id as "closeId", to_char(m.month_start, 'YYYY-MM') as month,
+           to_char(m.closed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "closedAt", a.by,
+           m.accepted_disagreements as accepted, m.settle_after_seconds as "settleAfterSeconds",
+           array(select e.external_id from usage.closed_workspace w join usage.entity e on e.entity_id = w.workspace_id
+                 where w.close_id = m.close_id and w.is_left_out order by 1) as without,
+           t.traces, t.totals
+    from usage.month_close m
+    cross join lateral (
+      select count(*)::integer as totals, coalesce(sum(t.traces) filter (where c.group_by = 'workspace'), 0)::bigint as traces
+      from usage.closed_total t join usage.series s using (series_id) join usage.scope c using (scope_id)
+      where t.close_id = m.close_id
+    ) t
+    left join lateral (
+      select json_build_object('name', a.actor, 'via', a.via) as by
+      from usage.operator_action a
+      where a.source_id = m.source_id and a.at >= m.closed_at and a.at < m.closed_at + interval '15 minutes'
+        and a.action = ${CLOSE_ACTION} and a.outcome = 'done' and a.detail like to_char(m.month_start, 'YYYY-MM') || ':%'
+      order by a.at limit 1
+    ) a on true
+    where m.source_id = ${sourceId} and m.month_start >= ${from}::date and m.month_start < ${to}::date
+    order by m.month_start desc
+  `.execute(db);
+  return rows;
+}
+
+/** Undefined if the month that begins on this day is not closed. */
+export async function closedMonth(
+  db: Database,
+  { sourceId, monthStart }: { sourceId: number; monthStart: string },
+): Promise<ClosedMonth | undefined> {
+  const [found] = await closedMonths(db, { sourceId, from: monthStart, to: `${monthStart.slice(0, 8)}02` });
+  return found;
+}
+
+/** The action that records a close. Its detail begins with the month and a colon. */
+export const CLOSE_ACTION = "month.close";

@@ -1,0 +1,86 @@
+import { type RawBuilder, sql } from "kysely";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import type { Database } from "../db/database.ts";
+
+/** What changed of a closed month since it was closed. A row is the total of one dimension, workspace and id. */
+export interface Adjustment {
+  readonly groupBy: GroupBy;
+  /** The platform's ids; a missing one is `(none)`. */
+  readonly workspaceId: string;
+  readonly workspaceName: string | null;
+  readonly dimensionId: string;
+  readonly dimensionName: string | null;
+  readonly closedTraces: number;
+  readonly currentTraces: number;
+}
+
+export interface Adjustments {
+  /** Totals that are not as they were closed. */
+  readonly totals: number;
+  /** Traces that the workspaces have more now, or fewer. */
+  readonly netTraces: number;
+  /** The largest of each dimension first. */
+  readonly largest: readonly Adjustment[];
+}
+
+/**
+ * The series of closed months whose total of now is not the closed one, as `reporting.usage_month_close` has them
+ * (adjustment_traces <> 0), but from the totals that loads keep by month. Columns: close_id, group_by, workspace_id, entity_id,
+ * closed, current.
+ */
+function adjustedSeries(closes: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+    select m.close_id, c.group_by, c.workspace_id, s.entity_id, coalesce(t.traces, 0) as closed, coalesce(n.traces, 0) as current
+    from usage.month_close m
+    join usage.scope c on c.source_id = m.source_id and c.stride = 'day' and c.kind = 'traces' and c.trace_tier = 'all'
+    join usage.series s using (scope_id)
+    left join usage.closed_total t on t.close_id = m.close_id and t.series_id = s.series_id
+    left join usage.monthly_total n on n.series_id = s.series_id and n.month_start = m.month_start
+    where m.close_id in (${closes}) and coalesce(t.traces, 0) <> coalesce(n.traces, 0)
+      -- What was left out of the close is no adjustment of it.
+      and not exists (
+        select from usage.closed_workspace x
+        where x.close_id = m.close_id and x.workspace_id = c.workspace_id and x.is_left_out
+      )`;
+}
+
+/** Of one closed month. `masked`: without e-mail addresses. */
+export async function adjustmentsOf(
+  db: Database,
+  { closeId, most, masked }: { closeId: number; most: number; masked: boolean },
+): Promise<Adjustments> {
+  const { rows } = await sql<Adjustments>`
+    with adjusted as materialized (${adjustedSeries(sql`${closeId}::integer`)})
+    select count(*)::integer as totals,
+           coalesce(sum(current - closed) filter (where group_by = 'workspace'), 0)::bigint as "netTraces",
+           coalesce((
+             select json_agg(x) from (
+               select a.group_by as "groupBy", w.dimension_id as "workspaceId", w.dimension_name as "workspaceName",
+                      e.dimension_id as "dimensionId",
+                      case when ${masked} and a.group_by = 'user' and e.dimension_name is not null
+                        then 'user ' || e.dimension_id else e.dimension_name end as "dimensionName",
+                      a.closed as "closedTraces", a.current as "currentTraces"
+               from adjusted a
+               join usage.labelled_entity w on w.entity_id = a.workspace_id
+               join usage.labelled_entity e on e.entity_id = a.entity_id
+               order by usage.dimension_position(a.group_by), abs(a.current - a.closed) desc, a.workspace_id, a.entity_id
+               limit ${most}
+             ) x
+           ), '[]') as largest
+    from adjusted
+  `.execute(db);
+  return rows[0] as Adjustments;
+}
+
+/** How many totals of each closed month are not as they were closed, and the traces that its workspaces have more now. */
+export async function countAdjusted(
+  db: Database,
+  closeIds: readonly number[],
+): Promise<ReadonlyMap<number, Pick<Adjustments, "totals" | "netTraces">>> {
+  const { rows } = await sql<{ closeId: number } & Pick<Adjustments, "totals" | "netTraces">>`
+    select close_id as "closeId", count(*)::integer as totals,
+           coalesce(sum(current - closed) filter (where group_by = 'workspace'), 0)::bigint as "netTraces"
+    from (${adjustedSeries(sql`select unnest(${[...closeIds]}::integer[])`)}) a group by close_id
+  `.execute(db);
+  return new Map(rows.map(({ closeId, ...counts }) => [closeId, counts]));
+}

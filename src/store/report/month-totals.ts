@@ -1,0 +1,66 @@
+import { sql } from "kysely";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import type { Database } from "../db/database.ts";
+
+/** What a close would keep. */
+export interface TotalsToClose {
+  /** Totals by dimension, workspace and id, and their traces; dimensions are not to be added. */
+  readonly dimensions: readonly { readonly groupBy: GroupBy; readonly totals: number; readonly traces: number }[];
+  readonly workspaces: readonly { readonly workspaceId: string; readonly name: string | null; readonly traces: number }[];
+  /** Estimated costs by currency, exact decimal texts. None without prices. */
+  readonly costs: readonly { readonly currency: string; readonly cost: string }[];
+  /** Of all totals: two closes with the same digest keep the same. */
+  readonly digest: string;
+}
+
+/** SQL: of rows with `series_id` and `traces`. */
+const DIGEST = sql<string>`md5(coalesce(string_agg(series_id || ' ' || traces, ',' order by series_id), ''))`;
+
+/** What a close of the month, for these workspaces (entity ids), would keep now: from the totals that loads keep by month. */
+export async function totalsToClose(
+  db: Database,
+  asked: { sourceId: number; monthStart: string; workspaces: readonly number[] },
+): Promise<TotalsToClose> {
+  const { sourceId, monthStart, workspaces } = asked;
+  const { rows } = await sql<TotalsToClose>`
+    with total as materialized (
+      select s.series_id, c.group_by, c.workspace_id, n.traces
+      from usage.scope c join usage.series s using (scope_id)
+      join usage.monthly_total n on n.series_id = s.series_id and n.month_start = ${monthStart}::date
+      where c.source_id = ${sourceId} and c.stride = 'day' and c.workspace_id = any (${[...workspaces]}::integer[])
+        and n.traces > 0
+    )
+    select coalesce((
+             select json_agg(x order by usage.dimension_position(x."groupBy")) from (
+               select group_by as "groupBy", count(*)::integer as totals, sum(traces)::bigint as traces
+               from total group by group_by
+             ) x
+           ), '[]') as dimensions,
+           coalesce((
+             select json_agg(x order by x.traces desc, x."workspaceId") from (
+               select e.dimension_id as "workspaceId", e.dimension_name as name, coalesce(sum(t.traces), 0)::bigint as traces
+               from usage.labelled_entity e left join total t on t.workspace_id = e.entity_id and t.group_by = 'workspace'
+               where e.entity_id = any (${[...workspaces]}::integer[])
+               group by 1, 2
+             ) x
+           ), '[]') as workspaces,
+           coalesce((
+             select json_agg(x order by x.currency) from (
+               select k.currency, trim_scale(sum(k.cost))::text as cost from usage.charge k
+               where k.source_id = ${sourceId} and k.month_start = ${monthStart}::date
+                 and k.workspace_entity_id = any (${[...workspaces]}::integer[])
+               group by k.currency
+             ) x
+           ), '[]') as costs,
+           (select ${DIGEST} from total) as digest
+  `.execute(db);
+  return rows[0] as TotalsToClose;
+}
+
+/** The same digest, of the totals that a close has stored. */
+export async function digestOfTotals(db: Database, closeId: number): Promise<string> {
+  const { rows } = await sql<{ digest: string }>`
+    select ${DIGEST} as digest from usage.closed_total where close_id = ${closeId}
+  `.execute(db);
+  return rows[0]?.digest ?? "";
+}
