@@ -5,8 +5,16 @@ import type { Database } from "../db/database.ts";
 /** What a close would keep. */
 export interface TotalsToClose {
   /** Totals by dimension, workspace and id, and their traces; dimensions are not to be added. */
-  readonly dimensions: readonly { readonly groupBy: GroupBy; readonly totals: number; readonly traces: number }[];
-  readonly workspaces: readonly { readonly workspaceId: string; readonly name: string | null; readonly traces: number }[];
+  readonly dimensions: readonly {
+    readonly groupBy: GroupBy;
+    readonly totals: number;
+    readonly traces: number;
+  }[];
+  readonly workspaces: readonly {
+    readonly workspaceId: string;
+    readonly name: string | null;
+    readonly traces: number;
+  }[];
   /** Estimated costs by currency, exact decimal texts. None without prices. */
   readonly costs: readonly { readonly currency: string; readonly cost: string }[];
   /** Of all totals: two closes with the same digest keep the same. */

@@ -1,0 +1,197 @@
+import { DateTime } from "luxon";
+import { beforeEach, expect, test } from "vitest";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts";
+import { usageEtl } from "../../support/cli.ts";
+import { type PagesBench, setupPages } from "../../support/pages.ts";
+import { type Bench, farFromTheNextHour, senderOn, setup } from "../../support/source.ts";
+
+/** The last days of the last month that is settled to its end: few, so that a test is quick. */
+const DAYS = 3;
+const WORKSPACES = [1, 2];
+
+let bench: Bench;
+let pages: PagesBench;
+let month: { name: string; start: number; end: number };
+let environment: Record<string, string>;
+
+beforeEach(async () => {
+  const now = await farFromTheNextHour();
+  const today = floorToGrid(now, DAY_MS);
+  const first = DateTime.fromMillis(today - 4 * DAY_MS, { zone: "utc" })
+    .startOf("month")
+    .minus({ months: 1 });
+  const end = first.plus({ months: 1 }).toMillis();
+  month = { name: first.toFormat("yyyy-MM"), start: end - DAYS * DAY_MS, end };
+  bench = await setup({
+    ...{ now, days: (today - month.start) / DAY_MS, workspaces: WORKSPACES, hourlyForMs: HOUR_MS },
+  });
+  environment = { USAGE_WORKSPACE_IDS: bench.workspaceIds.join(",") };
+  await bench.open();
+  pages = await setupPages(bench, { environment });
+});
+
+const load = (range: { start: number; end: number } = month) =>
+  bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
+
+const textOf = (html: string) =>
+  html
+    .replaceAll(/<[^>]*>/g, " ")
+    .replaceAll("&#39;", "'")
+    .replaceAll(/\s+/g, " ");
+
+/** Rows of the check list: what is open, dimension, days x workspaces. */
+const listed = (html: string) =>
+  [...html.matchAll(/<tr><th scope="row"><span class="status [^>]*>(.*?)<\/tr>/gs)].map(([, row = ""]) => {
+    const text = textOf(row.replace(/<span aria-hidden="true">.<\/span>/, ""));
+    const [, what = "", dimension = "", days = ""] =
+      / ?([\w' ]+?) (workspace|project|user|api_key) ([\d,]+) /.exec(text) ?? [];
+    return `${dimension}: ${what.trim()}: ${days}`;
+  });
+
+test("a month goes from open to closed on the page, which lists what `close` prints, and later changes are adjustments", async () => {
+  const path = `/months/${month.name}`;
+  const day = new Date(month.start).toISOString().slice(0, 10);
+  await load({ start: month.start, end: month.end - DAY_MS });
+  const open = await pages.get(path);
+  expect(open.status).toBe(200);
+  expect(textOf(open.text)).toContain(`${month.name} is open: 24 days x dimensions x workspaces keep it so.`);
+  expect(open.text).not.toContain(`href="${path}/close`);
+  const printed = await usageEtl(["close", month.name], {
+    ...{
+      DATABASE_URL: bench.databaseUrl,
+      USAGE_BASE_URL: bench.standin.url,
+      USAGE_API_KEY: bench.standin.apiKey,
+    },
+    ...environment,
+  });
+  expect(printed.code).toBe(4);
+  const inCommand = [...printed.stdout.matchAll(/^(\w+) +([a-z' ]+?) +(\d+) +\d{4}-/gm)].map(
+    ([, dimension, what, days]) => `${dimension}: ${what}: ${days}`,
+  );
+  expect(inCommand).toHaveLength(8);
+  expect(listed(open.text)).toEqual(inCommand);
+  // Each step of the command stands on the page.
+  for (const [, step = ""] of printed.stdout.matchAll(/^- (.*?):? `/gm))
+    expect(textOf(open.text)).toContain(step);
+  // And each point leads to its days.
+  const last = new Date(month.end - DAY_MS).toISOString().slice(0, 10);
+  expect(open.text).toContain(`/backfills/new?source=default&amp;stride=day&amp;from=${last}`);
+  expect(open.text).toContain(`/coverage?source=default&amp;stride=day&amp;from=${day}`);
+  // It cannot be closed by its address either.
+  expect((await pages.get(`${path}/close`)).status).toBe(409);
+
+  await load();
+  await bench.reconcile({ range: month });
+  const ready = await pages.get(path);
+  expect(textOf(ready.text)).toContain("nothing keeps it open");
+  expect(textOf((await pages.get("/months")).text)).toContain("nothing keeps it open, it can be closed");
+  const confirm = `${path}/close?source=default`;
+  expect(ready.text).toContain(`href="${confirm}"`);
+  const asked = await pages.get(confirm);
+  const [, digest = ""] = /name="digest" value="(\w+)"/.exec(asked.text) ?? [];
+  const [{ traces = "" } = {}] = await bench.sql<{ traces: string }>(
+    `SELECT to_char(sum(traces), 'FM999,999,999') AS traces FROM reporting.fct_usage_workspace_daily WHERE usage_date >= $1 AND usage_date < $2`,
+    [day, new Date(month.end).toISOString().slice(0, 10)],
+  );
+  expect(textOf(asked.text)).toContain(`Traces ${traces} Totals workspace: 2 ids`);
+
+  // What was looked at is not what would be closed: nothing is.
+  const sender = senderOn(bench.standin, WORKSPACES[0] as number, month.start + DAY_MS);
+  bench.standin.ledger.change(sender, 2);
+  await load();
+  await bench.reconcile({ range: month });
+  const changed = await pages.post(`${path}/close`, { source: "default", digest }, { from: confirm });
+  expect([changed.status, textOf(changed.text)]).toEqual([
+    409,
+    expect.stringContaining("Nothing was closed."),
+  ]);
+  expect(await bench.sql("SELECT FROM usage.month_close")).toHaveLength(0);
+
+  const [, now = ""] = /name="digest" value="(\w+)"/.exec((await pages.get(confirm)).text) ?? [];
+  const done = await pages.post(`${path}/close`, { source: "default", digest: now }, { from: confirm });
+  expect([done.status, done.headers.location]).toEqual([303, `${path}?source=default`]);
+  const closed = await pages.get(path);
+  expect(textOf(closed.text)).toMatch(/closed \d{4}-\d\d-\d\d [\d:]+ , on a page/);
+  expect(textOf(closed.text)).toContain("None: every total is as it was closed.");
+  // A month closes once.
+  expect((await pages.get(confirm)).status).toBe(409);
+  const actions = await bench.sql(
+    "SELECT action, outcome, via FROM usage.operator_action ORDER BY action_id",
+  );
+  expect(actions).toEqual([
+    { action: "month.close", outcome: "refused", via: "page" },
+    { action: "month.close", outcome: "done", via: "page" },
+  ]);
+
+  bench.standin.ledger.change(sender, 5);
+  await load();
+  const adjusted = textOf((await pages.get(path)).text);
+  expect(adjusted).toContain("4 totals are not as closed. The workspaces have +5 traces.");
+  expect(adjusted).toMatch(/user .* \+5 /);
+  expect(textOf((await pages.get("/months")).text)).toContain("4 totals, +5 traces");
+});
+
+test("leaving out a workspace and accepting disagreements are looked at first, and closed as they were looked at", async () => {
+  const [kept = "", left = ""] = bench.workspaceIds;
+  await bench.fetch({ wanted: [{ stride: "day", range: month }], reprocess: "all", workspaceIds: [kept] });
+  await bench.reconcile({ range: month });
+  await bench.sql(
+    `INSERT INTO usage.control_difference
+       (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
+     SELECT c.scope_id, 'stride_total', $1, $2, 'p', 1, 2, 'platform_disagrees', 1
+     FROM usage.scope c JOIN usage.entity e ON e.entity_id = c.workspace_id
+     WHERE c.stride = 'day' AND c.group_by = 'project' AND e.external_id = $3`,
+    [new Date(month.start).toISOString(), new Date(month.start + DAY_MS).toISOString(), kept],
+  );
+  const path = `/months/${month.name}`;
+  const without = await pages.get(`${path}?without=${left}`);
+  expect(listed(without.text)).toEqual(["project: platform's totals differ: 1"]);
+  const both = `source=default&without=${left}&accept=yes`;
+  const ready = await pages.get(`${path}?${both}`);
+  expect(textOf(ready.text)).toContain("but for 1 that are accepted");
+  expect(textOf(ready.text)).toContain(`close ${month.name} --accept-disagreements --without ${left}`);
+  const confirm = await pages.get(`${path}/close?${both}`);
+  const [, digest = ""] = /name="digest" value="(\w+)"/.exec(confirm.text) ?? [];
+  const fields = { source: "default", digest, accept: "yes", without: left };
+  expect((await pages.post(`${path}/close`, fields, { from: `${path}/close?${both}` })).status).toBe(303);
+  expect(await bench.sql("SELECT accepted_disagreements FROM usage.month_close")).toEqual([
+    { accepted_disagreements: 1 },
+  ]);
+  expect(textOf((await pages.get("/months")).text)).toContain("without 1 workspace");
+});
+
+test("who only looks sees months and closes none, and months that cannot be closed say why", async () => {
+  const tokens = { USAGE_WEB_TOKEN: "operators-token-1", USAGE_WEB_READ_TOKEN: "viewers-token-123" };
+  const viewer = await setupPages(bench, { environment: { ...environment, ...tokens } });
+  await viewer.post("/login", { token: "viewers-token-123", next: "/" });
+  await load();
+  await bench.reconcile({ range: month });
+  const path = `/months/${month.name}`;
+  const looked = await viewer.get(path);
+  expect(textOf(looked.text)).toContain("An operator can close it.");
+  expect((await viewer.get(`${path}/close`)).status).toBe(403);
+  expect((await viewer.post(`${path}/close`, { source: "default", digest: "x" })).status).toBe(403);
+  expect(await bench.sql("SELECT FROM usage.month_close")).toHaveLength(0);
+
+  const problems = await Promise.all(
+    [
+      "/months/2026",
+      "/months/9000-01",
+      "/months/2019-12",
+      `${path}?source=nobody`,
+      `${path}?without=nobody`,
+      "/months?newest=x",
+    ].map(async (address) => {
+      const { status, text } = await pages.get(address);
+      return [status, /Code: <code>(\w+)/.exec(text)?.[1]];
+    }),
+  );
+  expect(problems).toEqual([
+    [400, "month_invalid"],
+    [400, "month_not_over"],
+    [400, "month_before_data"],
+    [404, "source_unknown"],
+    [404, "workspace_unknown"],
+    [400, "query_invalid"],
+  ]);
+});
