@@ -105,6 +105,19 @@ CREATE TABLE usage.closed_workspace (
   CONSTRAINT closed_workspace_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id)
 );
 
+CREATE TABLE usage.configuration_change (
+  change_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  changed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  setting text NOT NULL,
+  old_value text,
+  new_value text,
+  CONSTRAINT configuration_change_pkey PRIMARY KEY (change_id),
+  CONSTRAINT configuration_change_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id) ON DELETE CASCADE,
+  CONSTRAINT configuration_change_key_unseen CHECK (((setting <> 'key'::text) OR ((old_value IS NULL) AND (new_value IS NULL)))),
+  CONSTRAINT configuration_change_setting_known CHECK ((setting = ANY (ARRAY['base_url'::text, 'workspaces'::text, 'data_start'::text, 'organization'::text, 'key'::text])))
+);
+
 CREATE TABLE usage.control_check (
   source_id smallint NOT NULL,
   checked_at timestamp with time zone NOT NULL DEFAULT now(),
@@ -549,6 +562,7 @@ CREATE TABLE usage.source (
   workspace_ids text[] NOT NULL DEFAULT '{}'::text[],
   provider_name text,
   invoice_issuer_name text,
+  key_digest text,
   CONSTRAINT source_pkey PRIMARY KEY (source_id),
   CONSTRAINT source_slug_key UNIQUE (slug),
   CONSTRAINT source_invoice_issuer_name_form CHECK ((invoice_issuer_name ~ '\S'::text)),
@@ -590,6 +604,10 @@ CREATE TABLE usage.workspace (
   CONSTRAINT workspace_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id)
 );
 
+CREATE INDEX configuration_change_newest ON usage.configuration_change USING btree (changed_at DESC, change_id DESC);
+
+CREATE INDEX control_difference_newest ON usage.control_difference USING btree (found_at DESC, scope_id, kind, period_start, period_end, external_id) WHERE (state <> 'unattributed'::text);
+
 CREATE UNIQUE INDEX entity_name_identity ON usage.entity_name USING btree (entity_id, md5(name));
 
 CREATE INDEX fetch_of_run ON usage."fetch" USING btree (run_id) WHERE (run_id IS NOT NULL);
@@ -602,9 +620,13 @@ CREATE INDEX operator_action_of_source ON usage.operator_action USING btree (sou
 
 CREATE UNIQUE INDEX probe_one_at_a_time ON usage.probe USING btree (source_id) WHERE (state = ANY (ARRAY['sending'::text, 'waiting'::text]));
 
+CREATE INDEX reconciliation_difference_newest ON usage.reconciliation_difference USING btree (found_at DESC, scope_id, bucket_start, external_id);
+
 CREATE INDEX reconciliation_difference_unresolved ON usage.reconciliation_difference USING btree (scope_id, bucket_start) WHERE (state = ANY (ARRAY['open'::text, 'platform_disagrees'::text]));
 
 CREATE INDEX restatement_time ON usage.restatement USING btree (restated_at);
+
+CREATE INDEX run_of_kind ON usage.run USING btree (source_id, kind, started_at DESC, run_id DESC);
 
 CREATE INDEX run_of_source ON usage.run USING btree (source_id, started_at);
 
@@ -617,6 +639,8 @@ CREATE INDEX slice_queued ON usage.slice USING btree (source_id, leased_until) W
 CREATE UNIQUE INDEX slice_routine_once ON usage.slice USING btree (source_id, group_by, stride, period_start, period_end, scope_ids) WHERE (backfill_id IS NULL);
 
 CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id IS NOT NULL)), period_start DESC) WHERE (state = 'waiting'::text);
+
+CREATE TRIGGER configuration_changes AFTER UPDATE OF base_url, workspace_ids, data_start, organization_id, key_digest ON usage.source FOR EACH ROW WHEN ((((((old.base_url IS DISTINCT FROM new.base_url) OR (old.workspace_ids IS DISTINCT FROM new.workspace_ids)) OR (old.data_start IS DISTINCT FROM new.data_start)) OR (old.organization_id IS DISTINCT FROM new.organization_id)) OR (old.key_digest IS DISTINCT FROM new.key_digest))) EXECUTE FUNCTION usage.keep_configuration_change();
 
 CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING NEW TABLE AS new_ranges FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_months'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.recount_months();
 
@@ -1945,6 +1969,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 -- FUNCTION usage.is_final(status text) RETURNS boolean
 
 -- FUNCTION usage.is_month_over(month_start date) RETURNS boolean
+
+-- FUNCTION usage.keep_configuration_change() RETURNS trigger
 
 -- FUNCTION usage.load_instant() RETURNS timestamp with time zone
 

@@ -4,7 +4,7 @@ import { readSources, type SourceConfig } from "./sources.ts";
 import { type Environment, readVariables, refuse, unknownVariables, type Values } from "./variables.ts";
 
 export { Secret } from "./secret.ts";
-export { configurationDigest, type SourceConfig } from "./sources.ts";
+export { configurationDigest, keyDigest, type SourceConfig } from "./sources.ts";
 
 export type Config = Readonly<ReturnType<typeof fromValues>>;
 /** Hosts and key for the platform's other calls. */

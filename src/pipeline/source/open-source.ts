@@ -1,4 +1,4 @@
-import { configurationDigest } from "../../config/config.ts";
+import { configurationDigest, keyDigest } from "../../config/config.ts";
 import { HOUR_MS } from "../../domain/time/stride.ts";
 import { dataStartOf } from "../../store/catalog/data-start.ts";
 import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
@@ -45,6 +45,7 @@ export async function enterSource({ store, config, settings, log }: SourceDeps):
     dataStart: config.dataStart,
     hourlyHours: Math.ceil(settings.hourlyForMs / HOUR_MS),
     configurationDigest: configurationDigest(config),
+    keyDigest: keyDigest(config),
     providerName: config.providerName,
     invoiceIssuerName: config.invoiceIssuerName,
   });

@@ -12,6 +12,8 @@ interface SourceSettings {
   readonly hourlyHours: number;
   /** Digest of key and configuration. If it changes, kept failures and a refused key are cleared. */
   readonly configurationDigest: string;
+  /** Digest of the key alone, which does not reveal it: by it the timeline tells that another one is used. */
+  readonly keyDigest?: string;
   /** Names in the FOCUS views. Undefined: the host of the base URL; the provider. */
   readonly providerName?: string | undefined;
   readonly invoiceIssuerName?: string | undefined;
@@ -27,6 +29,7 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
       data_start: dataStart,
       hourly_hours: hourlyHours,
       configuration_digest: configurationDigest,
+      ...(settings.keyDigest === undefined ? {} : { key_digest: settings.keyDigest }),
       provider_name: settings.providerName ?? null,
       invoice_issuer_name: settings.invoiceIssuerName ?? null,
     };

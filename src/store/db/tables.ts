@@ -100,6 +100,15 @@ export interface ClosedWorkspace {
   workspace_id: number;
 }
 
+export interface ConfigurationChange {
+  change_id: Generated<number>;
+  changed_at: Generated<Timestamp>;
+  new_value: string | null;
+  old_value: string | null;
+  setting: string;
+  source_id: number;
+}
+
 export interface ControlCheck {
   checked_at: Generated<Timestamp>;
   days_proved: number;
@@ -408,6 +417,7 @@ export interface Source {
   history_since: Timestamp | null;
   hourly_hours: number;
   invoice_issuer_name: string | null;
+  key_digest: string | null;
   organization_id: string | null;
   organization_name: string | null;
   provider_name: string | null;
@@ -452,6 +462,7 @@ export interface DB {
   closed_cost: ClosedCost;
   closed_total: ClosedTotal;
   closed_workspace: ClosedWorkspace;
+  configuration_change: ConfigurationChange;
   control_check: ControlCheck;
   control_difference: ControlDifference;
   coverage: Coverage;

@@ -8,6 +8,7 @@ import { setupStore } from "./setup.ts";
 const WHOLE = `
   INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest)
     VALUES ('default', 'http://platform.test', '2026-01-05', 24, 'digest');
+  INSERT INTO usage.configuration_change (source_id, setting, old_value, new_value) VALUES (1, 'base_url', 'http://a', 'http://b');
   INSERT INTO usage.source_fact (source_id, fact, evidence) VALUES (1, 'no_hour', 'test');
   INSERT INTO usage.entity (source_id, dimension, external_id) VALUES (1, 'workspace', 'w1'), (1, 'project', 'p1');
   INSERT INTO usage.entity_name (entity_id, name, first_bucket, last_bucket, fetch_number)
@@ -82,6 +83,10 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   run_kind_known: copyOf("run", { run_id: "9", kind: "'walk'" }),
   run_outcome_known: copyOf("run", { run_id: "9", outcome: "'lost'", finished_at: "now()" }),
   run_finished_when: copyOf("run", { run_id: "9", outcome: "'done'" }),
+  configuration_change_pkey: copyOf("configuration_change", { setting: "'data_start'" }),
+  configuration_change_source_id_fkey: copyOf("configuration_change", { change_id: "9", source_id: "9" }),
+  configuration_change_setting_known: copyOf("configuration_change", { change_id: "9", setting: "'mood'" }),
+  configuration_change_key_unseen: copyOf("configuration_change", { change_id: "9", setting: "'key'" }),
   operator_action_pkey: copyOf("operator_action", { actor: "'bob'" }),
   operator_action_source_id_fkey: copyOf("operator_action", { action_id: "9", source_id: "9" }),
   operator_action_action_form: copyOf("operator_action", { action_id: "9", action: "'Start it'" }),
