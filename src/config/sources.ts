@@ -87,5 +87,8 @@ export function configurationDigest(source: SourceConfig): string {
 
 /** By it another key is told, without revealing any. */
 export function keyDigest({ slug, apiKey }: Pick<SourceConfig, "slug" | "apiKey">): string {
-  return createHash("sha256").update(JSON.stringify(["key", slug, apiKey.reveal()])).digest("hex").slice(0, 32);
+  return createHash("sha256")
+    .update(JSON.stringify(["key", slug, apiKey.reveal()]))
+    .digest("hex")
+    .slice(0, 32);
 }

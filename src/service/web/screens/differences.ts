@@ -1,4 +1,164 @@
+import { z } from "zod";
+import { DIFFERENCE_KINDS, DIFFERENCE_STATES, type DifferenceState } from "../../../domain/difference.ts";
+import { shortInstant } from "../../../domain/time/instant.ts";
+import { GROUPINGS } from "../../../domain/usage/record.ts";
+import { type ListedDifference, listDifferences, SAYERS } from "../../../store/report/difference-list.ts";
+import { type Html, html } from "../html.ts";
+import { cursorField, cursorText } from "../parts/cursor.ts";
+import { choice, dayField } from "../parts/form.ts";
+import { count, instant, name, twin } from "../parts/text.ts";
 import type { Web } from "../routes.ts";
+import { chosenSource } from "./months/chosen-source.ts";
+import { address } from "./months/links.ts";
+
+const ON_A_PAGE = 50;
+
+/** A form sends a field that nobody filled in as an empty text. */
+const filled = <S extends z.ZodType>(schema: S) =>
+  z.preprocess((given) => (given === "" ? undefined : given), schema.optional());
+const AT = z.iso.datetime({ precision: 6 });
+const ID = z.string().max(1000);
+const NUMBER = z.int().min(0);
+const SCOPE = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1);
+const cursor = z.union([
+  z.tuple([z.literal("export"), AT, SCOPE, AT, ID]),
+  z.tuple([z.literal("total"), AT, SCOPE, ID, AT, AT, ID]),
+  z.tuple([z.literal("restatement"), AT, NUMBER]),
+]);
+const query = z.object({
+  source: filled(z.string().max(63)),
+  says: filled(z.enum(SAYERS)),
+  state: filled(z.enum(["left", "all"])),
+  from: filled(z.iso.date()),
+  to: filled(z.iso.date()),
+  group_by: filled(z.enum(GROUPINGS)),
+  workspace: filled(ID),
+  before: cursorField(cursor),
+});
+type Query = z.output<typeof query>;
 
 /** Where the export, totals or restatements differ from what is stored. */
-export function addDifferences(_web: Web): void {}
+export function addDifferences(web: Web): void {
+  web.page("/differences", { query }, async (context) => {
+    const { db, who } = context;
+    const { source, sources } = await chosenSource(context, context.query.source);
+    const asked = { ...context.query, source: source.source };
+    const rows = await listDifferences(db, {
+      ...{ source: source.source, says: asked.says, onlyLeft: asked.state !== "all" },
+      ...{ from: asked.from, to: asked.to, groupBy: asked.group_by, workspaceId: asked.workspace },
+      ...{ before: asked.before, most: ON_A_PAGE + 1, masked: who.role === "viewer" },
+    });
+    const shown = rows.slice(0, ON_A_PAGE);
+    const last = rows.length > ON_A_PAGE ? shown.at(-1) : undefined;
+    const body = html`${filterForm(
+      asked,
+      sources.map((one) => one.source),
+    )}
+      ${shown.length === 0 ? nothing(asked) : list(shown, asked.source)}
+      ${last === undefined ? "" : html`<p><a href="${here({ ...asked, before: cursorText(last.cursor) })}">Older differences</a></p>`}
+      ${asked.before === undefined ? "" : html`<p><a href="${here({ ...asked, before: undefined })}">The newest differences</a></p>`}
+      <h2>Compare again</h2>
+      <p>What the platform contradicts itself on stays listed, and keeps its month open until somebody accepts it.</p>
+      ${twin(`usage-etl reconcile --from ${asked.from ?? source.dataStart} --to ${asked.to ?? shortInstant(context.now).slice(0, 10)} --repair`)}
+      ${twin("usage-etl totals --reach quarter")}`;
+    return { title: "Differences", body };
+  });
+}
+
+const here = (asked: Readonly<Record<string, string | undefined>>) => address("/differences", asked);
+
+function filterForm(asked: Query, sources: readonly string[]): Html {
+  const same = (values: readonly string[]) => values.map((value) => ({ value, text: value }));
+  return html`<form class="row" method="get" action="/differences">
+    ${sources.length > 1 ? choice("Source", "source", same(sources), asked.source) : html`<input type="hidden" name="source" value="${asked.source ?? ""}">`}
+    ${choice(
+      "Who says another number",
+      "says",
+      [
+        { value: "", text: "anybody" },
+        { value: "export", text: "the export" },
+        { value: "total", text: "a total" },
+        { value: "restatement", text: "a later answer" },
+      ],
+      asked.says ?? "",
+    )}
+    ${choice(
+      "State",
+      "state",
+      [
+        { value: "left", text: "left, and restatements" },
+        { value: "all", text: "settled too" },
+      ],
+      asked.state ?? "left",
+    )}
+    ${choice("Dimension", "group_by", [{ value: "", text: "all" }, ...same(GROUPINGS)], asked.group_by ?? "")}
+    <label>Workspace id <input name="workspace" value="${asked.workspace ?? ""}"></label>
+    ${dayField("Days from", "from", asked.from)} ${dayField("to, not included", "to", asked.to)}
+    <button>Show</button>
+  </form>`;
+}
+
+/** Says what was looked for: nothing is listed, which does not mean that all was compared. */
+function nothing(asked: Query): Html {
+  const which =
+    asked.state === "all"
+      ? "No difference and no restatement"
+      : "No difference that is left, and no restatement,";
+  const days =
+    asked.from === undefined && asked.to === undefined
+      ? ""
+      : ` of days from ${asked.from ?? "the data start"} to ${asked.to ?? "today"}`;
+  return html`<p>${which} is recorded${days}${asked.before === undefined ? "" : ", before this place in the list"}.
+    Which days were compared stands in the <a href="${address("/coverage", { source: asked.source, from: asked.from, to: asked.to })}">coverage</a>.</p>`;
+}
+
+const SIGNS: Readonly<Record<DifferenceState, readonly [glyph: string, colour: string]>> = {
+  open: ["≠", "failed"],
+  platform_disagrees: ["≠", "failed"],
+  repaired: ["✓", "ok"],
+  withdrawn: ["✓", "ok"],
+  closed: ["✓", "ok"],
+  not_configured: ["–", "empty"],
+  hours_dropped: ["–", "empty"],
+  restated: ["↻", "provisional"],
+};
+
+function list(rows: readonly ListedDifference[], source: string): Html {
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="Differences">
+    <table><caption>Differences, the newest first. Never add up over dimensions or strides.</caption>
+      <thead><tr><th scope="col">Found</th><th scope="col">About</th><th scope="col">Dimension, id</th>
+        <th scope="col">What</th><th scope="col" class="number">Stored</th><th scope="col" class="number">The other number</th>
+        <th scope="col">State</th></tr></thead>
+      <tbody>${rows.map((row) => difference(row, source))}</tbody></table></div>`;
+}
+
+const OTHER = { export: "export", total: "total", restatement: "before" } as const;
+
+function difference(row: ListedDifference, source: string): Html {
+  const { says, stride, from, to, groupBy, workspaceId, dimensionId, kind, state } = row;
+  const [glyph, colour] = SIGNS[state];
+  const cell = address("/cell", {
+    ...{ source, workspace: workspaceId, group_by: groupBy },
+    ...{ stride: stride === "hour" ? "hour" : "day", from: dayOf(from), to: dayAfter(to) },
+  });
+  const { word, about } = DIFFERENCE_STATES[state];
+  return html`<tr><th scope="row">${instant(row.at)}</th>
+    <td><a href="${cell}">${shortInstant(from)}${stride === "day" ? "" : html` to ${shortInstant(to)}`}</a>
+      <br><span title="${workspaceId}">${name(row.workspaceName ?? workspaceId)}</span></td>
+    <td>${groupBy} by ${stride}<br><span title="${dimensionId}">${name(row.dimensionName ?? dimensionId)}</span></td>
+    <td>${says}: ${DIFFERENCE_KINDS[kind]}${row.exportSays === null ? "" : html` (${name(row.exportSays)})`}</td>
+    <td class="number">${count(row.storedTraces, "nothing is stored")}</td>
+    <td class="number">${count(row.otherTraces, "nothing")} <span class="quiet">${OTHER[says]}</span></td>
+    <td><span class="status ${colour}" title="${about}"><span aria-hidden="true">${glyph}</span> ${word}</span></td></tr>`;
+}
+
+const dayOf = (instant: string) => instant.slice(0, 10);
+
+/** The day that ends at the instant or after it. */
+function dayAfter(instant: string): string {
+  const at = Date.parse(instant);
+  return new Date(Math.ceil(at / 86_400_000) * 86_400_000).toISOString().slice(0, 10);
+}

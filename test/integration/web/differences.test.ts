@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { setupPages } from "../../support/pages.ts";
+import { senderOn, setup } from "../../support/source.ts";
+
+const textOf = (html: string) =>
+  html
+    .replaceAll(/<[^>]*>/g, " ")
+    .replaceAll("&#39;", "'")
+    .replaceAll(/\s+/g, " ");
+const rowsOf = (html: string) =>
+  [...html.matchAll(/<tr><th scope="row">(.*?)<\/tr>/gs)].map(([, row = ""]) => textOf(row));
+
+test("differences show both numbers, of the export, of totals and of restatements, with a link to the cell", async () => {
+  const bench = await setup({ days: 6, workspaces: [1] });
+  const [workspace = ""] = bench.workspaceIds;
+  const day = bench.dataStart;
+  const range = { start: day, end: day + 2 * DAY_MS };
+  const load = () => bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
+  await load();
+  const sender = senderOn(bench.standin, 1, day);
+  bench.standin.ledger.change(sender, 7);
+  await bench.reconcile({ range });
+  const tokens = { USAGE_WEB_TOKEN: "operators-token-1", USAGE_WEB_READ_TOKEN: "viewers-token-123" };
+  const pages = await setupPages(bench, { environment: { USAGE_WORKSPACE_IDS: workspace } });
+  const viewer = await setupPages(bench, { environment: { USAGE_WORKSPACE_IDS: workspace, ...tokens } });
+  await viewer.post("/login", { token: "viewers-token-123", next: "/" });
+
+  const [{ stored = 0 } = {}] = await bench.sql<{ stored: number }>(
+    "SELECT stored_traces AS stored FROM reporting.usage_reconciliation WHERE group_by = 'workspace'",
+  );
+  const numbers = (first: number, second: number, word: string) =>
+    ` ${first.toLocaleString("en-US")} ${second.toLocaleString("en-US")} ${word}`;
+  const open = await pages.get("/differences?source=default");
+  expect(open.status).toBe(200);
+  const rows = rowsOf(open.text);
+  expect(rows).toHaveLength(4);
+  const byWorkspace = rows.find((row) => row.includes("workspace by day")) ?? "";
+  expect(byWorkspace).toContain("export: the counts differ");
+  expect(byWorkspace).toContain(numbers(stored, stored + 7, "export"));
+  const [from, to] = [day, day + DAY_MS].map((at) => new Date(at).toISOString().slice(0, 10));
+  expect(open.text).toContain(
+    `/cell?source=default&amp;workspace=${workspace}&amp;group_by=workspace&amp;stride=day&amp;from=${from}&amp;to=${to}`,
+  );
+  // An address of a user is for operators only.
+  const email = sender.user?.email ?? "";
+  expect(email).toContain("@");
+  expect(open.text).toContain(email);
+  const masked = await viewer.get("/differences?source=default");
+  expect(masked.text).toContain(`user ${sender.user?.id}`);
+  expect(masked.text).not.toContain(email);
+
+  await load();
+  await bench.reconcile({ range });
+  const after = rowsOf((await pages.get("/differences?group_by=workspace")).text);
+  expect(after).toHaveLength(1);
+  expect(after[0]).toContain("restatement: a final count changed");
+  expect(after[0]).toContain(numbers(stored + 7, stored, "before"));
+  const all = rowsOf((await pages.get("/differences?group_by=workspace&state=all")).text);
+  expect(all.map((row) => /(export|restatement):/.exec(row)?.[1]).sort()).toEqual(["export", "restatement"]);
+  expect(textOf((await pages.get("/differences?from=2020-01-01&to=2020-01-02")).text)).toContain(
+    "No difference that is left, and no restatement, is recorded of days from 2020-01-01 to 2020-01-02",
+  );
+
+  // Many rows of one instant come page by page, each once, together with a total and what came before.
+  await bench.sql(
+    `INSERT INTO usage.reconciliation_difference
+       (scope_id, external_id, bucket_start, kind, stored_traces, export_traces, state, fetch_number)
+     SELECT scope_id, 'planted ' || n, $1, 'traces_differ', n, n + 1, 'open', 1
+     FROM usage.scope, generate_series(1, 120) n WHERE stride = 'day' AND group_by = 'project'`,
+    [new Date(day).toISOString()],
+  );
+  await bench.sql(
+    `INSERT INTO usage.control_difference
+       (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number, found_at)
+     SELECT scope_id, 'stride_total', $1, $1::timestamptz + interval '7 days', 'planted total', 1, 2, 'platform_disagrees', 1, d.found_at
+     FROM usage.scope, (SELECT max(found_at) AS found_at FROM usage.reconciliation_difference) d
+     WHERE stride = 'day' AND group_by = 'project'`,
+    [new Date(day).toISOString()],
+  );
+  const seen: string[] = [];
+  for (let next: string | undefined = "/differences?source=default"; next !== undefined; ) {
+    const { text } = await pages.get(next);
+    seen.push(...rowsOf(text));
+    next = /<a href="([^"]*before=[^"]*)">Older/.exec(text)?.[1]?.replaceAll("&amp;", "&");
+  }
+  const ids = seen.flatMap((row) => /planted (\d+)/.exec(row)?.[1] ?? []);
+  expect([ids.length, new Set(ids).size, seen.length]).toEqual([120, 120, 120 + 1 + 4]);
+  expect(
+    seen.filter((row) => row.includes("total: a total differs from the sum of the stored days")),
+  ).toHaveLength(1);
+
+  const refused = await Promise.all(
+    ["before=xyz", "before=W10", "from=2026-13-01", "says=everybody", "state=odd"].map(async (wrong) => {
+      const { status, text } = await pages.get(`/differences?${wrong}`);
+      return [status, /Code: <code>(\w+)/.exec(text)?.[1]];
+    }),
+  );
+  expect(refused).toEqual(Array.from({ length: 5 }, () => [400, "query_invalid"]));
+});
