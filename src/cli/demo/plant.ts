@@ -41,7 +41,10 @@ export async function plant(
   if (!story.isTold) {
     await compare(source, { repair: false });
     await priceUsage(source);
-    await closeMonth(store, { sourceId, monthStart: story.closed, settleAfterMs: settings.settleAfterMs });
+    await closeMonth(store, {
+      ...{ sourceId, monthStart: story.closed, settleAfterMs: settings.settleAfterMs },
+      by: { name: "demo", role: "operator", via: "command" },
+    });
     change();
   }
   await compare(source, { repair: true });

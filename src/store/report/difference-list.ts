@@ -5,7 +5,7 @@ import type { Database } from "../db/database.ts";
 
 /** Who says another number than the stored one: the CSV export, a total of the platform, or an answer that came later. */
 export const SAYERS = ["export", "total", "restatement"] as const;
-export type Sayer = (typeof SAYERS)[number];
+type Sayer = (typeof SAYERS)[number];
 
 export interface ListedDifference {
   readonly says: Sayer;
@@ -34,7 +34,7 @@ export interface ListedDifference {
 }
 
 /** `at`, and what orders rows of one sayer and instant. */
-export type DifferenceCursor = readonly [says: Sayer, at: string, ...key: (string | number)[]];
+type DifferenceCursor = readonly [says: Sayer, at: string, ...key: (string | number)[]];
 
 export interface WantedDifferences {
   readonly source: string;

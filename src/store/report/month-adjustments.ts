@@ -3,7 +3,7 @@ import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
 /** What changed of a closed month since it was closed. A row is the total of one dimension, workspace and id. */
-export interface Adjustment {
+interface Adjustment {
   readonly groupBy: GroupBy;
   /** The platform's ids; a missing one is `(none)`. */
   readonly workspaceId: string;

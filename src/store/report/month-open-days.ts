@@ -39,7 +39,7 @@ export async function requiredWorkspaces(
 }
 
 /** The same for each of several ranges, in one query. */
-export async function requiredInEach(
+async function requiredInEach(
   db: Database,
   asked: { sourceId: number; ranges: readonly Interval[]; without: readonly string[] },
 ): Promise<RequiredWorkspace[][]> {

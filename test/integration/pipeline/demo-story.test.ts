@@ -90,6 +90,7 @@ test("the demo plants a gap, a failure, a restatement, a difference, a closed mo
   const next = await closeMonth(bench.store, {
     ...{ sourceId: source.sourceId, settleAfterMs: source.settings.settleAfterMs },
     monthStart: `${differing.slice(0, 7)}-01`,
+    by: { name: null, role: "operator", via: "command" },
   });
   expect(next).toMatchObject({ state: "open" });
   expect(new Set(next.state === "open" ? next.open.map(({ reason }) => reason) : [])).toEqual(
