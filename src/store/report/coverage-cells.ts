@@ -29,10 +29,10 @@ export interface SourceCoverage extends Expectation {
   readonly cells: readonly CoverageCell[];
 }
 
-/** How all time of a source is loaded and proved. Undefined for an unknown source. */
+/** How all time of a source is loaded and proved, or that of a workspace or dimension. Undefined for an unknown source. */
 export async function sourceCoverage(
   db: Database,
-  wanted: { source: string; stride: GridStride },
+  wanted: { source: string; stride: GridStride } & Partial<Pick<Cell, "workspaceId" | "groupBy">>,
 ): Promise<SourceCoverage | undefined> {
   const { rows } = await sql<Expectation & { source: string }>`
     select s.slug as source, ${wanted.stride} as stride, s.hourly_hours as "hourlyHours",
@@ -44,7 +44,7 @@ export async function sourceCoverage(
   `.execute(db);
   const [expectation] = rows;
   if (expectation === undefined) return undefined;
-  const cells = await cellsOf(db, wanted.source);
+  const cells = await cellsOf(db, wanted);
   return {
     ...expectation,
     cells: await (wanted.stride === "day" ? inDays : inHours)(db, cells, expectation),
@@ -52,7 +52,14 @@ export async function sourceCoverage(
 }
 
 /** Every workspace that has a scope, and every other one that a sync would plan, in each dimension. */
-async function cellsOf(db: Database, source: string): Promise<Cell[]> {
+async function cellsOf(
+  db: Database,
+  {
+    source,
+    workspaceId,
+    groupBy,
+  }: Pick<SourceCoverage, "source"> & Partial<Pick<Cell, "workspaceId" | "groupBy">>,
+): Promise<Cell[]> {
   const { rows } = await sql<Cell>`
     select e.external_id as "workspaceId", n.name as "workspaceName",
            case when not ${isConfigured} then 'not_configured'
@@ -65,14 +72,14 @@ async function cellsOf(db: Database, source: string): Promise<Cell[]> {
       select name from usage.entity_name n where n.entity_id = e.entity_id
       order by n.last_bucket desc, n.fetch_number desc, n.name limit 1
     ) n on true
-    cross join unnest(${[...GROUPINGS]}::text[]) g
+    cross join unnest(${groupBy === undefined ? [...GROUPINGS] : [groupBy]}::text[]) g
     left join usage.scope d
       on d.source_id = s.source_id and d.workspace_id = e.entity_id and d.group_by = g and d.stride = 'day'
      and d.kind = 'traces' and d.trace_tier = 'all'
     left join usage.scope h
       on h.source_id = s.source_id and h.workspace_id = e.entity_id and h.group_by = g and h.stride = 'hour'
      and h.kind = 'traces' and h.trace_tier = 'all'
-    where s.slug = ${source}
+    where s.slug = ${source} and (${workspaceId ?? null}::text is null or e.external_id = ${workspaceId ?? null})
       and (d.scope_id is not null or ${isConfigured} and (w.unlisted_since is null or w.is_deleted))
     order by 2, 1, usage.dimension_position(g)
   `.execute(db);

@@ -76,8 +76,8 @@ function hasGap(group: readonly CellParts[], columns: readonly Interval[]): bool
   return group.some(({ parts }) => hasGapIn(parts, { start: first.start, end: last.end }));
 }
 
-/** Several dimensions as one: the worst of them, and `ok` if all are final and any has traces. */
-function fold(states: readonly ColumnState[]): ColumnState {
+/** Several parts as one: the worst of them, and `ok` if all are final and any has traces. */
+export function fold(states: readonly ColumnState[]): ColumnState {
   const has = (status: Status) => states.some((one) => one.status === status);
   const worst = STATUSES.find((status) => (status === "empty" ? has("empty") && !has("ok") : has(status)));
   const count: Count = sum(states.map((one) => one.count));
