@@ -32,11 +32,13 @@ export interface CellTime {
 
 /** The time of a scope from its own loads, as the views count it. */
 export function cellTime(stored: StoredTime): CellTime {
-  const { final, failed, unverified, differing } = stored;
+  // First merged, so that what follows looks at few intervals.
+  const [final, differing] = [normalize(stored.final), normalize(stored.differing)];
+  const { failed, unverified } = stored;
   const proved = (parts: readonly Interval[]) => subtract(intersect(parts, final), differing);
   return {
     loaded: union(final, stored.provisional),
-    final: normalize(final),
+    final,
     failed: normalize(failed),
     unverified: normalize(unverified),
     reconciled: proved(stored.compared),

@@ -64,7 +64,7 @@ async function cellsOf(
     select e.external_id as "workspaceId", n.name as "workspaceName",
            case when not ${isConfigured} then 'not_configured'
                 when w.unlisted_since is not null and not w.is_deleted then 'unlisted' else 'read' end as access,
-           g as "groupBy", d.scope_id as "dayScopeId", h.scope_id as "hourScopeId"
+           g as "groupBy", c.day_id as "dayScopeId", c.hour_id as "hourScopeId"
     from usage.source s
     join usage.entity e on e.source_id = s.source_id and e.dimension = 'workspace'
     join usage.workspace w using (entity_id)
@@ -73,14 +73,14 @@ async function cellsOf(
       order by n.last_bucket desc, n.fetch_number desc, n.name limit 1
     ) n on true
     cross join unnest(${groupBy === undefined ? [...GROUPINGS] : [groupBy]}::text[]) g
-    left join usage.scope d
-      on d.source_id = s.source_id and d.workspace_id = e.entity_id and d.group_by = g and d.stride = 'day'
-     and d.kind = 'traces' and d.trace_tier = 'all'
-    left join usage.scope h
-      on h.source_id = s.source_id and h.workspace_id = e.entity_id and h.group_by = g and h.stride = 'hour'
-     and h.kind = 'traces' and h.trace_tier = 'all'
+    -- Read once for all workspaces.
+    left join (
+      select source_id, workspace_id, group_by, max(scope_id) filter (where stride = 'day') as day_id,
+             max(scope_id) filter (where stride = 'hour') as hour_id
+      from usage.scope where kind = 'traces' and trace_tier = 'all' group by 1, 2, 3
+    ) c on c.source_id = s.source_id and c.workspace_id = e.entity_id and c.group_by = g
     where s.slug = ${source} and (${workspaceId ?? null}::text is null or e.external_id = ${workspaceId ?? null})
-      and (d.scope_id is not null or ${isConfigured} and (w.unlisted_since is null or w.is_deleted))
+      and (c.day_id is not null or ${isConfigured} and (w.unlisted_since is null or w.is_deleted))
     order by 2, 1, usage.dimension_position(g)
   `.execute(db);
   return rows;

@@ -61,9 +61,9 @@ export async function loadedWithin(
 interface Row {
   readonly what: keyof StoredTime;
   readonly scopeId: number;
-  /** Hours since 1970. */
-  readonly starts: readonly number[];
-  readonly ends: readonly number[];
+  /** Hours since 1970, with commas. The driver takes ten times as long for an array. */
+  readonly starts: string;
+  readonly ends: string;
 }
 
 async function intervalsOf(
@@ -71,14 +71,17 @@ async function intervalsOf(
   intervals: RawBuilder<unknown>,
 ): Promise<(scopeId: number | null) => StoredTime> {
   const { rows } = await sql<Row>`
-    select what, scope_id as "scopeId", array_agg((date_part('epoch', period_start) / 3600)::integer) as starts,
-           array_agg((date_part('epoch', period_end) / 3600)::integer) as ends
+    select what, scope_id as "scopeId", array_to_string(array_agg((date_part('epoch', period_start) / 3600)::integer), ',') as starts,
+           array_to_string(array_agg((date_part('epoch', period_end) / 3600)::integer), ',') as ends
     from (${intervals}) i
     group by what, scope_id
   `.execute(db);
   const byScope = new Map<number, StoredTime>();
   for (const { what, scopeId, starts, ends } of rows) {
-    const parts = starts.map((start, n) => ({ start: start * HOUR_MS, end: (ends[n] as number) * HOUR_MS }));
+    const until = ends.split(",");
+    const parts = starts
+      .split(",")
+      .map((start, n) => ({ start: Number(start) * HOUR_MS, end: Number(until[n]) * HOUR_MS }));
     byScope.set(scopeId, { ...(byScope.get(scopeId) ?? NOTHING), [what]: parts });
   }
   return (scopeId) => (scopeId === null ? undefined : byScope.get(scopeId)) ?? NOTHING;
