@@ -11,9 +11,9 @@ import { type Standin, startStandin } from "../../standin/server.ts";
 import { migrate } from "../../store/db/migrate.ts";
 import { firstSync } from "../demo/first-sync.ts";
 import { createLoader } from "../demo/loader.ts";
-import { describePlanted, plant } from "../demo/plant.ts";
+import { checkAll, describePlanted, plant } from "../demo/plant.ts";
 import { runOn, SYNC_EVERY } from "../demo/run-on.ts";
-import { daysOf, keepStory, PLANTED, readStory, startTroubled } from "../demo/story.ts";
+import { keepStory, PLANTED, readStory, startTroubled } from "../demo/story.ts";
 import { EXIT } from "../session/exit.ts";
 import { announceDemo, DEMO_DIR } from "../session/running-demo.ts";
 import { createSession, inSession, type Session } from "../session/session.ts";
@@ -82,15 +82,15 @@ async function demo(given: Session, { once = false, inline = false, dataDir }: D
   const opened = [await open(healthy)] as [Awaited<ReturnType<typeof open>>];
   const exit = await firstSync(opened[0], output, loader);
   if (once || exit !== EXIT.done || troubled === undefined) return exit;
+  await checkAll(opened[0]);
   for (const other of others) {
     const source = await open(other);
-    await plant(source, { story, change: troubled.change, loader });
+    await plant(source, { story, troubled, loader });
     keepStory(dataDir, { ...story, isTold: true });
     opened.push(source);
   }
   const pages = `${service.url}/`;
-  const [{ name: refused }] = troubled.workspaces;
-  output.note(`\n${describePlanted(story, { pages, slug: PLANTED, refused, days: daysOf(story) })}`);
+  output.note(`\n${describePlanted(story, troubled, pages)}`);
   output.note(
     `\nPages: ${pages}\nThe demo syncs every ${SYNC_EVERY.ms / 1000} s until Ctrl-C. Meanwhile other commands find it, such as \`usage-etl status\`.`,
   );

@@ -1,12 +1,12 @@
 import { fileURLToPath } from "node:url";
-import { DateTime } from "luxon";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { importPrices } from "../../pipeline/import-prices.ts";
 import { reconcile } from "../../pipeline/reconcile/reconcile.ts";
-import { asRun } from "../../pipeline/runs.ts";
+import { asRun, endOfTotals } from "../../pipeline/runs.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
 import { planSource } from "../../pipeline/sync/plan.ts";
+import { checkTotals } from "../../pipeline/totals/check-totals.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { closeMonth } from "../../store/report/month-close.ts";
 import { listPrices } from "../../store/report/prices.ts";
@@ -14,7 +14,7 @@ import { backfillOf, createBackfill, listBackfills } from "../../store/work/back
 import { steerBackfill } from "../../store/work/steer-backfill.ts";
 import { readPriceFile } from "../prices/price-file.ts";
 import type { Loader } from "./loader.ts";
-import type { Story } from "./story.ts";
+import { daysOf, PLANTED, type Story, type Troubled } from "./story.ts";
 
 const PRICES = fileURLToPath(new URL("planted.csv", import.meta.url));
 /** Hours of a week before those that every sync keeps. */
@@ -32,12 +32,17 @@ const LONGEST_LOOK_MS = 10_000;
  */
 export async function plant(
   source: OpenSource,
-  { story, change, loader }: { story: Story; change: () => void; loader: Loader },
+  {
+    story,
+    troubled,
+    loader,
+  }: { story: Story; troubled: Pick<Troubled, "recover" | "change">; loader: Loader },
 ): Promise<void> {
   const { store, sourceId, settings } = source;
   // On kept data the platform said so before.
-  if (story.isTold) change();
+  if (story.isTold) troubled.change();
   await loader.sync(source);
+  troubled.recover();
   if (!story.isTold) {
     await compare(source, { repair: false });
     await priceUsage(source);
@@ -45,9 +50,10 @@ export async function plant(
       ...{ sourceId, monthStart: story.closed, settleAfterMs: settings.settleAfterMs },
       by: { name: "demo", role: "operator", via: "command" },
     });
-    change();
+    troubled.change();
   }
   await compare(source, { repair: true });
+  await checkAll(source);
   await pauseBackfill(source, loader);
 }
 
@@ -59,6 +65,11 @@ async function compare(source: OpenSource, { repair }: { repair: boolean }): Pro
     (runId) => reconcile({ ...source, runId }, { range, stride: "day", repair }),
     ({ differences }) => ({ outcome: differences.length > 0 ? "differs" : "done" }),
   );
+}
+
+/** Checks all final days against totals, as the service does on some nights. */
+export async function checkAll(source: OpenSource): Promise<void> {
+  await asRun(source, "totals", (runId) => checkTotals({ ...source, runId }, "all"), endOfTotals);
 }
 
 /** Prices that somebody imported into the demo stay. */
@@ -90,26 +101,23 @@ async function pauseBackfill(source: OpenSource, loader: Loader): Promise<void> 
 /** What is planted, and where it is seen. */
 export function describePlanted(
   story: Story,
-  {
-    pages,
-    slug,
-    refused,
-    days,
-  }: { pages: string; slug: string; refused: string; days: { restated: string; differing: string } },
+  { workspaces: [refused, changed] }: Troubled,
+  pages: string,
 ): string {
-  const month = story.closed.slice(0, 7);
-  const next = DateTime.fromISO(story.closed, { zone: "utc" }).plus({ months: 1 }).toFormat("yyyy-MM");
+  const { restated, differing } = daysOf(story);
   const { from, to } = story.refused;
-  const at = (path: string) => `${pages}${path}source=${slug}`;
+  const at = (path: string) => `    ${pages}${path}source=${PLANTED}`;
   return [
-    `Source ${slug} shows what goes wrong in real life. All of it was planted, and nothing of it is in source demo:`,
-    `  gap and failure    ${refused}: the stand-in refuses the days from ${from} to ${to}`,
-    `                     ${at("coverage?")}&from=${from}&to=${to}`,
-    `  closed month       ${month}; one count of ${days.restated} changed after the close`,
-    `                     ${at(`months/${month}?`)}`,
-    `  difference         the export of ${days.differing} says more than the JSON, so ${next} cannot close as it is`,
-    `                     ${at("differences?")}`,
-    "  paused backfill    hours of an earlier week; resume it there",
-    `                     ${pages}backfills`,
+    `Source ${PLANTED} shows what goes wrong in real life. All of it was planted; source demo has none of it.`,
+    `- A gap, until somebody loads it: the platform refused ${refused.name} from ${from} to ${to}, and answers again.`,
+    `${at("coverage?")}&from=${from}&to=${to}`,
+    `- A failure: it refuses the users of ${changed.name} on ${story.failing}, each time.`,
+    `${at("coverage?")}&group_by=user&from=${story.failing}`,
+    `- A closed month, of which a count of ${restated} changed afterwards.`,
+    at(`months/${story.closed.slice(0, 7)}?`),
+    `- A difference: the export of ${differing} says more than the JSON, so ${differing.slice(0, 7)} does not close as it is.`,
+    at("differences?"),
+    "- A paused backfill, for the hours of a week.",
+    at("backfills?"),
   ].join("\n");
 }

@@ -2,20 +2,24 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DateTime } from "luxon";
 import { z } from "zod";
+import type { FaultStep } from "../../standin/faults.ts";
 import { type Standin, startStandin } from "../../standin/server.ts";
 
 /** Slug of the source in which trouble is planted. Source `demo` beside it has none. */
 export const PLANTED = "demo-trouble";
 
-/** Hours from here on are in every sync. It leaves time for a gap that is final, in the days that the overview shows. */
+/** Days before today that are final, and that the overview shows. */
 const REFUSED_AGO = { from: 13, to: 10 };
+const FAILING_AGO = 17;
 const NEVER_ENDS = Number.MAX_SAFE_INTEGER;
 
 const storySchema = z.object({
   /** First day of the month that is closed. */
   closed: z.iso.date(),
-  /** The days that the stand-in refuses, half-open. */
+  /** Days of one workspace that the stand-in refuses at first, half-open: a gap until somebody loads them. */
   refused: z.object({ from: z.iso.date(), to: z.iso.date() }),
+  /** A day of another one's users that it always refuses. */
+  failing: z.iso.date(),
   /** Whether all of it was planted by an earlier demo on the same data. */
   isTold: z.boolean(),
 });
@@ -33,7 +37,8 @@ export function readStory(dataDir: string, now: number): Story {
     const ago = (days: number) => iso(today.minus({ days }));
     // The month before the last one: all of its days are final, whatever day it is.
     const closed = iso(today.startOf("month").minus({ months: 2 }));
-    return { closed, refused: { from: ago(REFUSED_AGO.from), to: ago(REFUSED_AGO.to) }, isTold: false };
+    const refused = { from: ago(REFUSED_AGO.from), to: ago(REFUSED_AGO.to) };
+    return { closed, refused, failing: ago(FAILING_AGO), isTold: false };
   }
 }
 
@@ -53,26 +58,40 @@ export function daysOf({ closed }: Story) {
   };
 }
 
-/** A stand-in whose platform refuses some days of one workspace. `change` makes it restate a count and contradict itself. */
-export async function startTroubled(
-  story: Story,
-): Promise<{ standin: Standin; workspaces: TwoWorkspaces; change(): void }> {
+/** What a stand-in does on order. */
+export interface Troubled {
+  readonly standin: Standin;
+  readonly workspaces: TwoWorkspaces;
+  /** It answers for the days that it refused at first. */
+  recover(): void;
+  /** It restates a count and contradicts itself. */
+  change(): void;
+}
+
+/** A stand-in that refuses some of what it is asked, as the story says. */
+export async function startTroubled(story: Story): Promise<Troubled> {
   const standin = await startStandin({ seed: 2, dataStart: story.closed });
   const [refused, changed] = standin.organisation.workspaces as unknown as TwoWorkspaces;
-  const match = {
-    query: { workspace_ids: refused.id },
-    during: { from: midnight(story.refused.from), to: midnight(story.refused.to) },
-  };
-  const body = JSON.stringify({ detail: "Usage of these days is being recomputed." });
-  standin.faults.script(
-    // 422 is split down to days. Hours would be too many parts: 423 is not split.
-    { fault: { kind: "status", status: 422, body }, match: { ...match, stride: "day" }, times: NEVER_ENDS },
-    { fault: { kind: "status", status: 423, body }, match: { ...match, stride: "hour" }, times: NEVER_ENDS },
+  const { failing } = story;
+  const always = refusals(
+    { workspace_ids: changed.id, group_by: "user" },
+    { from: failing, to: iso(DateTime.fromISO(failing, { zone: "utc" }).plus({ days: 1 })) },
+    "A record of this day cannot be read.",
   );
+  const atFirst = refusals(
+    { workspace_ids: refused.id },
+    story.refused,
+    "Usage of these days is being recomputed.",
+  );
+  standin.faults.script(...always, ...atFirst);
   const { restated, differing } = daysOf(story);
   return {
     standin,
     workspaces: [refused, changed],
+    recover: () => {
+      standin.faults.clear();
+      standin.faults.script(...always);
+    },
     change: () => {
       const [sender] = standin.organisation.streams
         .filter(
@@ -91,6 +110,26 @@ type TwoWorkspaces = readonly [
   Standin["organisation"]["workspaces"][0],
   Standin["organisation"]["workspaces"][0],
 ];
+
+/** 422 is split down to days. Hours would be too many parts: 423 is not split. */
+function refusals(
+  query: Record<string, string>,
+  { from, to }: { from: string; to: string },
+  detail: string,
+): FaultStep[] {
+  const match = { query, during: { from: midnight(from), to: midnight(to) } };
+  const body = JSON.stringify({ detail });
+  return (
+    [
+      [422, "day"],
+      [423, "hour"],
+    ] as const
+  ).map(([status, stride]) => ({
+    fault: { kind: "status", status, body },
+    match: { ...match, stride },
+    times: NEVER_ENDS,
+  }));
+}
 
 const midnight = (day: string) => `${day}T00:00:00Z`;
 

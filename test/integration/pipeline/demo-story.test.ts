@@ -5,6 +5,8 @@ import { daysOf, PLANTED, readStory, type Story, startTroubled } from "../../../
 import { createOutput } from "../../../src/cli/report/output.ts";
 import type { Session } from "../../../src/cli/session/session.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { runInline } from "../../../src/pipeline/extract/run-inline.ts";
+import { planSource } from "../../../src/pipeline/sync/plan.ts";
 import { closeMonth } from "../../../src/store/report/month-close.ts";
 import { type Bench, setup } from "../../support/source.ts";
 
@@ -15,7 +17,8 @@ const SESSION = {
 
 /** What a demo does after its first sync; its stand-in is new each time. */
 async function tell(bench: Bench, story: Story) {
-  const { standin, workspaces, change } = await startTroubled(story);
+  const troubled = await startTroubled(story);
+  const { standin, workspaces } = troubled;
   onTestFinished(() => standin.close());
   const source = await bench.open({
     baseUrl: standin.url,
@@ -25,8 +28,8 @@ async function tell(bench: Bench, story: Story) {
       workspaceIds: workspaces.map(({ id }) => id),
     },
   });
-  await plant(source, { story, change, loader: createLoader(SESSION, undefined) });
-  return { source, refused: workspaces[0].id };
+  await plant(source, { story, troubled, loader: createLoader(SESSION, undefined) });
+  return { source, refused: workspaces[0].id, changed: workspaces[1].id };
 }
 
 /** What the pages show of it. */
@@ -67,15 +70,19 @@ async function shown({ sql }: Bench) {
 test("the demo plants a gap, a failure, a restatement, a difference, a closed month and a paused backfill, once", async () => {
   const bench = await setup();
   const story = readStory("/nowhere", Date.now());
-  const { source, refused } = await tell(bench, story);
+  const { source, refused, changed } = await tell(bench, story);
   const { restated, differing } = daysOf(story);
   const days = [0, 1, 2].map((day) =>
     new Date(Date.parse(story.refused.from) + day * DAY_MS).toISOString().slice(0, 10),
   );
   const dimensions = ["api_key", "project", "user", "workspace"];
+  const failing = { group_by: "user", day: story.failing, workspace_id: changed };
   const first = await shown(bench);
   expect(first).toEqual({
-    gaps: dimensions.flatMap((group_by) => days.map((day) => ({ group_by, day, workspace_id: refused }))),
+    gaps: dimensions.flatMap((group_by) => [
+      ...(group_by === "user" ? [failing] : []),
+      ...days.map((day) => ({ group_by, day, workspace_id: refused })),
+    ]),
     failures: [{ code: "request_refused", later: true }],
     uncounted: days.map((day) => ({ day })),
     restated: dimensions.map((group_by) => ({ group_by, day: restated, more: 120 })),
@@ -98,6 +105,12 @@ test("the demo plants a gap, a failure, a restatement, a difference, a closed mo
   );
 
   // The next demo on the same data has a stand-in that knows nothing of it yet.
-  await tell(bench, { ...story, isTold: true });
+  const { source: again } = await tell(bench, { ...story, isTold: true });
   expect(await shown(bench)).toEqual(first);
+
+  // Whoever loads the gap closes it. The failure stays.
+  const range = { start: Date.parse(story.closed), end: Date.parse(story.refused.to) };
+  const wanted = [{ stride: "day", range }] as const;
+  await runInline(again, await planSource(again, { wanted, reprocess: "missing", retry: "all" }));
+  expect(await shown(bench)).toEqual({ ...first, gaps: [failing], uncounted: [] });
 });
