@@ -36,7 +36,7 @@ export function accessOf({ httpHost, webToken, webReadToken }: Settings): Access
 }
 
 /** Addresses that only this machine reaches. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host);
 }
 
