@@ -11,7 +11,12 @@ import {
   type SourceCoverage,
   sourceCoverage,
 } from "../../src/store/report/coverage-cells.ts";
-import { type ColumnState, cellParts, columnStates } from "../../src/store/report/coverage-table.ts";
+import {
+  type ColumnState,
+  cellParts,
+  columnStates,
+  partsFor,
+} from "../../src/store/report/coverage-table.ts";
 import { enterSource, type StoreBundle, setupStore } from "../integration/store/setup.ts";
 
 /**
@@ -198,7 +203,7 @@ async function gridStates(
   coverage: SourceCoverage,
   { length, columns }: { length: ColumnLength; columns: readonly Interval[] },
 ): Promise<Map<string, ColumnState>> {
-  const cells = cellParts(coverage, coverage.cells, length);
+  const cells = partsFor(coverage, cellParts(coverage, coverage.cells), length);
   const states = await columnStates(store.db, { coverage, length, columns, cells });
   return new Map(
     states.flatMap((row, n) =>

@@ -99,21 +99,29 @@ export interface Count extends Readonly<Record<Kind, number>> {
   readonly matched: number;
 }
 
-/** Units (days or hours) of each column by kind. Columns are sorted and do not overlap. */
-export function countsOf(parts: Parts, columns: readonly Interval[], unitMs: number): Count[] {
-  const counts = columns.map(() => ({ ...NONE }));
-  for (const name of COUNTED) {
-    let column = 0;
-    for (const part of parts[name]) {
-      while ((columns[column]?.end ?? Number.POSITIVE_INFINITY) <= part.start) column++;
-      for (let at = column; at < columns.length; at++) {
-        const { start, end } = columns[at] as Interval;
-        if (start >= part.end) break;
-        (counts[at] as Mutable)[name] += (Math.min(end, part.end) - Math.max(start, part.start)) / unitMs;
-      }
-    }
+/** Units (days or hours) of each column by kind, of all parts together. Columns are sorted and do not overlap. */
+export function countsOf(all: readonly Parts[], columns: readonly Interval[], unitMs: number): Count[] {
+  const counts = columns.map((): Mutable => ({ ...NONE }));
+  for (const parts of all) {
+    for (const name of COUNTED) addTo(counts, name, { parts: parts[name], columns, unitMs });
   }
   return counts;
+}
+
+function addTo(
+  counts: readonly Mutable[],
+  name: keyof Count,
+  { parts, columns, unitMs }: { parts: readonly Interval[]; columns: readonly Interval[]; unitMs: number },
+): void {
+  let column = 0;
+  for (const part of parts) {
+    while ((columns[column]?.end ?? Number.POSITIVE_INFINITY) <= part.start) column++;
+    for (let at = column; at < columns.length; at++) {
+      const { start, end } = columns[at] as Interval;
+      if (start >= part.end) break;
+      (counts[at] as Mutable)[name] += (Math.min(end, part.end) - Math.max(start, part.start)) / unitMs;
+    }
+  }
 }
 
 const COUNTED = [...KINDS, "reconciled", "matched"] as const;

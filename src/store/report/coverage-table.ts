@@ -25,22 +25,28 @@ export interface ColumnState {
   readonly status: Status | undefined;
 }
 
-/** A cell with its kinds in days, or in hours where a column is an hour. */
+/** A cell with its kinds, in some unit. */
 export interface CellParts {
   readonly cell: CoverageCell;
   readonly parts: Parts;
 }
 
-export function cellParts(
-  coverage: SourceCoverage,
-  cells: readonly CoverageCell[],
+/** In days, or in hours where the coverage is that of hours. */
+export function cellParts(coverage: SourceCoverage, cells: readonly CoverageCell[]): CellParts[] {
+  return cells.map((cell) => ({ cell, parts: partsOf(cell, coverage) }));
+}
+
+/** In the unit of columns: days, or hours where a column is an hour. */
+export function partsFor(
+  { stride, now }: SourceCoverage,
+  cells: readonly CellParts[],
   length: ColumnLength,
 ): CellParts[] {
-  return cells.map((cell) => {
-    const parts = partsOf(cell, coverage);
-    const inUnit = coverage.stride === "hour" && length !== "hour" ? byDay(parts) : parts;
+  if (length === "hour" || (length === "day" && stride === "day")) return [...cells];
+  return cells.map(({ cell, parts }) => {
+    const days = stride === "hour" ? byDay(parts) : parts;
     // A day says what the views say. A month does not call the day under way missing.
-    return { cell, parts: length === "month" ? withoutRunning(inUnit, "day", coverage.now) : inUnit };
+    return { cell, parts: length === "month" ? withoutRunning(days, "day", now) : days };
   });
 }
 
@@ -56,7 +62,7 @@ export async function columnStates(
 ): Promise<ColumnState[][]> {
   const { cells, columns, length } = given;
   const unitMs = length === "hour" ? HOUR_MS : DAY_MS;
-  const counts = cells.map(({ parts }) => countsOf(parts, columns, unitMs));
+  const counts = cells.map(({ parts }) => countsOf([parts], columns, unitMs));
   const finals = counts.flatMap((row, cell) =>
     row.flatMap((count, column) => (kindOf(count) === "final" ? [{ cell, column }] : [])),
   );

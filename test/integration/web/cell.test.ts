@@ -4,6 +4,8 @@ import type { Standin } from "../../../src/standin/server.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { failScopes } from "../../../src/store/load/failures.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
+import { listBackfills } from "../../../src/store/work/backfills.ts";
+import { listActions } from "../../../src/store/work/operator-actions.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "../store/setup.ts";
@@ -63,6 +65,29 @@ test("a cell shows its answers, restatements, differences and failures, and no a
   expect(failed).toContain("with the first sync after");
   expect(failed).toMatch(/>user<\/a><\/th> <td><span class="status failed"/);
   expect(failed).toMatch(/>project<\/a><\/th> <td><span class="status missing"/);
+
+  // The button starts one backfill, however often it is sent from one page.
+  const path = cell(-4, "&group_by=user");
+  expect(failed).toContain("Ask again");
+  const form = (await pages.get(path)).text.split('action="/cell"')[1] ?? "";
+  const fields = Object.fromEntries(
+    [...form.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, field = "", value = ""]) => [
+      field,
+      value,
+    ]),
+  );
+  const { _csrf, ...asked } = fields;
+  expect((await pages.post("/cell", asked)).status).toBe(403);
+  const first = await pages.post("/cell", asked, { from: path });
+  expect([first.status, first.headers.location]).toEqual([303, "/backfills/1"]);
+  expect((await pages.post("/cell", asked, { from: path })).headers.location).toBe("/backfills/1");
+  const [backfill, ...others] = await listBackfills(store.db);
+  expect(others).toEqual([]);
+  expect(backfill).toMatchObject({ groupings: ["user"], workspaceIds: [W], reprocess: "all", total: 1 });
+  expect(pages.enqueued).toContain("default");
+  const [action] = await listActions(store.db, { most: 1 });
+  expect(action).toMatchObject({ action: "backfill.start", via: "page" });
+  expect(await textOf(pages, path)).toContain('in <a href="/backfills/1">backfill 1</a>');
 
   const looking = await setupPages({ databaseUrl: bundle.url, standin: STANDIN, store }, { environment });
   await looking.post("/login", { token: "viewers-token-123", next: "/" });

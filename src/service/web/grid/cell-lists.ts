@@ -1,3 +1,4 @@
+import { stepAbout } from "../../../domain/failure-steps.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
 import { printable } from "../../../printable.ts";
 import {
@@ -11,7 +12,7 @@ import {
 } from "../../../store/report/cell-facts.ts";
 import { type Html, html } from "../html.ts";
 import { notice } from "../parts/notice.ts";
-import { count, instant, name } from "../parts/text.ts";
+import { count, instant, name, prose } from "../parts/text.ts";
 import { DIMENSION, rangeText } from "./words.ts";
 
 /** Lists of what is kept about a part of the coverage. A viewer sees no address of a user. */
@@ -39,7 +40,7 @@ function list(
 
 export function failureList(
   failures: readonly CellFailure[],
-  { who, isAsked, step }: { who: Reader; isAsked: boolean; step: (code: string) => Html },
+  { who, isAsked }: { who: Reader; isAsked: boolean },
 ): Html {
   if (failures.length === 0) return html`<p class="quiet">The last answer of every part could be used.</p>`;
   return html`${failures.map((one) =>
@@ -47,7 +48,7 @@ export function failureList(
       one.state === "failed" ? "bad" : "warn",
       html`<p><strong>${span(one)}</strong> by ${one.stride}, dimension ${DIMENSION[one.groupBy]}: ${one.state} with code <code>${one.code}</code>.</p>
       <p>${shown(one.message, who)}</p>
-      <p><strong>What to do:</strong> ${step(one.code)}</p>
+      <p><strong>What to do:</strong> ${prose(stepAbout(one.code))}</p>
       <p>Attempts: ${count(one.attempts)}. Last: ${instant(one.failedAt)}, fetch ${count(one.fetchNumber)}. Next: ${isAsked ? html`with the first sync after ${instant(one.retryAt)}` : "none, because no sync asks for it"}.</p>`,
     ),
   )}`;

@@ -1,13 +1,6 @@
 import { monthsOf } from "../../../domain/planning/coverage-columns.ts";
 import { cellsIn, gapsOf } from "../../../domain/planning/coverage-gaps.ts";
-import {
-  countsOf,
-  kindOf,
-  partsOf,
-  statusOf,
-  sum,
-  withoutRunning,
-} from "../../../domain/planning/coverage-grid.ts";
+import { countsOf, kindOf, statusOf, withoutRunning } from "../../../domain/planning/coverage-grid.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
@@ -29,11 +22,15 @@ export function loadedBySync(cells: readonly CellParts[]): CellParts[] {
 export function strip(coverage: SourceCoverage, cells: readonly CellParts[], target: Target): Html {
   const starts = cells.flatMap(({ cell }) => cell.loaded[0]?.start ?? []);
   const months = monthsOf({ start: Math.min(coverage.dataStart, ...starts), end: coverage.now });
-  const counts = cells.map(({ parts }) => countsOf(parts, months, DAY_MS));
+  const counts = countsOf(
+    cells.map(({ parts }) => parts),
+    months,
+    DAY_MS,
+  );
   const unit = "days x workspaces x dimensions";
   return html`<h2 id="all-history">All history</h2>
     <ol class="strip" aria-labelledby="all-history">${months.map((month, n) => {
-      const all = sum(counts.map((row) => row[n] as (typeof row)[number]));
+      const all = counts[n] as (typeof counts)[number];
       const kind = kindOf(all);
       if (kind === undefined) return "";
       const status = statusOf(kind, true);
@@ -48,9 +45,9 @@ export function gaps(
   chosen: readonly CellParts[],
   { target, shown }: { target: Target; shown: Interval },
 ): Html {
-  const cells = loadedBySync(chosen).map(({ cell }) => ({
+  const cells = loadedBySync(chosen).map(({ cell, parts }) => ({
     cell,
-    parts: withoutRunning(partsOf(cell, coverage), coverage.stride, coverage.now),
+    parts: withoutRunning(parts, coverage.stride, coverage.now),
   }));
   const left = new Set(
     chosen.filter(({ cell }) => cell.access !== "read").map(({ cell }) => cell.workspaceId),

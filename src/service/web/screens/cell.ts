@@ -10,8 +10,9 @@ import {
   type SourceCoverage,
   sourceCoverage,
 } from "../../../store/report/coverage-cells.ts";
-import { type ColumnState, cellParts, columnStates } from "../../../store/report/coverage-table.ts";
+import { type ColumnState, cellParts, columnStates, partsFor } from "../../../store/report/coverage-table.ts";
 import { listSources } from "../../../store/report/overview.ts";
+import { addAskAgain, askAgainForm } from "../grid/ask-again.ts";
 import {
   answerList,
   differenceList,
@@ -35,6 +36,7 @@ const MOST_DAYS = 62;
 /** What is known of one part of the coverage: answers, proofs, differences, restatements, failures. */
 export function addCell(web: Web): void {
   web.page("/cell", { query: QUERY }, show);
+  addAskAgain(web);
 }
 
 interface Shown {
@@ -48,7 +50,8 @@ interface Shown {
   readonly facts: CellFacts;
 }
 
-async function show({ db, query, who }: Context<Query, unknown>): Promise<Page> {
+async function show(context: Context<Query, unknown>): Promise<Page> {
+  const { db, query, who } = context;
   const { workspace: workspaceId, group_by: groupBy, stride = "day" } = query;
   const source = query.source ?? chosenSource(await listSources(db), undefined)?.source ?? "default";
   if (workspaceId === undefined) throw incomplete("workspace");
@@ -66,7 +69,7 @@ async function show({ db, query, who }: Context<Query, unknown>): Promise<Page> 
     coverage,
     length,
     columns,
-    cells: cellParts(coverage, cells, length),
+    cells: partsFor(coverage, cellParts(coverage, cells), length),
   });
   const scopeIds = cells
     .flatMap(({ dayScopeId, hourScopeId, daysOfHours }) => [
@@ -78,13 +81,14 @@ async function show({ db, query, who }: Context<Query, unknown>): Promise<Page> 
     .filter((id) => id !== null);
   const facts = await cellFacts(db, { source, workspaceId, scopeIds, range });
   const shown = { coverage, cells, range, unit: `${length}s`, states: states.map(fold), facts };
-  const isAsked = first.access === "read" && !coverage.isUnavailable;
+  const refusal = refusalOf(coverage, first);
   return {
     title: `Coverage of ${rangeText(range)}`,
     body: html`${about(shown, query)}
     <h2>State</h2>${stateTable(shown)}
-    <h2>Failures</h2>${failureList(facts.failures, { who, isAsked, step })}
+    <h2>Failures</h2>${failureList(facts.failures, { who, isAsked: refusal === undefined })}
     ${taskList(facts)}
+    <h2>Ask again</h2>${askAgainForm(context, { target: { source, stride, range, groupBy, workspaceId }, refusal })}
     <h2>Answers</h2>${answerList(facts.answers)}
     <h2>Proof</h2>${proofList(facts.proofs)}
     <h2>Differences</h2>${differenceList(facts.differences, who)}
@@ -92,8 +96,11 @@ async function show({ db, query, who }: Context<Query, unknown>): Promise<Page> 
   };
 }
 
-function step(code: string): Html {
-  return html`see <code>${code}</code> in docs/operate.md, "Errors by code".`;
+/** Why no sync asks for it; undefined if one does. */
+function refusalOf({ isUnavailable, stride }: SourceCoverage, { access }: CoverageCell): string | undefined {
+  if (access === "unlisted") return "the workspace left the listing";
+  if (access === "not_configured") return "the workspace is not configured any more";
+  return isUnavailable ? `the platform does not answer by ${stride} for this source` : undefined;
 }
 
 function rangeOf({ from, to, stride = "day" }: Query): Interval {

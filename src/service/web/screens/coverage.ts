@@ -5,7 +5,7 @@ import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { type SourceCoverage, sourceCoverage } from "../../../store/report/coverage-cells.ts";
-import { cellParts } from "../../../store/report/coverage-table.ts";
+import { cellParts, partsFor } from "../../../store/report/coverage-table.ts";
 import { listSources } from "../../../store/report/overview.ts";
 import { gaps, loadedBySync, strip } from "../grid/history.ts";
 import {
@@ -67,13 +67,14 @@ async function show({ db, query }: Context<Query, unknown>): Promise<Page> {
 
   const range = rangeOf(query, coverage.now);
   const { length, columns } = columnsOf(range, stride);
-  const parts = cellParts(coverage, cells, length);
+  const parts = cellParts(coverage, cells);
+  const shownParts = partsFor(coverage, parts, length);
   const open = new Set(target.workspaceId === undefined ? query.open : [target.workspaceId]);
   const rows = await rowsOf(db, {
-    ...{ coverage, length, columns, cells: parts, open },
+    ...{ coverage, length, columns, cells: shownParts, open },
     ...{ page: query.page ?? 1, onlyGaps: query.gaps === "1" },
   });
-  const months = cellParts(coverage, cells, "month");
+  const months = length === "month" ? shownParts : partsFor(coverage, parts, "month");
   const isUnloaded = cells.every(({ loaded }) => loaded.length === 0);
   const span = { start: columns[0]?.start ?? range.start, end: columns.at(-1)?.end ?? range.end };
   return {
