@@ -1,21 +1,9 @@
 import { describeDuration } from "../../clock.ts";
+import { outcomeOf } from "../../pipeline/run-outcome.ts";
 import type { Run, RunOutcome } from "../../store/report/runs.ts";
 import { EXIT } from "../session/exit.ts";
 import { table } from "./output.ts";
 import { wrapped } from "./wrap.ts";
-
-/** `done, 15 failed` rather than `done`. */
-export function outcomeOf({ outcome, failed, left }: Pick<Run, "outcome" | "failed" | "left">): string {
-  const named = outcome === "partly_failed" ? "done" : outcome;
-  return [
-    named,
-    outcome === "partly_failed" && failed === 0 ? "not all" : "",
-    failed > 0 ? `${failed.toLocaleString("en-US")} failed` : "",
-    left > 0 ? `${left.toLocaleString("en-US")} left` : "",
-  ]
-    .filter((part) => part !== "")
-    .join(", ");
-}
 
 /** `2026-03-01 05:00:12`, UTC. */
 export function second(instant: string): string {

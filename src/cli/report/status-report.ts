@@ -2,6 +2,7 @@ import { describeDuration } from "../../clock.ts";
 import type { Finality } from "../../domain/lateness.ts";
 import { describeCosts, type UnpricedUsage } from "../../domain/unpriced.ts";
 import type { Advice } from "../../pipeline/advice.ts";
+import { outcomeOf } from "../../pipeline/run-outcome.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import type { SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import type { AlertKind } from "../../store/report/alerts.ts";
@@ -12,7 +13,7 @@ import type { ListedOnly, WithdrawnZeros } from "../../store/report/zeros.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { describeFinality } from "./lateness-report.ts";
 import { counted, instant } from "./output.ts";
-import { outcomeOf, second } from "./runs-report.ts";
+import { second } from "./runs-report.ts";
 import { wrapped } from "./wrap.ts";
 import { describeListedOnly, describeWithdrawn } from "./zeros-report.ts";
 

@@ -1,7 +1,7 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { UsageError } from "../../errors.ts";
 import type { Database } from "../db/database.ts";
-import type { RunKind } from "../work/runs.ts";
+import { RUN_KINDS, type RunKind } from "../work/runs.ts";
 
 /**
  * `running`: work is left, or its process is at it. `lost`: its process ended without a word. `paused`, `cancelled`: of a
@@ -46,16 +46,36 @@ const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 /** The newest runs first. */
 export async function listRuns(
   db: Database,
-  wanted: { source?: string | undefined; kind?: RunKind | undefined; runId?: number; most: number },
+  wanted: { source?: string | undefined; kind?: RunKind | undefined; most: number },
 ): Promise<Run[]> {
-  const { source = null, kind = null, runId = null, most } = wanted;
+  const { source = null, kind, most } = wanted;
+  // The newest of each source and kind come from an index, however many there are.
+  return judged(
+    db,
+    sql`
+      select r.*, s.slug from usage.source s
+      cross join unnest(${kind === undefined ? [...RUN_KINDS] : [kind]}::text[]) k
+      cross join lateral (
+        select * from usage.run r where r.source_id = s.source_id and r.kind = k
+        order by r.started_at desc, r.run_id desc limit ${most}
+      ) r
+      where ${source}::text is null or s.slug = ${source}
+      order by r.started_at desc, r.run_id desc limit ${most}`,
+  );
+}
+
+/** These runs, the newest first. */
+export async function runsById(db: Database, runIds: readonly number[]): Promise<Run[]> {
+  return judged(
+    db,
+    sql`select r.*, s.slug from usage.run r join usage.source s using (source_id) where r.run_id = any (${[...runIds]}::integer[])`,
+  );
+}
+
+/** What became of the chosen rows of `usage.run`, each with the `slug` of its source. */
+async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]> {
   const { rows } = await sql<Run>`
-    with chosen as (
-      select r.*, s.slug from usage.run r join usage.source s using (source_id)
-      where (${source}::text is null or s.slug = ${source}) and (${kind}::text is null or r.kind = ${kind})
-        and (${runId}::integer is null or r.run_id = ${runId})
-      order by r.started_at desc, r.run_id desc limit ${most}
-    ), known as (
+    with chosen as (${chosen}), known as (
       select r.*, f.requests, f.last_at, t.state_left, t.state_failed, b.state as backfill_state,
              b.finished_at as backfill_finished, t.code as task_code, t.message as task_message
       from chosen r
@@ -114,7 +134,7 @@ export async function listRuns(
 
 /** One run. Error: `run_unknown`. */
 export async function runOf(db: Database, runId: number): Promise<Run> {
-  const [run] = await listRuns(db, { runId, most: 1 });
+  const [run] = await runsById(db, [runId]);
   if (run !== undefined) return run;
   throw new UsageError({
     code: "run_unknown",

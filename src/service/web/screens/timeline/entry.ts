@@ -1,0 +1,170 @@
+import { describeDuration } from "../../../../clock.ts";
+import { outcomeOf } from "../../../../pipeline/run-outcome.ts";
+import type { Run, RunOutcome } from "../../../../store/report/runs.ts";
+import type { Moment, TimelineKind } from "../../../../store/report/timeline.ts";
+import { type Html, html } from "../../html.ts";
+import { name, prose } from "../../parts/text.ts";
+import { address } from "../months/links.ts";
+import { signed } from "../months/list.ts";
+
+/** Each kind as the filter and the list name it. */
+export const KIND_WORDS: Readonly<Record<TimelineKind, string>> = {
+  sync: "sync",
+  backfill: "backfill",
+  reconcile: "reconciliation",
+  totals: "check of totals",
+  probe: "meter probe",
+  restatements: "restatements",
+  late_changes: "late changes",
+  close: "month closed",
+  prices: "prices imported",
+  action: "action",
+  configuration: "configuration",
+};
+
+/** What a moment says, in words; `to` is the screen that shows it, `who` whoever gave the order. */
+interface Entry {
+  readonly what: Html | string;
+  readonly to?: string | undefined;
+  readonly who?: string | undefined;
+  /** Colour of the outcome, by its class. */
+  readonly tone: "ok" | "failed" | "provisional" | "missing" | "";
+}
+
+const TONES: Readonly<Record<RunOutcome, Entry["tone"]>> = {
+  running: "provisional",
+  paused: "provisional",
+  done: "ok",
+  partly_failed: "missing",
+  differs: "missing",
+  failed: "failed",
+  skipped: "missing",
+  cancelled: "",
+  lost: "failed",
+};
+
+/** `run`: of a moment that is one. `masked`: whoever looks must not see addresses. */
+export function entryOf(moment: Moment, run: Run | undefined, masked: boolean): Entry {
+  const source = moment.source ?? undefined;
+  switch (moment.kind) {
+    case "restatements": {
+      const { changes, netTraces, days } = moment.details;
+      const net =
+        days === 0 ? "" : `; by workspace and day: ${counted(days, "change")}, ${signed(netTraces)} traces`;
+      return {
+        what: `${counted(changes, "final count")} changed within the hour, over all dimensions and strides${net}.`,
+        ...{ to: address("/differences", { source, says: "restatement" }), tone: "missing" },
+      };
+    }
+    case "late_changes": {
+      const { changes, tracesMoved } = moment.details;
+      const from = moment.at.slice(0, 10);
+      return {
+        what: `${counted(changes, "provisional count")} of days by workspace changed on this day, ${tracesMoved.toLocaleString("en-US")} traces moved.`,
+        ...{ to: address("/coverage", { source, stride: "day", from }), tone: "" },
+      };
+    }
+    case "close": {
+      const { month, accepted, by } = moment.details;
+      const also = accepted === 0 ? "" : `, with ${counted(accepted, "disagreement")} accepted`;
+      return {
+        what: `${month} was closed${also}.`,
+        ...{ to: address(`/months/${month}`, { source }), who: person(by, masked), tone: "ok" },
+      };
+    }
+    case "prices": {
+      const { prices, skus } = moment.details;
+      return {
+        what: html`${counted(prices, "price")} of ${skus.slice(0, 5).map((sku) => html`${name(sku)} `)} ${skus.length > 5 ? `and ${skus.length - 5} more` : ""}`,
+        ...{ to: address("/usage", { source, measure: "cost" }), tone: "" },
+      };
+    }
+    case "action": {
+      const { action, detail, outcome } = moment.details;
+      const what = html`${action}: ${name(detail)}${outcome === "done" ? "" : `, ${outcome}`}`;
+      const tone = outcome === "done" ? "" : outcome === "refused" ? "missing" : "failed";
+      return { what, to: actionLink(action, detail, source), who: person(moment.details, masked), tone };
+    }
+    case "configuration":
+      return { what: changeOf(moment.details), to: address("/coverage", { source }), tone: "" };
+    default:
+      return run === undefined ? { what: "It is not stored any more.", tone: "" } : ofRun(run);
+  }
+}
+
+function ofRun(run: Run): Entry {
+  const { kind, source, backfillId, outcome, reason, code, seconds, requests, runId } = run;
+  const took = `${outcome === "running" ? "for" : "in"} ${describeDuration(seconds * 1000)}`;
+  const asked = requests === null ? "" : `, ${counted(requests, "request")}`;
+  const why = reason === null ? "" : html`. ${prose(reason)}${code === null ? "" : ` [${code}]`}`;
+  const to =
+    backfillId !== null
+      ? `/backfills/${backfillId}`
+      : kind === "reconcile" || kind === "totals"
+        ? address("/differences", { source })
+        : kind === "sync"
+          ? address("/coverage", { source })
+          : undefined;
+  return {
+    what: html`run ${runId}: ${outcomeOf(run)}, ${took}${asked}${why}`,
+    ...{ to, tone: TONES[outcome] },
+  };
+}
+
+function actionLink(action: string, detail: string, source: string | undefined): string | undefined {
+  const [, backfill] = /^backfill (\d+):/.exec(detail) ?? [];
+  if (backfill !== undefined) return `/backfills/${backfill}`;
+  const [, month] = /^(\d{4}-\d{2}):/.exec(detail) ?? [];
+  if (action.startsWith("month.") && month !== undefined) return address(`/months/${month}`, { source });
+  return undefined;
+}
+
+/** A name that a proxy gives may be an address. */
+function person(
+  by: { readonly actor: string | null; readonly via: "page" | "command" } | null,
+  masked: boolean,
+): string | undefined {
+  if (by === null) return undefined;
+  const how = by.via === "page" ? "on a page" : "by a command";
+  if (by.actor === null) return how;
+  return masked && by.actor.includes("@") ? `an operator, ${how}` : `${by.actor}, ${how}`;
+}
+
+const SETTING_WORDS: Readonly<Record<string, string>> = {
+  base_url: "The base URL",
+  workspaces: "The configured workspaces",
+  data_start: "The data start",
+  organization: "The organization",
+};
+
+function changeOf(change: {
+  setting: string;
+  oldValue: string | null;
+  newValue: string | null;
+}): Html | string {
+  const { setting, oldValue, newValue } = change;
+  if (setting === "key") return "Another key is used.";
+  if (setting === "workspaces") return workspacesChange(oldValue ?? "", newValue ?? "");
+  const label = SETTING_WORDS[setting] ?? setting;
+  return oldValue === null
+    ? html`${label} became known: ${name(newValue ?? "none")}.`
+    : html`${label} changed from ${name(oldValue)} to ${name(newValue ?? "none")}.`;
+}
+
+/** None are configured: all that the platform lists are read. */
+function workspacesChange(before: string, now: string): string {
+  const ids = (text: string) => text.split(", ").filter((id) => id !== "");
+  const [old, current] = [ids(before), ids(now)];
+  if (current.length === 0)
+    return `No workspace is configured any more (${old.length} were): all that are listed are read.`;
+  if (old.length === 0)
+    return `${counted(current.length, "workspace")} ${current.length === 1 ? "is" : "are"} configured now. Before, all that are listed were read.`;
+  const added = current.filter((id) => !old.includes(id));
+  const removed = old.filter((id) => !current.includes(id));
+  const named = (some: readonly string[]) => (some.length <= 3 ? `: ${some.join(", ")}` : "");
+  return `The configured workspaces changed: ${added.length} added${named(added)}; ${removed.length} removed${named(removed)}.`;
+}
+
+function counted(count: number, thing: string): string {
+  return `${count.toLocaleString("en-US")} ${thing}${count === 1 ? "" : "s"}`;
+}
