@@ -48,7 +48,7 @@ export async function plant(
     await priceUsage(source);
     await closeMonth(store, {
       ...{ sourceId, monthStart: story.closed, settleAfterMs: settings.settleAfterMs },
-      by: { name: "demo", role: "operator", via: "command" },
+      by: PLANTER,
     });
     troubled.change();
   }

@@ -3,6 +3,7 @@ import { UsageError } from "../../errors.ts";
 import type { Database } from "../../store/db/database.ts";
 import { monthBeforeData } from "../../store/report/month-close.ts";
 import { type ListedSource, listSources } from "../../store/report/overview.ts";
+import { workspacesOf } from "../backfill/wish.ts";
 
 /** Errors: `month_invalid`, `month_not_over`. `now`: Postgres's clock, epoch milliseconds. */
 export function monthOf(text: string, now: number): CalendarMonth {
@@ -46,13 +47,7 @@ export function withinMonth(month: CalendarMonth, sources: readonly ListedSource
   throw monthBeforeData(month.name);
 }
 
-/** The workspaces that are to be left out. Error: `workspace_unknown`, with those that the sources know. */
+/** The workspaces that are to be left out, each once. Error: `workspace_unknown`, with those that the sources know. */
 export function leftOut(asked: readonly string[], known: readonly string[]): readonly string[] {
-  const unknown = asked.find((id) => !known.includes(id));
-  if (unknown === undefined) return [...new Set(asked)];
-  throw new UsageError({
-    code: "workspace_unknown",
-    message: `Workspace ${unknown} is not known.`,
-    next: `Choose one of: ${known.join(", ") || "none yet; run `usage-etl sync --inline` first"}.`,
-  });
+  return [...new Set(workspacesOf(asked, known))];
 }

@@ -16,7 +16,7 @@ export const TIMELINE_KINDS = [
 export type TimelineKind = (typeof TIMELINE_KINDS)[number];
 
 /** The last entry of a page: the next one begins after it. */
-export type TimelineCursor = readonly [at: string, kind: TimelineKind, id: number];
+type TimelineCursor = readonly [at: string, kind: TimelineKind, id: number];
 
 interface Placed<Kind extends TimelineKind, Details> {
   readonly kind: Kind;

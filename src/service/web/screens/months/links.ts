@@ -1,4 +1,5 @@
 import type { OpenPoint } from "../../../../domain/close/check-list.ts";
+import { dayOf } from "../../../../domain/time/days.ts";
 import { DAY_MS } from "../../../../domain/time/stride.ts";
 
 type Fields = Readonly<Record<string, string | number | readonly string[] | undefined>>;
@@ -12,14 +13,12 @@ export function address(path: string, fields: Fields): string {
   return query.size === 0 ? path : `${path}?${query}`;
 }
 
-const day = (at: number) => new Date(at).toISOString().slice(0, 10);
-
 /** The days of an open point, as the other screens take them. */
 function daysOf({ groupBy, first, last, workspaceIds }: OpenPoint, source: string) {
   // Many ids make an address that no server takes: then the page shows all workspaces.
   const workspace = workspaceIds.length <= 20 ? workspaceIds : undefined;
   return {
-    ...{ source, stride: "day", from: day(first), to: day(last + DAY_MS) },
+    ...{ source, stride: "day", from: dayOf(first), to: dayOf(last + DAY_MS) },
     ...{ group_by: groupBy, workspace },
   };
 }
