@@ -162,7 +162,7 @@ test("a demo serves its pages before it loads, and commands find it while it run
   expect(running.said.stderr.startsWith(`Pages: ${pages}\n`)).toBe(true);
   expect((await fetch(pages)).status).toBe(200);
   expect((await command(["status"])).stderr).toContain("this uses the demo that runs");
-  await poll(() => running.said.stderr.includes("until Ctrl-C"), { deadlineMs: 120_000 });
+  await poll(() => running.said.stderr.includes("until Ctrl-C"), { deadlineMs: 240_000 });
   expect(running.said.stdout).toContain(", 0 differences left");
   expect(running.said.stderr).not.toContain("slice not loaded");
 
