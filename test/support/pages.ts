@@ -39,15 +39,24 @@ export interface PagesBench {
   ): Promise<Answer>;
 }
 
+interface Served {
+  readonly databaseUrl: string;
+  readonly standin: Pick<Standin, "url" | "apiKey">;
+  readonly store: Store;
+}
+
 /** Serves the pages of a source's database in this process. Everything is closed when the test ends. */
-export async function setupPages(
-  {
-    databaseUrl,
-    standin,
-    store,
-  }: { databaseUrl: string; standin: Pick<Standin, "url" | "apiKey">; store: Store },
+export async function setupPages(served: Served, options: PagesOptions = {}): Promise<PagesBench> {
+  const pages = await openPages(served, options);
+  onTestFinished(pages.close);
+  return pages;
+}
+
+/** The same for whoever closes it. */
+export async function openPages(
+  { databaseUrl, standin, store }: Served,
   options: PagesOptions = {},
-): Promise<PagesBench> {
+): Promise<PagesBench & { close(): Promise<void> }> {
   const config = readConfig({
     DATABASE_URL: databaseUrl,
     USAGE_BASE_URL: standin.url,
@@ -59,10 +68,6 @@ export async function setupPages(
   const logs: Record<string, unknown>[] = [];
   const log = pino({ level: "debug", base: null }, { write: (line) => void logs.push(JSON.parse(line)) });
   const app = newApp();
-  onTestFinished(async () => {
-    await app.close();
-    await reader.close();
-  });
   await addPages(app, {
     ...{ config, store, reader: reader.db, clock: systemClock, log, lookAtQueues: undefined },
     enqueue: async (slug) => void enqueued.push(slug),
@@ -90,6 +95,10 @@ export async function setupPages(
   const get: PagesBench["get"] = (path, headers = {}) => send(path, { headers });
   return {
     ...{ url, enqueued, logs, get },
+    close: async () => {
+      await app.close();
+      await reader.close();
+    },
     post: async (path, fields = {}, { from, headers = {} } = {}) => {
       const page = from === undefined ? "" : (await get(from)).text;
       const body = new URLSearchParams();

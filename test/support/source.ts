@@ -92,16 +92,22 @@ const SETTLED_DAYS_AGO = 3;
  * is closed when the test ends, and a connection left open fails it.
  */
 export async function setup(options: BenchOptions = {}): Promise<Bench> {
-  const started = await farFromTheNextHour();
-  const now = options.now ?? started;
+  const started = options.now ?? (await farFromTheNextHour());
+  const { store, url } = await setupMigrated();
+  const bench = await openBench({ ...options, now: started, store, url });
+  // Before the database goes: hooks of a test run in reverse order.
+  onTestFinished(bench.close);
+  return bench;
+}
+
+/** The same on a database of the caller's, who also closes it. */
+export async function openBench(
+  options: BenchOptions & { readonly now: number; readonly store: Store; readonly url: string },
+): Promise<Bench & { close(): Promise<void> }> {
+  const { now, store, url } = options;
   const today = floorToGrid(now, DAY_MS);
   const dataStart = today - (options.days ?? 6) * DAY_MS;
-  const { store, url } = await setupMigrated();
   const closers: (() => Promise<void>)[] = [];
-  // Before the database goes: hooks of a test run in reverse order.
-  onTestFinished(async () => {
-    for (const close of closers.reverse()) await close();
-  });
   const standin = await startStandin({
     dataStart: new Date(dataStart).toISOString().slice(0, 10),
     now: () => now,
@@ -196,6 +202,9 @@ export async function setup(options: BenchOptions = {}): Promise<Bench> {
       );
     },
     sql,
+    close: async () => {
+      for (const close of closers.reverse()) await close();
+    },
   };
 }
 

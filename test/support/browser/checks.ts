@@ -34,21 +34,24 @@ export async function expectNoSidewaysScroll({ page }: Opened): Promise<void> {
   expect(await inPage(page, "tooWide"), `width of ${page.url()}`).toEqual([]);
 }
 
+/** Parts of a field for a day where Tab stops: month, day, year, calendar. */
+const STOPS_OF_A_DAY = 4;
+
 /** Tab reaches every visible thing that can be worked, and shows where it is. */
 export async function expectKeyboard({ page }: Opened): Promise<void> {
   const stops = await inPage<number>(page, "numberTabStops");
   expect(stops).toBeGreaterThan(0);
-  const reached = new Set<string | null>();
-  const unseen: string[] = [];
+  const days = await page.locator("input[type=date]").count();
+  const seen = new Map<string | null, { isShown: boolean; html: string }>();
   // Some more, since the keyboard passes through the browser itself.
-  for (let press = 0; press < stops + 3; press++) {
+  for (let press = 0; press < stops + days * (STOPS_OF_A_DAY - 1) + 3; press++) {
     await page.keyboard.press("Tab");
     const at = await inPage<{ stop: string | null; isShown: boolean; html: string } | null>(page, "tabStop");
-    if (at === null) continue;
-    reached.add(at.stop);
-    if (!at.isShown) unseen.push(at.html);
+    // The calendar of a day has a mark of its own, which the page cannot ask for.
+    if (at !== null) seen.set(at.stop, { ...at, isShown: at.isShown || seen.get(at.stop)?.isShown === true });
   }
-  const missed = await inPage(page, "missedTabStops", [...reached]);
+  const unseen = [...seen.values()].filter(({ isShown }) => !isShown).map(({ html }) => html);
+  const missed = await inPage(page, "missedTabStops", [...seen.keys()]);
   expect({ unseen, missed }, `keyboard on ${page.url()}`).toEqual({ unseen: [], missed: [] });
 }
 
