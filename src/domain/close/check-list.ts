@@ -42,7 +42,7 @@ export interface AskedClose {
 /** What helps against some of the open points. */
 export interface Step {
   readonly kind: "none" | "load" | "wait" | "repair" | "reconcile" | "accept" | "workspace";
-  /** Sentences for a person. Commands stand in them, as `usage-etl backfill ...` in backticks. */
+  /** Sentences for a person. Commands stand in them, in backticks. */
   readonly text: string;
   /** The commands of the text that take the step, without backticks. */
   readonly commands: readonly string[];
@@ -55,9 +55,9 @@ export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
   const { month, without, settleAfterMs, hasRedis } = asked;
   const readable = open.filter(isReadable);
   const has = (...reasons: OpenReason[]) => readable.some(({ reason }) => reasons.includes(reason));
-  const range = `--from ${month.start} --to ${month.end}`;
-  const load = `usage-etl backfill ${range}${hasRedis ? "" : " --inline"}`;
-  const reconcile = `usage-etl reconcile ${range}`;
+  const inlineFlags = hasRedis ? "" : " --inline";
+  const load = `usage-etl backfill --from ${month.start} --to ${month.end}${inlineFlags}`;
+  const reconcile = `usage-etl reconcile --from ${month.start} --to ${month.end}`;
   const close = `usage-etl close ${month.name}`;
   const withoutFlags = without.map((id) => ` --without ${id}`).join("");
   const steps: Step[] = [];

@@ -3,7 +3,7 @@ import { FORMULA_SIGNS } from "../../../store/report/copy-forms.ts";
 /** A cell: a number or an exact decimal is written as it is, null is empty. */
 export type Cell = string | number | bigint | null | { readonly decimal: string };
 
-/** RFC 4180 with `\n`, as `usage-etl export` writes it: texts that a spreadsheet would run as a formula get a `'` in front. */
+/** RFC 4180 with `\n`, as the command `export` writes it: texts that a spreadsheet would run as a formula get a `'` in front. */
 export function csv(header: readonly string[], rows: readonly (readonly Cell[])[]): string {
   return [header, ...rows].map((cells) => `${cells.map(written).join(",")}\n`).join("");
 }

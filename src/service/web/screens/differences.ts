@@ -63,7 +63,7 @@ export function addDifferences(web: Web): void {
       <h2>Compare again</h2>
       <p>What the platform contradicts itself on stays listed, and keeps its month open until somebody accepts it.</p>
       ${twin(`usage-etl reconcile --from ${asked.from ?? source.dataStart} --to ${asked.to ?? shortInstant(context.now).slice(0, 10)} --repair`)}
-      ${twin("usage-etl totals --reach quarter")}`;
+      ${twin(`usage-etl totals --reach quarter`)}`;
     return { title: "Differences", body };
   });
 }

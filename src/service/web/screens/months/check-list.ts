@@ -19,7 +19,7 @@ const SIGNS: Readonly<Record<OpenReason, readonly [glyph: string, status: Status
   total_differs: ["≠", "failed"],
 };
 
-/** What keeps a month open: the points of `usage-etl close`, each with a link to its days, and the steps that help. */
+/** What keeps a month open: the points of the command `close`, each with a link to its days, and the steps that help. */
 export function checkList(open: readonly OpenDay[], asked: AskedClose, source: string): Html {
   const points = checkListOf(open);
   const { name, start, end } = asked.month;

@@ -44,8 +44,9 @@ function conditions({ asked: { without }, accepts }: OpenMonth): Html {
 }
 
 function commandOf({ look: { month }, asked: { without }, accepts }: OpenMonth): string {
-  const flags = without.map((id) => ` --without ${id}`).join("");
-  return `usage-etl close ${month.name}${accepts ? " --accept-disagreements" : ""}${flags}`;
+  const acceptFlags = accepts ? " --accept-disagreements" : "";
+  const withoutFlags = without.map((id) => ` --without ${id}`).join("");
+  return `usage-etl close ${month.name}${acceptFlags}${withoutFlags}`;
 }
 
 /** Leaving out workspaces and accepting disagreements, with what that means. Looking at it changes nothing. */
