@@ -4,6 +4,7 @@ import { joinTiers, type PlacedPrice, type PriceLine, textOf } from "../domain/v
 import { UsageError } from "../errors.ts";
 import type { Store } from "../store/db/database.ts";
 import { addPrices, knownWorkspaces, listPrices, lockPrices, removePrices } from "../store/report/prices.ts";
+import { type Actor, recordAction } from "../store/work/operator-actions.ts";
 
 /** A file whose columns are shifted has a problem on each line. */
 const PROBLEMS_SHOWN = 10;
@@ -11,11 +12,12 @@ const PROBLEMS_SHOWN = 10;
 /**
  * Stores the prices of a file, all or none. Prices that are stored already keep their number. With `replace` the stored
  * prices that the file lacks are removed. Error: `price_file_invalid`, with every line whose source or workspace is
- * unknown or whose price overlaps another. `stored`: all prices that are stored now.
+ * unknown or whose price overlaps another. `stored`: all prices that are stored now. `by`: who gives the order,
+ * which is then kept with it.
  */
 export async function importPrices(
   store: Store,
-  { file, lines, replace }: { file: string; lines: readonly PriceLine[]; replace: boolean },
+  { file, lines, replace, by }: { file: string; lines: readonly PriceLine[]; replace: boolean; by?: Actor },
 ) {
   return store.transaction(async ({ db }) => {
     await lockPrices(db);
@@ -33,6 +35,10 @@ export async function importPrices(
     const removedIds = removed.map(({ priceId }) => priceId);
     await removePrices(db, removedIds);
     await addPrices(db, added);
+    if (by !== undefined) {
+      const detail = `${file}: ${added.length} added, ${removed.length} removed`;
+      await recordAction(db, by, { sourceId: null, action: "prices.import", detail });
+    }
     return {
       added: added.length,
       unchanged: joined.length - added.length,

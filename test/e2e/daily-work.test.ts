@@ -1,3 +1,4 @@
+import { userInfo } from "node:os";
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
 import { start } from "../support/cli.ts";
@@ -61,6 +62,14 @@ describe("the commands of a day", () => {
     for (const line of shown.stdout.split("\n")) expect(line.trimEnd().length).toBeLessThanOrEqual(80);
     expect(made.standin.requests.count).toBe(before);
     await quiet(["backfill", ...range, "--inline"]);
+    expect(await made.sql("SELECT action, via, actor, detail FROM usage.operator_action")).toEqual([
+      {
+        ...{ action: "backfill.start", via: "command", actor: userInfo().username },
+        detail: expect.stringMatching(
+          /^inline: \S+ to \S+ by day, .*, 2 workspaces, missing, 7 fetch tasks$/,
+        ),
+      },
+    ]);
     await quiet(["coverage", "--fail-on-gaps"]);
     expect(differences(await inStore(made), routine(made))).toEqual([]);
   });

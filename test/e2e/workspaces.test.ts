@@ -53,4 +53,14 @@ test("a typo in USAGE_WORKSPACE_IDS is refused; what was accepted by force can b
     expect.stringMatching(/^Source default is forgotten, with /),
   ]);
   expect(document(await run(["source", "list", "--json"], gone))).toEqual([]);
+  // Who did that is kept, the source's own end too.
+  const actions = await made.sql(
+    "SELECT action, detail, source_id, via FROM usage.operator_action ORDER BY action_id",
+  );
+  const kept = { source_id: null, via: "command" };
+  expect(actions).toEqual([
+    { action: "workspace.add", detail: `workspace ${TYPO}, forced`, ...kept },
+    { action: "workspace.forget", detail: `workspace ${TYPO}: 0 records, 0 restatements, 0 prices`, ...kept },
+    { action: "source.forget", detail: expect.stringMatching(/^source default: \d+ records, /), ...kept },
+  ]);
 });

@@ -12,9 +12,11 @@ import {
   type Backfill,
   backfillOf,
   createBackfill,
+  describeAsked,
   failedSlices,
   listBackfills,
 } from "../../store/work/backfills.ts";
+import { recordAction } from "../../store/work/operator-actions.ts";
 import { steerBackfill } from "../../store/work/steer-backfill.ts";
 import { describeBackfills, describeFailed, followBackfill } from "../report/backfill-report.ts";
 import { describeRange, exitOfRange, rangeToData } from "../report/range-report.ts";
@@ -95,7 +97,16 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     const wanted = planned.range === undefined ? [] : [{ stride, range: planned.range }];
     return { asked: { wanted, groupings, workspaceIds }, slices: planned.slices };
   };
-  if (options.inline === true) return loadInline(session, "backfill", planOf);
+  if (options.inline === true) {
+    return loadInline(session, "backfill", async (source, now) => {
+      const plan = await planOf(source, now);
+      const { slices, asked } = plan;
+      const detail = `inline: ${describeAsked({ range, stride, groupings, reprocess, slices, workspaceIds: asked.workspaceIds })}`;
+      const order = { sourceId: source.sourceId, action: "backfill.start", detail };
+      await recordAction(source.store.db, commandActor(), order);
+      return plan;
+    });
+  }
 
   const redisUrl = await askRedis(session);
   const started: Backfill[] = [];

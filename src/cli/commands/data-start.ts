@@ -6,6 +6,7 @@ import { moveDataStart } from "../../store/catalog/data-start.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { type ListedSource, listSources } from "../../store/report/overview.ts";
 import { table } from "../report/output.ts";
+import { commandActor } from "../session/operator.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 export function define(command: Command): void {
@@ -30,7 +31,7 @@ async function run(
   const [first] = meant;
   if (day !== undefined && first !== undefined && day !== first.dataStart) {
     refuseMove(first, { day, configured: configuredOf(first.source), now: await storeNow(store.db) });
-    await moveDataStart(store, { sourceId: first.sourceId, to: day });
+    await moveDataStart(store, { sourceId: first.sourceId, to: day, by: commandActor() });
   }
   const shown = (await find()).map(({ source, dataStart }) => {
     const configured = configuredOf(source);

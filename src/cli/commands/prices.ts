@@ -6,6 +6,7 @@ import { listPrices } from "../../store/report/prices.ts";
 import { notesOf } from "../prices/import-notes.ts";
 import { readPriceFile } from "../prices/price-file.ts";
 import { rowsOf, table } from "../report/output.ts";
+import { commandActor } from "../session/operator.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 export function define(prices: Command): void {
@@ -28,7 +29,7 @@ async function importFile(
   const lines = await readPriceFile(file);
   if (lines.length === 0 && !(replace && yes)) throw noPrices(file, replace);
   const store = await session.migratedStore();
-  const { stored, ...counts } = await importPrices(store, { file, lines, replace });
+  const { stored, ...counts } = await importPrices(store, { file, lines, replace, by: commandActor() });
   output.data(
     { ...counts, stored: stored.length },
     ({ added, unchanged, removed }) =>

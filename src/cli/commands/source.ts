@@ -4,6 +4,7 @@ import { forgetSource } from "../../store/catalog/forget.ts";
 import { listKnownSources } from "../../store/report/known.ts";
 import { describeForgotten } from "../report/forget-report.ts";
 import { instant, table } from "../report/output.ts";
+import { commandActor } from "../session/operator.ts";
 import { inSession, type Session } from "../session/session.ts";
 import { storedSource } from "../session/stored-source.ts";
 
@@ -59,7 +60,7 @@ async function forget(session: Session, options: ForgetOptions, slug: string): P
     });
   }
   const { withRecords = false, dryRun = false } = options;
-  const result = await forgetSource(store, { sourceId, slug, withRecords, dryRun });
+  const result = await forgetSource(store, { sourceId, slug, withRecords, dryRun, by: commandActor() });
   const again = `source forget ${slug}${withRecords ? " --with-records" : ""}`;
   session.output.data({ source: slug, ...result }, () => describeForgotten(`Source ${slug}`, result, again));
 }

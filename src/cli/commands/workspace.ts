@@ -6,6 +6,7 @@ import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
 import { type KnownWorkspace, listWorkspaces, type WorkspaceState } from "../../store/report/known.ts";
 import { describeForgotten } from "../report/forget-report.ts";
 import { table } from "../report/output.ts";
+import { commandActor } from "../session/operator.ts";
 import { inSession, type Session } from "../session/session.ts";
 import { storedSource } from "../session/stored-source.ts";
 import { withForgetting } from "./source.ts";
@@ -86,7 +87,7 @@ async function add(
   const { sourceDepsOf } = await import("../session/source.ts");
   const store = await session.migratedStore();
   const deps = sourceDepsOf(source, { config, store, signal, onClose, output });
-  await addWorkspaces(deps, { workspaceIds: ids, isForced: options.force ?? false });
+  await addWorkspaces(deps, { workspaceIds: ids, isForced: options.force ?? false, by: commandActor() });
   const unnamed =
     source.workspaceIds.length === 0 ? [] : ids.filter((id) => !source.workspaceIds.includes(id));
   output.data({ source: source.slug, added: ids }, () =>
@@ -116,7 +117,13 @@ async function forget(session: Session, options: ForgetOptions, text: string): P
   const isListed = !learned.some(({ capability }) => capability === "no_listing");
   refuseIfLoaded(session, workspace, isListed);
   const { withRecords = false, dryRun = false } = options;
-  const result = await forgetWorkspace(store, { sourceId, workspaceId, withRecords, dryRun });
+  const result = await forgetWorkspace(store, {
+    sourceId,
+    workspaceId,
+    withRecords,
+    dryRun,
+    by: commandActor(),
+  });
   const again = `workspace forget ${workspaceId} --source ${source}${withRecords ? " --with-records" : ""}`;
   session.output.data({ source, workspaceId, ...result }, () =>
     describeForgotten(`Workspace ${workspaceId} of source ${source}`, result, again),

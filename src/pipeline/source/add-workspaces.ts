@@ -1,5 +1,6 @@
 import { bindOrganization } from "../../store/catalog/sources.ts";
 import { enterWorkspaces } from "../../store/catalog/workspaces.ts";
+import { type Actor, recordAction } from "../../store/work/operator-actions.ts";
 import { ask } from "./ask.ts";
 import { askForListing } from "./contact.ts";
 import { enterSource } from "./open-source.ts";
@@ -12,7 +13,7 @@ import type { SourceDeps } from "./source.ts";
  */
 export async function addWorkspaces(
   deps: SourceDeps,
-  { workspaceIds, isForced }: { workspaceIds: readonly string[]; isForced: boolean },
+  { workspaceIds, isForced, by }: { workspaceIds: readonly string[]; isForced: boolean; by: Actor },
 ): Promise<void> {
   const source = { ...deps, ...(await enterSource(deps)) };
   const { store, sourceId, billing, config, signal } = source;
@@ -26,5 +27,9 @@ export async function addWorkspaces(
     const unshown = await notShown(source, { workspaceIds, listed });
     if (unshown.length > 0) throw notShownError(config.slug, unshown);
   }
-  await enterWorkspaces(store.db, { sourceId, workspaceIds });
+  await store.transaction(async ({ db }) => {
+    await enterWorkspaces(db, { sourceId, workspaceIds });
+    const detail = `workspace ${workspaceIds.join(", ")}${isForced ? ", forced" : ""}`;
+    await recordAction(db, by, { sourceId, action: "workspace.add", detail });
+  });
 }

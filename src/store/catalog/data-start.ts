@@ -5,6 +5,7 @@ import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../db/database.ts";
 import { recordTable } from "../load/load-statements.ts";
 import { keepMonthsOf } from "../load/month-totals.ts";
+import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { clearTime } from "./scope-time.ts";
 import { lockScopes } from "./scopes.ts";
 
@@ -65,13 +66,13 @@ export async function isBeforeDataStart(
 
 /**
  * Moves the data start later. What lies before it is not expected any more: zeros, coverage, failures, fetch tasks and
- * differences before it are removed or closed.
+ * differences before it are removed or closed. `by`: who gives the order, which is then kept with it.
  *
  * Errors: `data_start_hides_usage`, `data_start_closed`, `data_start_backfill`; then nothing has changed.
  */
 export async function moveDataStart(
   store: Store,
-  { sourceId, to }: { sourceId: number; to: string },
+  { sourceId, to, by }: { sourceId: number; to: string; by?: Actor },
 ): Promise<void> {
   await store.transaction(async ({ db }) => {
     const scopes = await db
@@ -94,6 +95,12 @@ export async function moveDataStart(
     for (const part of parts) await refuseHiding(db, part, to);
     await db.updateTable("source").set({ data_start: to }).where("source_id", "=", sourceId).execute();
     for (const part of parts) await forget(db, part);
+    if (by !== undefined)
+      await recordAction(db, by, {
+        sourceId,
+        action: "data_start.move",
+        detail: `data start moved to ${to}`,
+      });
     await sql
       .raw(
         keepMonthsOf(`(

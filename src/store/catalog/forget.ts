@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../db/database.ts";
+import { type Actor, type NewAction, recordAction } from "../work/operator-actions.ts";
 import { forgetScopes } from "./forget-scopes.ts";
 import { type Holdings, holdingsOf } from "./holdings.ts";
 import { lockScopes } from "./scopes.ts";
@@ -16,6 +17,8 @@ interface ForgetHow {
   readonly withRecords: boolean;
   /** Only says what would go. */
   readonly dryRun: boolean;
+  /** Who gives the order, which is then kept with it. */
+  readonly by?: Actor;
 }
 
 /**
@@ -57,6 +60,11 @@ export async function forgetWorkspace(
     await db.deleteFrom("workspace").where("entity_id", "=", entityId).execute();
     await db.deleteFrom("entity_name").where("entity_id", "=", entityId).execute();
     await db.deleteFrom("entity").where("entity_id", "=", entityId).execute();
+    await record(db, how, {
+      sourceId,
+      action: "workspace.forget",
+      detail: `workspace ${workspaceId}: ${sizeOf(held)}`,
+    });
     return { forgotten: true, held };
   });
 }
@@ -108,6 +116,12 @@ export async function forgetSource(
     if (how.dryRun) return { forgotten: false, held };
     await refuseInUse(db, { sourceId, slug });
     refuseRecords(`Source ${slug}`, held, how);
+    // The row of the source goes, and this one stays.
+    await record(db, how, {
+      sourceId: null,
+      action: "source.forget",
+      detail: `source ${slug}: ${sizeOf(held)}`,
+    });
     await forgetScopes(db, { sourceId, scopeIds });
     await sql`
       delete from usage.probe_figure f using usage.probe p where p.probe_id = f.probe_id and p.source_id = ${sourceId}
@@ -127,6 +141,14 @@ async function forgetEntityParts(db: Database, sourceId: number): Promise<void> 
       where e.entity_id = p.entity_id and e.source_id = ${sourceId}
     `.execute(db);
   }
+}
+
+async function record(db: Database, { by }: ForgetHow, action: NewAction): Promise<void> {
+  if (by !== undefined) await recordAction(db, by, action);
+}
+
+function sizeOf({ records, restatements, prices }: Holdings): string {
+  return `${records} records, ${restatements} restatements, ${prices} prices`;
 }
 
 function idsOf(rows: readonly { readonly scope_id: number }[]): number[] {

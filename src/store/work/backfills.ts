@@ -71,13 +71,17 @@ export async function createBackfill(store: Store, wanted: NewBackfill): Promise
       .executeTakeFirstOrThrow();
     const runId = await beginRun(db, { sourceId, kind: "backfill", backfillId: backfill_id });
     await enterSlices(db, { sourceId, backfillId: backfill_id, runId, slices });
-    const [from, to] = [range.start, range.end].map(shortInstant);
-    await recordAction(db, wanted.by, {
-      ...{ sourceId, action: "backfill.start" },
-      detail: `backfill ${backfill_id}: ${from} to ${to} by ${stride}, ${groupings.join(", ")}, ${workspaceIds.length} workspaces, ${reprocess}, ${slices.length} fetch tasks`,
-    });
+    const detail = `backfill ${backfill_id}: ${describeAsked(wanted)}`;
+    await recordAction(db, wanted.by, { sourceId, action: "backfill.start", detail });
     return backfill_id;
   });
+}
+
+/** What was asked for, in one line. */
+export function describeAsked(asked: Omit<NewBackfill, "sourceId" | "by" | "shownAt">): string {
+  const { range, stride, groupings, workspaceIds, reprocess, slices } = asked;
+  const [from, to] = [range.start, range.end].map(shortInstant);
+  return `${from} to ${to} by ${stride}, ${groupings.join(", ")}, ${workspaceIds.length} workspaces, ${reprocess}, ${slices.length} fetch tasks`;
 }
 
 /** The newest backfill that was started since then and asks for the same. */
