@@ -61,7 +61,9 @@ export async function planBackfill(
   // The views show a day beside its hours, so both scopes exist from the start.
   const ensured = [...new Set<Stride>([...strides, "day", "hour"])];
   await ensureScopes(db, { sourceId, groupings, strides: ensured });
-  const states = await scopeStates(db, { sourceId, groupings, strides });
+  // Not all of history: what ends before the range or begins after it decides nothing.
+  const within = alignRange(range, "day");
+  const states = await scopeStates(db, { sourceId, groupings, strides, within });
   return {
     range,
     loaded: statusFrom(states, source, { wanted, workspaceIds }),

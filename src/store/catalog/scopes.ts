@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { LoadedInterval } from "../../domain/planning/coverage.ts";
 import type { FailedInterval } from "../../domain/planning/range-status.ts";
 import type { Stride } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 import { toLoadedInterval } from "./scope-time.ts";
@@ -59,7 +60,10 @@ export async function scopesOf(
   return rows.map((row) => row.scope_id);
 }
 
-/** Scopes of a source with their coverage and open failures, in order of scope id. `failing`: only those with a failure. */
+/**
+ * Scopes of a source with their coverage and open failures, in order of scope id. `failing`: only those with a failure.
+ * `within`: only coverage and failures that overlap it.
+ */
 export async function scopeStates(
   db: Database,
   wanted: {
@@ -67,8 +71,14 @@ export async function scopeStates(
     groupings: readonly GroupBy[];
     strides: readonly Stride[];
     failing?: boolean;
+    within?: Interval | undefined;
   },
 ): Promise<ScopeState[]> {
+  const { within } = wanted;
+  const overlaps =
+    within === undefined
+      ? sql<boolean>`true`
+      : sql<boolean>`period_start < ${new Date(within.end)} and period_end > ${new Date(within.start)}`;
   const scopes = await db
     .selectFrom("scope")
     .innerJoin("entity", "entity.entity_id", "scope.workspace_id")
@@ -99,6 +109,7 @@ export async function scopeStates(
     .selectFrom("coverage")
     .selectAll()
     .where(isWanted)
+    .where(overlaps)
     .orderBy("scope_id")
     .orderBy("period_start")
     .execute();
@@ -108,6 +119,7 @@ export async function scopeStates(
     .select(["scope_id", "period_start", "period_end", "state", "code", "retry_at"])
     .select(sql<boolean>`retry_at <= now()`.as("due"))
     .where(isWanted)
+    .where(overlaps)
     .orderBy("period_start")
     .execute();
   for (const { scope_id, period_start, period_end, retry_at, state, code, due } of failures) {

@@ -21,6 +21,7 @@ export async function planFacts(
   wanted: { sourceId: number; windows: ReadonlyMap<number, readonly Interval[]>; most?: number | undefined },
 ): Promise<PlanFacts> {
   const { sourceId, windows, most } = wanted;
+  const limit = most === undefined ? 2 ** 31 : most + 1;
   const parts = [...windows].flatMap(([scopeId, some]) =>
     some.map(({ start, end }) => ({
       ...{ scope_id: scopeId },
@@ -35,13 +36,24 @@ export async function planFacts(
     )
     select (
       select count(*)::integer from (
-        select 1 from part p join usage.series s using (scope_id) join usage.hourly_record r using (series_id)
-        where p.stride = 'hour' and r.bucket_start >= p.period_start and r.bucket_start < p.period_end
+        -- By series, each by its key: a limit inside keeps Postgres from reading whole tables of records.
+        select 1 from part p join usage.series s using (scope_id)
+        cross join lateral (
+          select 1 from usage.hourly_record r
+          where r.series_id = s.series_id and r.bucket_start >= p.period_start and r.bucket_start < p.period_end
+          limit ${limit}::bigint
+        ) r
+        where p.stride = 'hour'
         union all
-        select 1 from part p join usage.series s using (scope_id) join usage.dated_record r using (series_id)
-        where p.stride <> 'hour' and r.bucket_start >= (p.period_start at time zone 'UTC')::date
-          and r.bucket_start < (p.period_end at time zone 'UTC')::date
-        limit ${most === undefined ? null : most + 1}::bigint
+        select 1 from part p join usage.series s using (scope_id)
+        cross join lateral (
+          select 1 from usage.dated_record r
+          where r.series_id = s.series_id and r.bucket_start >= (p.period_start at time zone 'UTC')::date
+            and r.bucket_start < (p.period_end at time zone 'UTC')::date
+          limit ${limit}::bigint
+        ) r
+        where p.stride <> 'hour'
+        limit ${limit}::bigint
       ) r
     ) as records, array(
       select to_char(m.month_start, 'YYYY-MM') from usage.month_close m
