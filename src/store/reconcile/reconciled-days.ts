@@ -17,18 +17,12 @@ interface Judging {
   readonly stride: "day" | "hour";
   /** Comparisons from before it prove nothing; it may depend on the day `settled.start`. */
   readonly since: RawBuilder<Date>;
-  /** Which days to judge: a condition on the CTEs of `settledDays`. Default: all. */
-  readonly only?: RawBuilder<boolean>;
+  /** Which days to judge: parts of time, of the CTEs of `settledDays`. Default: all that are settled. */
+  readonly only?: RawBuilder<unknown>;
 }
 
-/** Days that were not compared whole, or that need a closer look: the others are `proven`. */
-const NOT_PLAINLY_PROVEN = sql<boolean>`(
-  (p.parts @> tstzrange(day.start, day.start + interval '24 hours')) is not true
-  or exists (
-    select from restated w where w.group_by = own.group_by and w.workspace_id = own.workspace_id and w.start = day.start
-  )
-  or exists (select from left_over d where d.scope_id = own.scope_id)
-)`;
+/** Days that were not compared whole, or that need a closer look: all others are `proven` since ever. */
+const NOT_PLAINLY_PROVEN = sql`f.parts - coalesce(p.parts, '{}') + coalesce(l.parts, '{}')`;
 
 const EVER = sql<Date>`'-infinity'::timestamptz`;
 
@@ -40,7 +34,7 @@ const EVER = sql<Date>`'-infinity'::timestamptz`;
  * `answered` if the rest of it consists of buckets on which the platform contradicts itself: no further request repairs
  * those.
  */
-function settledDays({ sourceId, range }: AskedDays, { stride, since, only = sql`true` }: Judging) {
+function settledDays({ sourceId, range }: AskedDays, { stride, since, only = sql`f.parts` }: Judging) {
   const bucketSeconds = STRIDE_MS[stride] / 1000;
   const [from, to] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
   // A step of 24 hours, because a day of the session's time zone may be longer or shorter. What lies in the range is read once
@@ -66,11 +60,23 @@ function settledDays({ sourceId, range }: AskedDays, { stride, since, only = sql
       group by 1, 2, 3
     ), compared_part as (
       select scope_id, range_agg(tstzrange(period_start, period_end)) as parts from near group by scope_id
+    ), looked_at as (
+      select own.scope_id, range_agg(tstzrange(w.start, w.start + interval '24 hours')) as parts
+      from own
+      join (
+        select o.scope_id, w.start from restated w join own o on o.group_by = w.group_by and o.workspace_id = w.workspace_id
+        union all
+        select scope_id, date_trunc('day', bucket_start, 'UTC') from left_over
+      ) w using (scope_id)
+      group by own.scope_id
     ), settled as (
-      select own.*, day.start, day.start + interval '24 hours' as "end"
-      from own join final f using (scope_id) left join compared_part p using (scope_id)
-      cross join generate_series(${from}, ${to} - interval '1 microsecond', interval '24 hours') day (start)
-      where f.parts @> tstzrange(day.start, day.start + interval '24 hours') and ${only}
+      select distinct own.*, day.start, day.start + interval '24 hours' as "end"
+      from own join final f using (scope_id) left join compared_part p using (scope_id) left join looked_at l using (scope_id)
+      cross join lateral unnest((${only}) * tstzmultirange(tstzrange(${from}, ${to}))) part
+      cross join lateral generate_series(
+        date_trunc('day', lower(part), 'UTC'), upper(part) - interval '1 microsecond', interval '24 hours'
+      ) day (start)
+      where f.parts @> tstzrange(day.start, day.start + interval '24 hours') and day.start >= ${from}
     ), asked as materialized (
       select settled.*, whole.newest, ${since} as since
       from settled

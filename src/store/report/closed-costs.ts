@@ -13,19 +13,39 @@ export interface ClosedCost {
   readonly currentCost: string;
 }
 
-/** The largest costs of a closed month first, and how many there are. */
+/**
+ * The costs of a closed month, those that were adjusted most first, and how many there are: as
+ * `reporting.usage_month_close_cost` has them. That view reads the charges of all closed months before it finds one.
+ */
 export async function closedCosts(
   db: Database,
-  { source, monthStart, most }: { source: string; monthStart: string; most: number },
+  asked: { closeId: number; sourceId: number; monthStart: string; most: number },
 ): Promise<{ rows: ClosedCost[]; total: number }> {
+  const { closeId, sourceId, monthStart, most } = asked;
   const { rows } = await sql<ClosedCost & { total: number }>`
-    select workspace_id as "workspaceId", workspace_name as "workspaceName", sku, currency,
-           trim_scale(unit_price)::text as "unitPrice", trim_scale(closed_cost)::text as "closedCost",
-           trim_scale(adjustment_cost)::text as "adjustmentCost", trim_scale(current_cost)::text as "currentCost",
+    select w.dimension_id as "workspaceId", w.dimension_name as "workspaceName", p.sku, p.currency,
+           trim_scale(p.unit_price)::text as "unitPrice", trim_scale(p.closed)::text as "closedCost",
+           trim_scale(p.current - p.closed)::text as "adjustmentCost", trim_scale(p.current)::text as "currentCost",
            count(*) over ()::integer as total
-    from reporting.usage_month_close_cost
-    where source_id = ${source} and month_start = ${monthStart}::date
-    order by abs(adjustment_cost) desc, closed_cost desc, workspace_id, sku, unit_price limit ${most}
+    from (
+      select workspace_id, sku, unit_price, currency, sum(closed) as closed, sum(current) as current
+      from (
+        select workspace_id, sku, unit_price, currency, cost as closed, 0 as current
+        from usage.closed_cost where close_id = ${closeId}
+        union all
+        select workspace_entity_id, sku, unit_price, currency, 0, cost
+        from usage.charge
+        -- By day: that is what reads the days of one month only.
+        where source_id = ${sourceId} and usage_date >= ${monthStart}::date
+          and usage_date < (${monthStart}::date + interval '1 month')::date
+      ) each_one
+      group by workspace_id, sku, unit_price, currency
+    ) p
+    join usage.month_close m on m.close_id = ${closeId} and m.settle_after_seconds is not null
+    join usage.labelled_entity w on w.entity_id = p.workspace_id
+    left join usage.closed_workspace x on x.close_id = m.close_id and x.workspace_id = p.workspace_id
+    where x.is_left_out is not true
+    order by abs(p.current - p.closed) desc, p.closed desc, 1, p.sku, p.unit_price limit ${most}
   `.execute(db);
   return { rows: rows.map(({ total: _, ...row }) => row), total: rows[0]?.total ?? 0 };
 }

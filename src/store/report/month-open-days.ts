@@ -133,9 +133,18 @@ export async function openDays(
                 when c.parts @> day then 'provisional'
                 when own.has_no_days then 'not_available' else 'missing' end as reason
     from own
-    cross join generate_series(${start}, ${end} - interval '24 hours', interval '24 hours') day
     left join loaded c on c.scope_id = own.scope_id
     left join differing d on d.scope_id = own.scope_id
+    left join (select scope_id, range_agg(tstzrange(period_start, period_end)) as parts from failing group by scope_id) x
+      on x.scope_id = own.scope_id
+    -- Not every day of every scope: most of them are final, and of no interest.
+    cross join lateral unnest(
+      tstzmultirange(tstzrange(${start}, ${end}))
+        * (tstzmultirange(tstzrange(${start}, ${end})) - coalesce(c.final, '{}') + coalesce(x.parts, '{}') + coalesce(d.parts, '{}'))
+    ) part
+    cross join lateral generate_series(
+      date_trunc('day', lower(part), 'UTC'), upper(part) - interval '1 microsecond', interval '24 hours'
+    ) day
     left join failing f on f.scope_id = own.scope_id and f.period_start <= day and f.period_end > day
     where f.scope_id is not null or (c.final @> day) is not true or d.parts @> day
   `.execute(db);

@@ -1,6 +1,7 @@
 import { DateTime } from "luxon";
 import { beforeEach, expect, test } from "vitest";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts";
+import { lockScopes } from "../../../src/store/catalog/scopes.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
 import { type Bench, farFromTheNextHour, senderOn, setup } from "../../support/source.ts";
@@ -82,7 +83,15 @@ test("a month goes from open to closed on the page, which lists what `close` pri
 
   await load();
   await bench.reconcile({ range: month });
-  const ready = await pages.get(path);
+  // A look waits for no load, and no load waits for it: a close would wait here.
+  const ready = await bench.store.transaction(async ({ db }) => {
+    const scopes = await db.selectFrom("scope").select("scope_id").execute();
+    await lockScopes(
+      db,
+      scopes.map((scope) => scope.scope_id),
+    );
+    return pages.get(path);
+  });
   expect(textOf(ready.text)).toContain("nothing keeps it open");
   expect(textOf((await pages.get("/months")).text)).toContain("nothing keeps it open, it can be closed");
   const confirm = `${path}/close?source=default`;

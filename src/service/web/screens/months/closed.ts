@@ -20,7 +20,10 @@ export async function closedPage(
   const { month, source, closed, masked } = given;
   const [adjustments, costs] = await Promise.all([
     adjustmentsOf(db, { closeId: closed.closeId, most: MOST, masked }),
-    closedCosts(db, { source: source.source, monthStart: month.start, most: MOST }),
+    closedCosts(db, {
+      ...{ closeId: closed.closeId, sourceId: source.sourceId },
+      ...{ monthStart: month.start, most: MOST },
+    }),
   ]);
   const range = { source: source.source, from: month.start, to: month.end };
   return html`<p><span class="status ok"><span aria-hidden="true">■</span> closed</span> ${instant(closed.closedAt)}${closer(closed)}.

@@ -59,7 +59,7 @@ function options({ look, source, asked, accepts }: OpenMonth): Html {
     (a, b) => (openIn.get(b)?.length ?? 0) - (openIn.get(a)?.length ?? 0),
   );
   const isDisputed = accepts || open.some(({ reason }) => DISAGREEMENTS.includes(reason));
-  return html`<details ${without.length > 0 || accepts ? "open" : ""}><summary>Leave out workspaces, or accept disagreements</summary>
+  return html`<details class="close-options" ${without.length > 0 || accepts ? "open" : ""}><summary>Leave out workspaces, or accept disagreements</summary>
     <form method="get" action="/months/${month.name}">
       <input type="hidden" name="source" value="${source.source}">
       ${
