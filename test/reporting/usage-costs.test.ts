@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { type Days, monthStart, rangeBefore } from "../../src/domain/time/days.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
-import { type CostLine, currenciesOf, usageCosts } from "../../src/store/report/usage/costs.ts";
-import type { UsageOf } from "../../src/store/report/usage/records.ts";
+import { type CostLine, pricingOf, usageCosts } from "../../src/store/report/usage/costs.ts";
+import type { UsageCells } from "../../src/store/report/usage/records.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import {
   CLOSE_MARCH,
@@ -69,7 +69,7 @@ test("costs by id and bucket are those of the views to the last digit, with tier
         }
         for (const asked of [one, other]) {
           for (const by of ["workspace", "user"] as const) {
-            const of: UsageOf = { sourceId: bench.sourceId, source: "default", by, workspaceId: null };
+            const of: UsageCells = { sourceId: bench.sourceId, source: "default", by, workspaceId: null };
             await compare(bench.store, client, of, asked);
           }
         }
@@ -79,9 +79,10 @@ test("costs by id and bucket are those of the views to the last digit, with tier
   );
 }, 600_000);
 
-async function compare(store: Store, client: pg.Client, of: UsageOf, range: Days): Promise<void> {
+async function compare(store: Store, client: pg.Client, of: UsageCells, range: Days): Promise<void> {
   const before = rangeBefore(range);
-  for (const currency of await currenciesOf(store.db, of.sourceId)) {
+  const { currencies, hasSteps } = await pricingOf(store.db, of.sourceId);
+  for (const currency of currencies) {
     const rowsOf = async ({ from, to }: Days) =>
       (
         await client.query<{ day: string; id: string | null; cost: string; final: string }>(
@@ -94,7 +95,15 @@ async function compare(store: Store, client: pg.Client, of: UsageOf, range: Days
     const rows = await rowsOf(range);
     for (const per of ["day", "month"] as const) {
       const what = JSON.stringify({ by: of.by, ...range, per, currency });
-      const lines = await usageCosts(store.db, of, { range, before, per, currency, top: TOP, masked: false });
+      const lines = await usageCosts(store.db, of, {
+        range,
+        before,
+        per,
+        currency,
+        hasSteps,
+        top: TOP,
+        masked: false,
+      });
       const whole = lines.filter(({ bucket }) => bucket === null);
       const expected = [...Map.groupBy(rows, ({ id }) => id)].map(([id, of]) => ({ id, cost: sum(of) }));
       const costOf = (id: string | null) => expected.find((one) => one.id === id)?.cost ?? 0n;

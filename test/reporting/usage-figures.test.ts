@@ -6,7 +6,7 @@ import { DAY_MS } from "../../src/domain/time/stride.ts";
 import type { GroupBy } from "../../src/domain/usage/record.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
-import { usageBuckets } from "../../src/store/report/usage/buckets.ts";
+import { bucketsOfIds, bucketTotals } from "../../src/store/report/usage/buckets.ts";
 import { loadedDays, loadedHours } from "../../src/store/report/usage/loaded.ts";
 import type { Per, UsageOf } from "../../src/store/report/usage/records.ts";
 import { usageSums } from "../../src/store/report/usage/sums.ts";
@@ -74,7 +74,13 @@ test("usage by id, by bucket and what is loaded are those of the views, for any 
         await enter(bench, by, usage);
         for (const one of ranges) {
           for (const workspaceId of [null, await entityOf(client, WORKSPACES[1])]) {
-            const of: UsageOf = { sourceId: bench.sourceId, source: "default", by, workspaceId };
+            const of: UsageOf = {
+              sourceId: bench.sourceId,
+              source: "default",
+              by,
+              workspaceId,
+              byHours: true,
+            };
             for (const per of ["day", "month", "hour"] as const)
               await compare(bench.store, client, { of, per, range: one });
             await compareLoaded(bench.store, client, of, one);
@@ -151,7 +157,7 @@ async function compare(
   );
   const what = JSON.stringify({ ...of, per, ...range });
   const asked = { ...range, per };
-  const before = { from: addDays(range.from, -20), to: range.from, per };
+  const before = { from: addDays(range.from, -20), to: range.from };
   const sums = await usageSums(store.db, of, { range: asked, before, top: TOP, masked: false });
   const expected = [...Map.groupBy(rows, ({ id }) => id)].map(([id, of]) => ({ id, traces: sum(of) }));
   const ranked = expected
@@ -168,19 +174,19 @@ async function compare(
   expect(sum(sums), `${what}: total`).toBe(sum(rows));
 
   const keys = sums.flatMap(({ key }) => (key === null ? [] : [key]));
-  const found = await usageBuckets(store.db, of, { range: asked, keys });
+  const named = await bucketsOfIds(store.db, of, { range: asked, keys });
+  const totals = await bucketTotals(store.db, of, asked);
   const bucketOf = (bucket: string) => (per === "month" ? monthStart(bucket) : bucket);
-  const idAt = (place: number | null) =>
-    place === null ? null : (sums.find(({ key }) => key === keys[place])?.id ?? "");
-  const named = new Set(keys.map((_, at) => idAt(at)));
-  const cells = Map.groupBy(rows, ({ bucket, id }) => `${bucketOf(bucket)} ${named.has(id) ? id : null}`);
-  expect(
-    found
-      .filter(({ traces }) => traces > 0)
-      .map(({ bucket, place, traces }) => `${bucket} ${idAt(place)} ${traces}`)
-      .sort(),
-    what,
-  ).toEqual([...cells].map(([cell, of]) => `${cell} ${sum(of)}`).sort());
+  const cellsOf = (all: readonly { bucket: string; traces: number | string }[]) =>
+    [...Map.groupBy(all, ({ bucket }) => bucketOf(bucket))]
+      .map(([bucket, of]) => `${bucket} ${sum(of)}`)
+      .sort();
+  expect(cellsOf(totals.filter(({ traces }) => traces > 0)), what).toEqual(cellsOf(rows));
+  for (const { key, id } of sums) {
+    if (key === null) continue;
+    const own = named.filter((one) => one.key === key && one.traces > 0);
+    expect(cellsOf(own), what).toEqual(cellsOf(rows.filter((row) => row.id === id)));
+  }
 }
 
 async function compareLoaded(store: Store, client: pg.Client, of: UsageOf, range: Days): Promise<void> {

@@ -31,19 +31,35 @@ export function addMonths(day: string, months: number): string {
   return new Date(Date.UTC(year, month - 1 + months, 1)).toISOString().slice(0, 10);
 }
 
-/** A range as its whole calendar months and the days before and after them. A part may be empty. */
-export interface MonthsAndDays {
-  readonly before: Days;
-  readonly months: Days;
-  readonly after: Days;
+/** Ranges as their whole calendar months, and the days around them. Neighbours are joined; empty parts are left out. */
+export function monthsAndDays(ranges: readonly Days[]): { readonly months: Days[]; readonly days: Days[] } {
+  const parts = ranges.map(({ from, to }) => {
+    const first = from === monthStart(from) ? from : addMonths(from, 1);
+    const last = monthStart(to);
+    if (first >= last) return { months: [], days: [{ from, to }] };
+    return {
+      months: [{ from: first, to: last }],
+      days: [
+        { from, to: first },
+        { from: last, to },
+      ],
+    };
+  });
+  return {
+    months: joined(parts.flatMap(({ months }) => months)),
+    days: joined(parts.flatMap(({ days }) => days)),
+  };
 }
 
-export function monthsAndDays({ from, to }: Days): MonthsAndDays {
-  const first = from === monthStart(from) ? from : addMonths(from, 1);
-  const last = monthStart(to);
-  // Without a whole month all of it are days.
-  if (first >= last) return { before: { from, to }, months: { from: to, to }, after: { from: to, to } };
-  return { before: { from, to: first }, months: { from: first, to: last }, after: { from: last, to } };
+/** Ranges that follow each other without a day between are one. */
+function joined(ranges: readonly Days[]): Days[] {
+  const all: Days[] = [];
+  for (const { from, to } of ranges.filter((one) => one.from < one.to)) {
+    const last = all.at(-1);
+    if (last?.to === from) all[all.length - 1] = { from: last.from, to };
+    else all.push({ from, to });
+  }
+  return all;
 }
 
 /** As long, and right before: as many calendar months before whole months, else as many days. */

@@ -1,6 +1,6 @@
 import { UsageError } from "../../../errors.ts";
 import type { Database } from "../../../store/db/database.ts";
-import { currenciesOf } from "../../../store/report/usage/costs.ts";
+import { pricingOf } from "../../../store/report/usage/costs.ts";
 import { type UsageSource, usageSources, usageWorkspaces } from "../../../store/report/usage/sources.ts";
 import { unpricedIn } from "../../../store/report/usage/unpriced-in.ts";
 import { type Html, html } from "../html.ts";
@@ -12,7 +12,14 @@ import { questionForm } from "../usage/form.ts";
 import { heatMap, heatMapOf } from "../usage/heat-map.ts";
 import { addressOf } from "../usage/links.ts";
 import { claims } from "../usage/notices.ts";
-import { type Question, questionOf, sourceOf, USAGE_QUERY, type UsageQuery } from "../usage/question.ts";
+import {
+  type Question,
+  questionOf,
+  refusalOf,
+  sourceOf,
+  USAGE_QUERY,
+  type UsageQuery,
+} from "../usage/question.ts";
 import { reportOf } from "../usage/report.ts";
 import { course, idTable } from "../usage/tables.ts";
 import { twins } from "../usage/twins.ts";
@@ -28,6 +35,8 @@ export function addUsage(web: Web): void {
     const form = questionForm(question, { sources, workspaces, currencies });
     if (question.range.from === question.range.to)
       return { title, body: html`${form}${nothingYet(question)}` };
+    const refusal = refusalOf(question);
+    if (refusal !== undefined) return { title, body: html`${form}${notice("warn", refusal)}` };
     if (isUnpriced(question)) return { title, body: html`${form}${noPrice()}` };
     const masked = who.role === "viewer";
     const report = await reportOf(db, question, { now, masked });
@@ -52,6 +61,8 @@ export function addUsage(web: Web): void {
     const source = sourceOf(query.source, await usageSources(db));
     const asked = source && (await askedOf(db, query, { source, now }));
     if (asked === undefined || isUnpriced(asked.question)) throw nothingToWrite();
+    const refusal = refusalOf(asked.question);
+    if (refusal !== undefined) throw tooLong(refusal);
     const report = await reportOf(db, asked.question, { now, masked: who.role === "viewer" });
     const table = query.table ?? "ids";
     return reply
@@ -63,6 +74,10 @@ export function addUsage(web: Web): void {
 
 function isUnpriced({ measure, currency }: Question): boolean {
   return measure === "cost" && currency === undefined;
+}
+
+function tooLong(message: string): UsageError {
+  return new UsageError({ code: "usage_range_long", message, next: "`usage-etl export` writes any range." });
 }
 
 function nothingToWrite(): UsageError {
@@ -86,8 +101,9 @@ async function askedOf(
   const workspaces = await usageWorkspaces(db, source.sourceId);
   const asked = questionOf(query, { source, workspaces, now });
   if (asked.measure === "traces") return { question: asked, workspaces, currencies: [] };
-  const currencies = await currenciesOf(db, source.sourceId);
-  return { question: { ...asked, currency: currencyOf(asked.currency, currencies) }, workspaces, currencies };
+  const { currencies, hasSteps } = await pricingOf(db, source.sourceId);
+  const question = { ...asked, currency: currencyOf(asked.currency, currencies), hasSteps };
+  return { question, workspaces, currencies };
 }
 
 /** One that the prices do not have is not an error: the first one is shown, and the form names it. */

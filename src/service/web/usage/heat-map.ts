@@ -1,6 +1,6 @@
 import { addDays, type Days, daysBetween } from "../../../domain/time/days.ts";
 import type { Database } from "../../../store/db/database.ts";
-import { usageBuckets } from "../../../store/report/usage/buckets.ts";
+import { bucketTotals } from "../../../store/report/usage/buckets.ts";
 import { loadedHours } from "../../../store/report/usage/loaded.ts";
 import type { UsageOf } from "../../../store/report/usage/records.ts";
 import { type Html, html } from "../html.ts";
@@ -37,11 +37,12 @@ export async function heatMapOf(
     source: source.slug,
     by: "workspace",
     workspaceId: workspace?.key ?? null,
+    byHours: false,
   };
   const days = Math.min(MOST_DAYS.hour, daysBetween(range));
   const shown = { from: addDays(range.to, -days), to: range.to };
   const [found, parts] = await Promise.all([
-    usageBuckets(db, of, { range: { ...shown, per: "hour" }, keys: [] }),
+    bucketTotals(db, of, { ...shown, per: "hour" }),
     loadedHours(db, of, shown),
   ]);
   const traces = new Map(found.map((one) => [one.bucket, one.traces]));

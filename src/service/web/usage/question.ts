@@ -6,8 +6,8 @@ import { UsageError } from "../../../errors.ts";
 import type { Per } from "../../../store/report/usage/records.ts";
 import type { UsageSource, UsageWorkspace } from "../../../store/report/usage/sources.ts";
 
-/** More would be a page of thousands of cells, and read every record of the range. */
-export const MOST_DAYS: Readonly<Record<Exclude<Per, "month">, number>> = { hour: 31, day: 92 };
+/** More would be a page of thousands of cells, and read millions of records: users have the most. */
+export const MOST_DAYS = { hour: 31, hourOfUsers: 7, day: 92 } as const;
 const DEFAULT_DAYS = 30;
 
 const text = z.string().max(1000);
@@ -51,6 +51,8 @@ export interface Question {
   readonly perNote: string | undefined;
   readonly measure: "traces" | "cost";
   readonly currency: string | undefined;
+  /** Whether volume tiers or closed months decide what traces cost. */
+  readonly hasSteps: boolean;
   readonly today: string;
 }
 
@@ -73,8 +75,13 @@ export function questionOf(
       range,
       today,
     },
-    ...bucketOf({ asked: query.per, days: Math.max(0, daysBetween(range)), measure }),
-    ...{ measure, currency: query.currency },
+    ...bucketOf({
+      asked: query.per,
+      days: Math.max(0, daysBetween(range)),
+      measure,
+      by: query.by ?? "workspace",
+    }),
+    ...{ measure, currency: query.currency, hasSteps: true },
   };
 }
 
@@ -139,8 +146,9 @@ function bucketOf(given: {
   asked: Per | undefined;
   days: number;
   measure: "traces" | "cost";
+  by: GroupBy;
 }): Pick<Question, "per" | "perNote"> {
-  const { asked, days, measure } = given;
+  const { asked, days, measure, by } = given;
   const fitting = days <= MOST_DAYS.day ? "day" : "month";
   if (asked === undefined)
     return { per: days <= 2 && measure === "traces" ? "hour" : fitting, perNote: undefined };
@@ -150,12 +158,20 @@ function bucketOf(given: {
       perNote: `Costs are estimated by day. So ${fitting}s are shown in place of hours.`,
     };
   }
-  if (asked === "month" || days <= MOST_DAYS[asked]) return { per: asked, perNote: undefined };
-  const most = MOST_DAYS[asked];
+  const most =
+    asked === "hour" && by === "user" ? MOST_DAYS.hourOfUsers : asked === "month" ? days : MOST_DAYS[asked];
+  if (days <= most) return { per: asked, perNote: undefined };
   return {
     per: fitting,
-    perNote: `${asked === "hour" ? "Hours" : "Days"} are shown for at most ${most} days, and this range has ${days.toLocaleString("en-US")}. So ${fitting}s are shown.`,
+    perNote: `${asked === "hour" ? "Hours" : "Days"}${most === MOST_DAYS.hourOfUsers ? " by user" : ""} are shown for at most ${most} days, and this range has ${days.toLocaleString("en-US")}. So ${fitting}s are shown.`,
   };
+}
+
+/** Why a question is not answered: costs that a dimension divides are read record by record. */
+export function refusalOf({ measure, by, range }: Question): string | undefined {
+  const days = daysBetween(range);
+  if (measure === "traces" || by === "workspace" || days <= MOST_DAYS.day) return undefined;
+  return `Costs by ${by === "api_key" ? "API key" : by} are shown for at most ${MOST_DAYS.day} days, and this range has ${days.toLocaleString("en-US")}. Choose a shorter one, or costs by workspace.`;
 }
 
 /** Ranges that people ask for most, each with its name. */

@@ -2,10 +2,10 @@ import { type Days, rangeBefore } from "../../../domain/time/days.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { type Amount, amountOf, percentOf } from "../../../domain/usage/amount.ts";
 import type { Database } from "../../../store/db/database.ts";
-import { usageBuckets } from "../../../store/report/usage/buckets.ts";
+import { bucketsOfIds, bucketTotals } from "../../../store/report/usage/buckets.ts";
 import { usageCosts } from "../../../store/report/usage/costs.ts";
 import { type LoadedWorkspace, loadedDays, loadedHours } from "../../../store/report/usage/loaded.ts";
-import type { UsageOf } from "../../../store/report/usage/records.ts";
+import type { UsageCells } from "../../../store/report/usage/records.ts";
 import { usageSums } from "../../../store/report/usage/sums.ts";
 import { type Bucket, bucketsOf, LoadedTime, type State } from "./loaded.ts";
 import type { Question } from "./question.ts";
@@ -71,22 +71,22 @@ export async function reportOf(
   { now, masked }: { now: number; masked: boolean },
 ): Promise<Report> {
   const { source, by, range, per, measure, workspace } = question;
-  const of: UsageOf = {
+  const of: UsageCells = {
     sourceId: source.sourceId,
     source: source.slug,
     by,
     workspaceId: workspace?.key ?? null,
   };
-  const before = rangeBefore(range);
+  const earlier = rangeBefore(range);
+  // What lies before the data start is not known, so nothing is compared with it.
+  const before = earlier.from < source.dataStart ? { from: range.from, to: range.from } : earlier;
   const span = { from: before.from, to: range.to };
   // What traces cost follows from the usage by workspace; a dimension divides it.
   const whole = measure === "cost" ? { ...of, by: "workspace" as const } : of;
   const parts = per === "hour" ? await loadedHours(db, whole, span) : await loadedDays(db, whole, span);
   const time = new LoadedTime(parts, { now, per });
-  const { sums, open } =
-    measure === "cost"
-      ? await costsOf(db, of, { question, before, masked })
-      : await tracesOf(db, of, { question, before, masked });
+  const asked = { question, before, masked, byHours: parts.some((part) => part.byHours) };
+  const { sums, open } = measure === "cost" ? await costsOf(db, of, asked) : await tracesOf(db, of, asked);
   const buckets = bucketsOf(range, per);
   const total: Sum = {
     ...{
@@ -116,9 +116,12 @@ export async function reportOf(
     };
     const [inRange, inBefore] = [intervalOf(range), intervalOf(before)];
     const figure: Figure = { amount: sum.amount, ...state(inRange, open.size > 0, unloaded?.amount) };
-    const early: Figure = { amount: sum.before, ...state(inBefore, false, unloaded?.before) };
-    const isComparable =
-      figure.isComplete && !figure.isUnderWay && early.isComplete && before.from >= source.dataStart;
+    const known = state(inBefore, false, unloaded?.before);
+    // Where a dimension divides costs, the range before is read as a whole only.
+    const isRead =
+      before.from < before.to && (sum.kind === "total" || measure === "traces" || by === "workspace");
+    const early: Figure = { amount: sum.before, ...known, isComplete: known.isComplete && isRead };
+    const isComparable = figure.isComplete && !figure.isUnderWay && early.isComplete;
     return {
       ...{
         kind: sum.kind,
@@ -156,6 +159,7 @@ interface Asked {
   readonly question: Question;
   readonly before: Days;
   readonly masked: boolean;
+  readonly byHours: boolean;
 }
 
 interface Sums {
@@ -164,34 +168,44 @@ interface Sums {
   readonly open: ReadonlySet<string>;
 }
 
-async function tracesOf(db: Database, of: UsageOf, { question, before, masked }: Asked): Promise<Sums> {
+async function tracesOf(
+  db: Database,
+  cells: UsageCells,
+  { question, before, masked, byHours }: Asked,
+): Promise<Sums> {
   const { per } = question;
+  const of = { ...cells, byHours };
   const range = { ...question.range, per };
   // Whole months are read from the month totals, whatever the size of the buckets.
-  const summed = per === "hour" ? per : "month";
-  const rows = await usageSums(db, of, {
-    ...{ range: { ...range, per: summed }, before: { ...before, per: summed } },
-    ...{ top: TOP, masked },
-  });
+  const summed = { ...range, per: per === "hour" ? per : "month" } as const;
+  const [rows, totals] = await Promise.all([
+    usageSums(db, of, { range: summed, before, top: TOP, masked }),
+    bucketTotals(db, of, range),
+  ]);
   const keys = rows.flatMap(({ key }) => (key === null ? [] : [key]));
-  const buckets = await usageBuckets(db, of, { range, keys });
+  const named = Map.groupBy(await bucketsOfIds(db, of, { range, keys }), ({ key }) => key);
+  const rest = new Map(totals.map(({ bucket, traces }) => [bucket, traces]));
+  for (const { bucket, traces } of [...named.values()].flat())
+    rest.set(bucket, (rest.get(bucket) ?? 0) - traces);
   const sums = rows.map((row): Sum => {
-    const place = row.key === null ? null : keys.indexOf(row.key);
-    const own = buckets.filter((bucket) => bucket.place === place);
+    const own =
+      row.key === null
+        ? [...rest]
+        : (named.get(row.key) ?? []).map(({ bucket, traces }) => [bucket, traces] as const);
     return {
       ...row,
       amount: amountOf(row.traces),
       before: amountOf(row.tracesBefore),
-      byBucket: new Map(own.map(({ bucket, traces }) => [bucket, amountOf(traces)])),
+      byBucket: new Map(own.map(([bucket, traces]) => [bucket, amountOf(traces)])),
     };
   });
   return { sums, open: new Set() };
 }
 
-async function costsOf(db: Database, of: UsageOf, { question, before, masked }: Asked): Promise<Sums> {
-  const { range, per, currency } = question;
+async function costsOf(db: Database, of: UsageCells, { question, before, masked }: Asked): Promise<Sums> {
+  const { range, per, currency, hasSteps } = question;
   if (currency === undefined || per === "hour") return { sums: [], open: new Set() };
-  const rows = await usageCosts(db, of, { range, before, per, currency, top: TOP, masked });
+  const rows = await usageCosts(db, of, { range, before, per, currency, hasSteps, top: TOP, masked });
   const lines = Map.groupBy(rows, ({ kind, key }) => `${kind} ${key}`);
   const sums = [...lines.values()].flatMap((of): Sum[] => {
     const whole = of.find(({ bucket }) => bucket === null);

@@ -21,7 +21,7 @@ export function idTable(report: Report): Html {
     <caption>By ${DIMENSION_WORDS[by].one}, ${range.from} to ${range.to} (not included)</caption>
     <thead><tr><th scope="col">${capital(DIMENSION_WORDS[by].one)}</th><th scope="col" class="number">${capital(unit)}</th>
       <th scope="col">State</th><th scope="col" class="number">Share</th>
-      <th scope="col" class="number">Change<br><small>since ${before.from} to ${before.to}</small></th><th scope="col">Course</th></tr></thead>
+      <th scope="col" class="number">Change${before.from < before.to ? html`<br><small>since ${before.from} to ${before.to}</small>` : ""}</th><th scope="col">Course</th></tr></thead>
     <tbody>${lines.map((line) => idRow(line, report))}</tbody>
     <tfoot>${idRow(total, report)}</tfoot>
   </table></div>`;
@@ -44,7 +44,8 @@ function titleOf(line: Line, report: Report): Html {
 }
 
 function changeOf({ isComparable, change, before, sum }: Line): Html {
-  if (!isComparable) return html`<span class="none" title="not both ranges are complete">–</span>`;
+  if (!isComparable)
+    return html`<span class="none" title="only where this range and the one before are complete">–</span>`;
   if (change === null) return html`${sum.amount === 0n ? "no usage in both" : "new"}`;
   return html`<span title="before: ${amountShown(before.amount)}">${percent(change, { signed: true })}</span>`;
 }

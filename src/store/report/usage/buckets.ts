@@ -2,32 +2,44 @@ import { sql } from "kysely";
 import type { Database } from "../../db/database.ts";
 import { cellsOf, recordsIn, type UsageOf, type UsageRange } from "./records.ts";
 
-/** Traces of one line of `usageSums` in one bucket. Buckets without a record have no row. */
+/** Traces of one bucket. Buckets without a record have no row. */
 export interface BucketSum {
   /** First day of a day or month, `2026-03-01`; of an hour its instant, `2026-03-01T05:00:00Z`. */
   readonly bucket: string;
-  /** Place in `keys`; null: of all other ids. */
-  readonly place: number | null;
   readonly traces: number;
 }
 
-/** What the named ids, and all others together, have in each bucket of a range. */
-export async function usageBuckets(
+/** What all ids together have in each bucket of a range. */
+export async function bucketTotals(db: Database, of: UsageOf, range: UsageRange): Promise<BucketSum[]> {
+  const { rows } = await sql<BucketSum>`
+    with ${cellsOf(of)}
+    select ${bucketText(range)} as bucket, p.traces
+    from (select bucket, sum(traces)::bigint as traces from (${recordsIn(of, range)}) r group by bucket) p
+    order by 1
+  `.execute(db);
+  return rows;
+}
+
+/** What each of some ids has. `key`: the entity. */
+export async function bucketsOfIds(
   db: Database,
   of: UsageOf,
   { range, keys }: { range: UsageRange; keys: readonly number[] },
-): Promise<BucketSum[]> {
-  const { rows } = await sql<BucketSum>`
-    with ${cellsOf(of)},
-    chosen as materialized (select key, place - 1 as place from unnest(${[...keys]}::integer[]) with ordinality k (key, place))
-    select to_char(p.bucket ${range.per === "hour" ? sql`at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'` : sql`, 'YYYY-MM-DD'`}) as bucket,
-           p.place::integer as place, p.traces
+): Promise<(BucketSum & { readonly key: number })[]> {
+  const { rows } = await sql<BucketSum & { key: number }>`
+    with ${cellsOf(of)}
+    select p.key, ${bucketText(range)} as bucket, p.traces
     from (
-      select r.bucket, k.place, sum(r.traces)::bigint as traces
-      from (${recordsIn(of, range)}) r left join chosen k using (key)
-      group by 1, 2
+      select key, bucket, sum(traces)::bigint as traces from (${recordsIn(of, range, keys)}) r
+      where key = any (${[...keys]}::integer[]) group by key, bucket
     ) p
     order by 1, 2
   `.execute(db);
   return rows;
+}
+
+function bucketText({ per }: UsageRange) {
+  return per === "hour"
+    ? sql`to_char(p.bucket at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
+    : sql`to_char(p.bucket, 'YYYY-MM-DD')`;
 }

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Days } from "../../../domain/time/days.ts";
 import type { Database } from "../../db/database.ts";
-import { cellsOf, nameOf, type UsageOf } from "./records.ts";
+import { cellsOf, monthOf, nameOf, type UsageCells } from "./records.ts";
 
 export interface CostLine {
   /**
@@ -17,76 +17,105 @@ export interface CostLine {
   readonly bucket: string | null;
   /** Exact decimals: an estimate is not rounded. */
   readonly cost: string;
-  /** Of the range before; null of a bucket. */
+  /** Of the range before; null of a bucket. Only their sum means something where a dimension divides the costs of workspaces. */
   readonly costBefore: string | null;
   /** Whether all of it stays as it is until a restatement or other prices. */
   readonly isFinal: boolean;
 }
 
-/** Currencies that usage of a source can cost in: of valid prices and of closed months. */
-export async function currenciesOf(db: Database, sourceId: number): Promise<string[]> {
-  const { rows } = await sql<{ currency: string }>`
-    select currency from usage.price where source_id is null or source_id = ${sourceId}
-    union
-    select c.currency from usage.closed_charge c join usage.month_close m using (close_id) where m.source_id = ${sourceId}
-    order by 1
+export interface Pricing {
+  /** Of prices, and of charges that a close kept. */
+  readonly currencies: readonly string[];
+  /** Whether a charge may be more than traces times one price: by volume tiers, or as a month was closed. */
+  readonly hasSteps: boolean;
+}
+
+export async function pricingOf(db: Database, sourceId: number): Promise<Pricing> {
+  const { rows } = await sql<Pricing>`
+    with closed as materialized (
+      select distinct c.currency from usage.closed_charge c join usage.month_close m using (close_id) where m.source_id = ${sourceId}
+    )
+    select array(
+             select currency from usage.price where source_id is null or source_id = ${sourceId}
+             union select currency from closed order by 1
+           ) as currencies,
+           exists (select from usage.price_tier) or exists (select from closed) as "hasSteps"
   `.execute(db);
-  return rows.map(({ currency }) => currency);
+  return rows[0] as Pricing;
 }
 
 /**
  * What the ids cost in one currency, the most first, for the range and for each of its buckets. All lines of a range add up to
- * the sum of `reporting.fct_cost_..._daily`, and so to that of the workspaces, to the last digit. The rates are the same as in those
- * views (`usage.flat_rate`, `usage.stepped_cost`), but as one row a day, so that each record finds its own by equality.
+ * the sum of `reporting.fct_cost_..._daily`, and so to that of the workspaces, to the last digit. Rates are those of these views
+ * (`usage.flat_rate`, `usage.stepped_cost`), but one row a day, so that each record finds its own by equality; and what nothing
+ * can come of is left out, since planning it takes longer than reading the rest.
  */
 export async function usageCosts(
   db: Database,
-  of: UsageOf,
-  given: { range: Days; before: Days; per: "day" | "month"; currency: string; top: number; masked: boolean },
+  of: UsageCells,
+  given: {
+    range: Days;
+    /** Right before the range. */
+    before: Days;
+    per: "day" | "month";
+    currency: string;
+    hasSteps: boolean;
+    top: number;
+    masked: boolean;
+  },
 ): Promise<CostLine[]> {
-  const { range, before, per, currency, top, masked } = given;
+  const { range, before, per, currency, hasSteps, top, masked } = given;
   const span = { from: before.from, to: range.to };
   const isBefore = (day: RawBuilder<unknown>) => sql`${day} < ${range.from}::date`;
-  const bucket = (day: RawBuilder<unknown>) => (per === "day" ? day : sql`usage.month_of(${day})`);
+  const bucket = (day: RawBuilder<unknown>) => (per === "day" ? day : monthOf(day));
+  const inSpan = (day: RawBuilder<unknown>) =>
+    sql`${day} >= ${span.from}::date and ${day} < ${span.to}::date`;
+  const ofWorkspaces = { ...of, by: "workspace" as const };
   const { rows } = await sql<CostLine>`
-    with ${cellsOf(of)},
-    place as materialized (
-      select c.day_scope_id, c.workspace_id as workspace_key, x.workspace_id, x.days + x.days_of_hours as loaded
-      from usage.cell_time x join cell c using (day_scope_id)
-      where x.slug = ${of.source} and x.group_by = ${of.by}
-    ),
-    stepped as materialized (
-      select * from usage.stepped_cost
-      where slug = ${of.source} and usage_date >= ${span.from}::date and usage_date < ${span.to}::date and currency = ${currency}
-    ),
+    with ${cellsOf(ofWorkspaces, "whole_cell")},
+    whole_time as materialized (${timeOf(ofWorkspaces, "whole_cell")}),
+    ${of.by === "workspace" ? sql`` : sql`${cellsOf(of)}, divided_time as materialized (${timeOf(of, "cell")}),`}
+    stepped as materialized (${hasSteps ? steppedIn({ of, currency, inSpan }) : NO_STEPS}),
     rate as materialized (
-      select r.*, p.day_scope_id, p.workspace_key, p.loaded @> r.day as is_loaded
+      select r.*, ${of.by === "workspace" ? sql`true` : sql`coalesce(d.loaded @> r.day, false)`} as is_loaded
       from (
-        select workspace_id, sku, day, unit_price, null::bigint as whole_traces, null::numeric as whole_cost, true as is_flat
-        from usage.flat_rate
-        cross join lateral usage.days_of(days * datemultirange(daterange(${span.from}::date, ${span.to}::date))) day
-        where slug = ${of.source} and currency = ${currency}
+        select w.workspace_key, day, p.unit_price, null::bigint as whole_traces, null::numeric as whole_cost, true as is_flat
+        from usage.workspace_price p
+        join whole_time w on w.workspace_key = p.workspace_entity_id
+        cross join lateral usage.days_of(
+          (p.days * w.loaded - ${hasSteps ? chargedMonths(sql`w.workspace_key`) : sql`'{}'::datemultirange`})
+            * datemultirange(daterange(${span.from}::date, ${span.to}::date))
+        ) day
+        where p.slug = ${of.source} and p.currency = ${currency} and not p.is_tiered
         union all
         -- whole_traces: only where the price is the average one of a day.
-        select workspace_id, sku, usage_date, unit_price, case when unit_price is null then traces end,
+        select workspace_key, usage_date, unit_price, case when unit_price is null then traces end,
                case when unit_price is null then cost end, false
         from stepped
       ) r
-      join place p using (workspace_id)
+      ${of.by === "workspace" ? sql`` : sql`left join divided_time d using (workspace_key)`}
     ),
     whole as materialized (
-      select w.workspace_key, w.day, w.is_loaded, w.cost, w.is_final
+      select r.workspace_key, r.day, r.is_loaded, r.unit_price * u.traces as cost, w.final @> r.day as is_final
       from (
-        select r.workspace_key, r.day, r.is_loaded, r.unit_price * u.traces as cost, usage.is_final(u.status) as is_final
-        from usage.workspace_usage u
-        join rate r on r.workspace_id = u.workspace_id and r.day = u.usage_date and r.is_flat
-        where u.slug = ${of.source} and u.usage_date >= ${span.from}::date and u.usage_date < ${span.to}::date
+        select c.workspace_id as workspace_key, t.bucket_start as day, t.traces
+        from whole_cell c join usage.series s on s.scope_id = c.day_scope_id join usage.dated_record t using (series_id)
+        where ${inSpan(sql`t.bucket_start`)}
         union all
-        select p.workspace_key, s.usage_date, p.loaded @> s.usage_date, s.cost, s.is_final
-        from stepped s join place p using (workspace_id)
-      ) w
+        select c.workspace_id, f.usage_date, f.traces
+        from whole_time w
+        join whole_cell c on c.workspace_id = w.workspace_key
+        join usage.figure_of_hours f using (day_scope_id)
+        where w.by_hours and f.slug = ${of.source} and f.group_by = 'workspace' and ${inSpan(sql`f.usage_date`)}
+      ) u
+      ${joinByDay(sql`(select * from rate where is_flat)`, "u")}
+      join whole_time w on w.workspace_key = coalesce(u.workspace_key, 0)
+      where coalesce(u.traces, 0) > 0 and ${isJoined("u")}
+      union all
+      select s.workspace_key, s.usage_date, ${of.by === "workspace" ? sql`true` : sql`coalesce(d.loaded @> s.usage_date, false)`}, s.cost, s.is_final
+      from stepped s ${of.by === "workspace" ? sql`` : sql`left join divided_time d using (workspace_key)`}
     ),
-    part as materialized (${of.by === "workspace" ? wholeByWorkspace(bucket, isBefore) : dividedByIds({ of, span, bucket, isBefore })}),
+    part as materialized (${of.by === "workspace" ? wholeByWorkspace(bucket, isBefore) : dividedByIds({ of, range, bucket, isBefore })}),
     total as (
       select key, sum(cost) filter (where not is_before) as cost, sum(cost) filter (where is_before) as cost_before
       from part where key > 0 group by key
@@ -128,6 +157,52 @@ export async function usageCosts(
 const NONE = sql.lit(-1);
 const UNLOADED = sql.lit(-2);
 
+/**
+ * Joins rates of days to records. A full join is always a hash join: of ranges that become days Postgres expects a single rate,
+ * and would go through all of them again for each record. `isJoined` leaves what an inner join has. A condition that a null
+ * cannot fulfil would make Postgres plan another join, so each column of the records stands in a coalesce.
+ */
+function joinByDay(rates: RawBuilder<unknown>, of: "u" | "d"): RawBuilder<unknown> {
+  const records = sql.table(of);
+  return sql`full join ${rates} r on r.workspace_key = ${records}.workspace_key and r.day = ${records}.day`;
+}
+
+function isJoined(of: "u" | "d"): RawBuilder<unknown> {
+  return sql`coalesce(${sql.table(of)}.workspace_key, 0) = coalesce(r.workspace_key, -1)`;
+}
+
+/** Loaded and final days of each workspace, as the views of days have them. */
+function timeOf({ source, by }: UsageCells, cells: "cell" | "whole_cell"): RawBuilder<unknown> {
+  return sql`
+    select c.workspace_id as workspace_key, x.workspace_id, x.days + x.days_of_hours as loaded,
+           x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours - coalesce(f.failed, '{}') as final,
+           not isempty(x.days_of_hours) as by_hours
+    from usage.cell_time x
+    join ${sql.table(cells)} c using (day_scope_id)
+    left join usage.day_failure f on f.scope_id = c.day_scope_id
+    where x.slug = ${source} and x.group_by = ${by}`;
+}
+
+/** The rest of the costs, by workspace and day. */
+function steppedIn(given: { of: UsageCells; currency: string; inSpan: OfDay }): RawBuilder<unknown> {
+  const { of, currency, inSpan } = given;
+  return sql`
+    select w.workspace_key, s.usage_date, s.traces, s.cost, s.unit_price, s.is_final
+    from usage.stepped_cost s join whole_time w using (workspace_id)
+    where s.slug = ${of.source} and s.currency = ${currency} and ${inSpan(sql`s.usage_date`)}`;
+}
+
+const NO_STEPS = sql`
+  select null::integer as workspace_key, null::date as usage_date, null::bigint as traces, null::numeric as cost,
+         null::numeric as unit_price, null::boolean as is_final
+  where false`;
+
+function chargedMonths(workspace: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`coalesce(
+    (select range_agg(m.days) from usage.charged_month m where m.workspace_entity_id = ${workspace}), '{}'::datemultirange
+  )`;
+}
+
 type OfDay = (day: RawBuilder<unknown>) => RawBuilder<unknown>;
 
 function wholeByWorkspace(bucket: OfDay, isBefore: OfDay): RawBuilder<unknown> {
@@ -137,14 +212,17 @@ function wholeByWorkspace(bucket: OfDay, isBefore: OfDay): RawBuilder<unknown> {
     from whole group by 1, 2, 3`;
 }
 
-/** Traces with an id, times their rate; and what that leaves of the workspaces' costs. */
+/**
+ * Traces with an id, times their rate; and what that leaves of the workspaces' costs. Of the range before only the whole is read:
+ * the records of its ids would take as long again.
+ */
 function dividedByIds(given: {
-  of: UsageOf;
-  span: Days;
+  of: UsageCells;
+  range: Days;
   bucket: OfDay;
   isBefore: OfDay;
 }): RawBuilder<unknown> {
-  const { of, span, bucket, isBefore } = given;
+  const { of, range, bucket, isBefore } = given;
   const inBucket = (day: RawBuilder<unknown>) => sql`case when not ${isBefore(day)} then ${bucket(day)} end`;
   return sql`
     with divided as materialized (
@@ -152,19 +230,23 @@ function dividedByIds(given: {
              sum(case when r.whole_traces is null then r.unit_price * d.traces
                       else round(r.whole_cost * d.traces / r.whole_traces, 10) end) as cost
       from (
-        select s.entity_id as key, s.scope_id as day_scope_id, t.bucket_start as day, t.traces
+        select s.entity_id as key, c.workspace_id as workspace_key, t.bucket_start as day, t.traces
         from cell c
         join usage.series s on s.scope_id = c.day_scope_id
         join usage.dated_record t using (series_id)
-        where t.bucket_start >= ${span.from}::date and t.bucket_start < ${span.to}::date
+        where t.bucket_start >= ${range.from}::date and t.bucket_start < ${range.to}::date
         union all
-        select f.entity_id, f.day_scope_id, f.usage_date, f.traces
-        from usage.figure_of_hours f join cell using (day_scope_id)
-        where f.slug = ${of.source} and f.group_by = ${of.by}
-          and f.usage_date >= ${span.from}::date and f.usage_date < ${span.to}::date
+        select f.entity_id, c.workspace_id, f.usage_date, f.traces
+        from divided_time d
+        join cell c on c.workspace_id = d.workspace_key
+        join usage.figure_of_hours f using (day_scope_id)
+        where d.by_hours and f.slug = ${of.source} and f.group_by = ${of.by}
+          and f.usage_date >= ${range.from}::date and f.usage_date < ${range.to}::date
       ) d
-      join rate r on r.day_scope_id = d.day_scope_id and r.day = d.day
-      join usage.entity e on e.entity_id = d.key and e.external_id <> ''
+      ${joinByDay(sql`rate`, "d")}
+      where ${isJoined("d")} and coalesce(d.key, 0) <> all (array(
+        select entity_id from usage.entity where source_id = ${of.sourceId} and dimension = ${of.by} and external_id = ''
+      ))
       group by 1, 2, 3, 4
     )
     select key, bucket, is_before, sum(cost) as cost, true as is_final from divided group by 1, 2, 3

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { Days } from "../../../domain/time/days.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import type { Database } from "../../db/database.ts";
-import { cellsOf, midnight, type UsageOf } from "./records.ts";
+import { cellsOf, midnight, type UsageCells } from "./records.ts";
 
 /** What of a range is loaded of one workspace, by one dimension. */
 export interface LoadedWorkspace {
@@ -14,14 +14,21 @@ export interface LoadedWorkspace {
   readonly loaded: readonly Interval[];
   /** Loaded, and changed later only by a restatement. */
   readonly final: readonly Interval[];
+  /** Whether hours make up one of the loaded days. */
+  readonly byHours: boolean;
 }
 
 /** Days, as the views of days show them. */
-export async function loadedDays(db: Database, of: UsageOf, { from, to }: Days): Promise<LoadedWorkspace[]> {
+export async function loadedDays(
+  db: Database,
+  of: UsageCells,
+  { from, to }: Days,
+): Promise<LoadedWorkspace[]> {
   const { rows } = await sql<LoadedWorkspace>`
     with ${cellsOf(of)}
     select c.workspace_id as key, x.workspace_id as "workspaceId", x.workspace_name as name,
-           ${intervalsOf(sql`t.loaded * t.span`)} as loaded, ${intervalsOf(sql`t.final * t.span`)} as final
+           ${intervalsOf(sql`t.loaded * t.span`)} as loaded, ${intervalsOf(sql`t.final * t.span`)} as final,
+           not isempty(x.days_of_hours * t.span) as "byHours"
     from usage.cell_time x
     join cell c using (day_scope_id)
     left join usage.day_failure f on f.scope_id = c.day_scope_id
@@ -37,12 +44,16 @@ export async function loadedDays(db: Database, of: UsageOf, { from, to }: Days):
 }
 
 /** Hours, as the views of hours show them. */
-export async function loadedHours(db: Database, of: UsageOf, { from, to }: Days): Promise<LoadedWorkspace[]> {
+export async function loadedHours(
+  db: Database,
+  of: UsageCells,
+  { from, to }: Days,
+): Promise<LoadedWorkspace[]> {
   const { rows } = await sql<LoadedWorkspace>`
     with ${cellsOf(of)}
     select c.workspace_id as key, w.dimension_id as "workspaceId", w.dimension_name as name,
            ${intervalsOf(sql`t.loaded * t.span`)} as loaded,
-           ${intervalsOf(sql`(t.final - coalesce(f.parts, '{}')) * t.span`)} as final
+           ${intervalsOf(sql`(t.final - coalesce(f.parts, '{}')) * t.span`)} as final, false as "byHours"
     from cell c
     join usage.labelled_entity w on w.entity_id = c.workspace_id
     left join usage.hour_failure f on f.scope_id = c.hour_scope_id

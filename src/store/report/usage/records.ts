@@ -3,13 +3,18 @@ import { type Days, monthsAndDays } from "../../../domain/time/days.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
 
 /** Whose usage is looked at, and by what. */
-export interface UsageOf {
+export interface UsageCells {
   readonly sourceId: number;
   /** The source's slug. */
   readonly source: string;
   readonly by: GroupBy;
   /** Entity of one workspace; null: all of the source. */
   readonly workspaceId: number | null;
+}
+
+export interface UsageOf extends UsageCells {
+  /** Whether hours make up a day that is looked at; looking for such days takes a while. */
+  readonly byHours: boolean;
 }
 
 /** Size of a bucket; it also says which records are read: those of hours, or those of days and their month totals. */
@@ -19,9 +24,12 @@ export interface UsageRange extends Days {
   readonly per: Per;
 }
 
-/** WITH item `cell`: the scopes of days and hours of each workspace that the dimension is kept for. */
-export function cellsOf({ sourceId, by, workspaceId }: UsageOf): RawBuilder<unknown> {
-  return sql`cell as materialized (
+/** WITH item: the scopes of days and hours of each workspace that the dimension is kept for. */
+export function cellsOf(
+  { sourceId, by, workspaceId }: UsageCells,
+  name: "cell" | "whole_cell" = "cell",
+): RawBuilder<unknown> {
+  return sql`${sql.table(name)} as materialized (
     select d.scope_id as day_scope_id, h.scope_id as hour_scope_id, d.workspace_id
     from usage.scope d
     left join usage.scope h
@@ -33,52 +41,113 @@ export function cellsOf({ sourceId, by, workspaceId }: UsageOf): RawBuilder<unkn
 }
 
 /**
- * SELECT of the records of a range, as `key` (entity of the id), `bucket` and `traces`. Whole months come from the month
- * totals, so the rows do not grow with the days between. Their sums are those of the views of days or hours.
+ * SELECT of the records of a range, as `key` (entity of the id), `bucket` and `traces`. Whole months come from month totals.
+ * `keys`: those of some ids only, as far as that spares reading.
  */
-export function recordsIn(of: UsageOf, range: UsageRange): RawBuilder<unknown> {
-  if (range.per === "hour") return hoursIn(of, range);
-  const whole = range.per === "day" ? undefined : monthsAndDays(range);
-  const days = whole === undefined ? [range] : [whole.before, whole.after];
-  const bucket = (column: RawBuilder<unknown>) =>
-    range.per === "day" ? column : sql`usage.month_of(${column})`;
-  const parts = [
-    ...days
-      .filter(({ from, to }) => from < to)
-      .map(
-        ({ from, to }) => sql`
-          select ${keyOf(of, sql`s.entity_id`)} as key, ${bucket(sql`r.bucket_start`)} as bucket, r.traces
-          from cell c join usage.series s on s.scope_id = c.day_scope_id join usage.dated_record r using (series_id)
-          where r.bucket_start >= ${from}::date and r.bucket_start < ${to}::date`,
-      ),
-    ...(whole === undefined || whole.months.from === whole.months.to
-      ? []
-      : [
-          sql`
-          select ${keyOf(of, sql`s.entity_id`)} as key, t.month_start as bucket, t.traces
-          from cell c join usage.series s on s.scope_id = c.day_scope_id join usage.monthly_total t using (series_id)
-          where t.month_start >= ${whole.months.from}::date and t.month_start < ${whole.months.to}::date`,
-        ]),
-    // Days that are made of hours are in no record of days.
-    sql`
-      select ${keyOf(of, sql`f.entity_id`)} as key, ${bucket(sql`f.usage_date`)} as bucket, f.traces
-      from usage.figure_of_hours f join cell c using (day_scope_id)
-      where f.slug = ${of.source} and f.group_by = ${of.by}
-        and f.usage_date >= ${range.from}::date and f.usage_date < ${range.to}::date`,
-  ];
+export function recordsIn(of: UsageOf, range: UsageRange, keys?: readonly number[]): RawBuilder<unknown> {
+  const inMonth = (column: RawBuilder<unknown>) =>
+    range.per === "month" ? sql`usage.month_of(${column})` : column;
+  const parts = tablesOf([range], range.per).map(
+    ({ table, scope, column, from, to }) => sql`
+      select ${keyOf(of, sql`s.entity_id`)} as key, ${table === "dated_record" ? inMonth(column) : column} as bucket, r.traces
+      from cell c join usage.series s on s.scope_id = ${scope} join ${sql.table(`usage.${table}`)} r using (series_id)
+      where ${column} >= ${from} and ${column} < ${to}
+        and ${keys === undefined ? sql`true` : sql`${keyOf(of, sql`s.entity_id`)} = any (${[...keys]}::integer[])`}`,
+  );
+  if (of.byHours && range.per !== "hour") {
+    const { day, rows } = daysOfHours(of, range);
+    parts.push(
+      sql`select ${keyOf(of, sql`f.entity_id`)} as key, ${inMonth(day)} as bucket, f.traces ${rows}`,
+    );
+  }
   return sql.join(parts, sql` union all `);
 }
 
-/** By workspace it is that of the scope: an answer may spell a workspace in two ways. */
-function keyOf({ by }: UsageOf, entity: RawBuilder<unknown>): RawBuilder<unknown> {
-  return by === "workspace" ? sql`c.workspace_id` : entity;
+/**
+ * SELECT of the sums of a range and of the one right before it, as `key`, `traces` and `before`, in parts to be added up. Days
+ * and hours of a series are read by its own index range; all month totals together are few.
+ */
+export function sumsIn(
+  of: UsageOf,
+  { range, before }: { range: UsageRange; before: Days },
+): RawBuilder<unknown> {
+  const sums = (column: RawBuilder<unknown>, start: RawBuilder<unknown>, traces: RawBuilder<unknown>) =>
+    sql`sum(${traces}) filter (where ${column} >= ${start}) as traces, sum(${traces}) filter (where ${column} < ${start}) as before`;
+  const parts = tablesOf([before, range], range.per).map(({ table, scope, column, from, to }) => {
+    const key = keyOf(of, sql`s.entity_id`);
+    const rows = sql`from ${sql.table(`usage.${table}`)} r`;
+    const found = sums(column, startOf(table, range.from), sql`r.traces`);
+    return table === "monthly_total"
+      ? sql`
+      select ${key} as key, ${found} ${rows} join usage.series s using (series_id) join cell c on s.scope_id = ${scope}
+      where ${column} >= ${from} and ${column} < ${to}
+      group by 1`
+      : sql`
+      select ${key} as key, x.traces, x.before
+      from cell c join usage.series s on s.scope_id = ${scope}
+      cross join lateral (
+        select ${found} ${rows} where r.series_id = s.series_id and ${column} >= ${from} and ${column} < ${to}
+      ) x
+      where x.traces is not null or x.before is not null`;
+  });
+  if (of.byHours && range.per !== "hour") {
+    const { day, rows } = daysOfHours(of, { from: before.from, to: range.to });
+    const key = keyOf(of, sql`f.entity_id`);
+    parts.push(
+      sql`select ${key} as key, ${sums(day, startOf("dated_record", range.from), sql`f.traces`)} ${rows} group by 1`,
+    );
+  }
+  return sql.join(parts, sql` union all `);
 }
 
-function hoursIn(of: UsageOf, { from, to }: Days): RawBuilder<unknown> {
-  return sql`
-    select ${keyOf(of, sql`s.entity_id`)} as key, r.bucket_start as bucket, r.traces
-    from cell c join usage.series s on s.scope_id = c.hour_scope_id join usage.hourly_record r using (series_id)
-    where r.bucket_start >= ${midnight(from)} and r.bucket_start < ${midnight(to)}`;
+type Table = "dated_record" | "monthly_total" | "hourly_record";
+
+interface Part {
+  readonly table: Table;
+  /** Scope of a cell whose records the table has. */
+  readonly scope: RawBuilder<unknown>;
+  readonly column: RawBuilder<unknown>;
+  readonly from: RawBuilder<unknown>;
+  readonly to: RawBuilder<unknown>;
+}
+
+/** The tables that hold some ranges, each with a part of them. */
+function tablesOf(ranges: readonly Days[], per: Per): Part[] {
+  const part = (table: Table, { from, to }: Days): Part => ({
+    ...{ table, scope: table === "hourly_record" ? sql`c.hour_scope_id` : sql`c.day_scope_id` },
+    column: table === "monthly_total" ? sql`r.month_start` : sql`r.bucket_start`,
+    ...{ from: startOf(table, from), to: startOf(table, to) },
+  });
+  const whole = { from: ranges[0]?.from ?? "", to: ranges.at(-1)?.to ?? "" };
+  if (per !== "month") return [part(per === "hour" ? "hourly_record" : "dated_record", whole)];
+  const { months, days } = monthsAndDays(ranges);
+  return [
+    ...days.map((one) => part("dated_record", one)),
+    ...months.map((one) => part("monthly_total", one)),
+  ];
+}
+
+function startOf(table: Table, day: string): RawBuilder<unknown> {
+  return table === "hourly_record" ? midnight(day) : sql`${day}::date`;
+}
+
+/** As usage.month_of, which Postgres would call for each record. */
+export function monthOf(day: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`date_trunc('month', ${day}::timestamp)::date`;
+}
+
+/** Days that are made of hours are in no record of days. */
+function daysOfHours(of: UsageCells, { from, to }: Days) {
+  return {
+    day: sql`f.usage_date`,
+    rows: sql`from usage.figure_of_hours f join cell c using (day_scope_id)
+      where f.slug = ${of.source} and f.group_by = ${of.by} and f.usage_date >= ${from}::date and f.usage_date < ${to}::date`,
+  };
+}
+
+/** By workspace it is that of the scope: an answer may spell a workspace in two ways. */
+function keyOf({ by }: UsageCells, entity: RawBuilder<unknown>): RawBuilder<unknown> {
+  return by === "workspace" ? sql`c.workspace_id` : entity;
 }
 
 /** The instant at which a day begins. */
@@ -90,7 +159,7 @@ export function midnight(day: string): RawBuilder<unknown> {
  * Name of the entity `e`, whose current name is `n`. `masked`: users are named by their id, as in the masked views
  * (sql/reporting/85_masked.sql).
  */
-export function nameOf({ by }: UsageOf, masked: boolean): RawBuilder<unknown> {
+export function nameOf({ by }: UsageCells, masked: boolean): RawBuilder<unknown> {
   return by === "user" && masked
     ? sql`case when n.name is not null then 'user ' || usage.shown_id(e.external_id) end`
     : sql`n.name`;

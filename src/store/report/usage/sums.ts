@@ -1,6 +1,7 @@
 import { sql } from "kysely";
+import type { Days } from "../../../domain/time/days.ts";
 import type { Database } from "../../db/database.ts";
-import { cellsOf, nameOf, recordsIn, type UsageOf, type UsageRange } from "./records.ts";
+import { cellsOf, nameOf, sumsIn, type UsageOf, type UsageRange } from "./records.ts";
 
 /** One line of usage by id. */
 export interface UsageSum {
@@ -26,19 +27,16 @@ export interface UsageSum {
 export async function usageSums(
   db: Database,
   of: UsageOf,
-  { range, before, top, masked }: { range: UsageRange; before: UsageRange; top: number; masked: boolean },
+  { range, before, top, masked }: { range: UsageRange; before: Days; top: number; masked: boolean },
 ): Promise<UsageSum[]> {
   const { rows } = await sql<UsageSum>`
     with ${cellsOf(of)},
     part as (
-      select p.*, false as is_before from (${recordsIn(of, range)}) p
-      union all
-      select p.*, true from (${recordsIn(of, before)}) p
-      ${of.by === "workspace" ? sql`union all select workspace_id, null, 0, false from cell` : sql``}
+      ${sumsIn(of, { range, before })}
+      ${of.by === "workspace" ? sql`union all select workspace_id, 0, 0 from cell` : sql``}
     ),
     total as (
-      select key, coalesce(sum(traces) filter (where not is_before), 0)::bigint as traces,
-             coalesce(sum(traces) filter (where is_before), 0)::bigint as traces_before
+      select key, coalesce(sum(traces), 0)::bigint as traces, coalesce(sum(before), 0)::bigint as traces_before
       from part group by key
     ),
     placed as (
