@@ -1,0 +1,80 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+import { PLANTED } from "../../src/cli/demo/story.ts";
+import { commandEnvironment } from "../../src/cli/session/running-demo.ts";
+import { startChromium } from "./browser/chromium.ts";
+import { poll } from "./poll.ts";
+
+/**
+ * `npm run docs:pictures` writes pictures of the pages into docs/pictures, light and dark: of the demo that runs, else of
+ * one that it starts for a minute or two. Look at them before you commit them.
+ */
+const FOLDER = fileURLToPath(new URL("../../docs/pictures", import.meta.url));
+const PICTURES = [
+  { name: "overview", path: "/", height: 1000 },
+  { name: "coverage", path: `/coverage?source=${PLANTED}`, height: 760 },
+];
+/** Readers load them with the README. */
+const LARGEST_BYTES = 150_000;
+const DEMO_MS = 300_000;
+
+const { url, end } = await findDemo();
+const server = await startChromium();
+try {
+  const browser = await chromium.connect(server.wsEndpoint());
+  mkdirSync(FOLDER, { recursive: true });
+  for (const colorScheme of ["light", "dark"] as const) {
+    for (const { name, path, height } of PICTURES) {
+      const page = await browser.newPage({ colorScheme, viewport: { width: 1280, height } });
+      const response = await page.goto(new URL(path, url).href, { waitUntil: "load" });
+      if (response?.status() !== 200) throw new Error(`${path} answered ${response?.status()}`);
+      const file = join(FOLDER, `${name}-${colorScheme}.png`);
+      await page.screenshot({ path: file, animations: "disabled" });
+      const { size } = statSync(file);
+      if (size > LARGEST_BYTES) throw new Error(`${file} has ${size} bytes, more than ${LARGEST_BYTES}`);
+      process.stdout.write(`${file} ${size} bytes\n`);
+      await page.close();
+    }
+  }
+  await browser.close();
+} finally {
+  await server.close();
+  await end();
+}
+
+async function findDemo(): Promise<{ url: string; end: () => Promise<void> }> {
+  const { note = "" } = await commandEnvironment({ PATH: process.env.PATH });
+  const [, running] = /Its pages: (\S+)/.exec(note) ?? [];
+  if (running !== undefined) return { url: running, end: async () => {} };
+  const dataDir = mkdtempSync(join(tmpdir(), "usage-etl-pictures-"));
+  const { PATH = "", HOME = "/tmp" } = process.env;
+  const cli = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
+  const demo = spawn(process.execPath, [cli, "demo", "--data-dir", dataDir], {
+    env: { PATH, HOME, HTTP_PORT: "0", USAGE_ENV_FILE: "/dev/null" },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = once(demo, "close");
+  let said = "";
+  for (const stream of [demo.stdout, demo.stderr])
+    stream.on("data", (piece) => {
+      said += piece;
+    });
+  process.stdout.write("Starting a demo.\n");
+  const isTold = () => said.includes("until Ctrl-C") || demo.exitCode !== null;
+  await poll(isTold, { deadlineMs: DEMO_MS, everyMs: 500 });
+  if (demo.exitCode !== null) throw new Error(`The demo ended: ${said}`);
+  const [, pages = ""] = /Pages: (\S+)/.exec(said) ?? [];
+  return {
+    url: pages,
+    end: async () => {
+      demo.kill("SIGINT");
+      await ended;
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
