@@ -61,8 +61,8 @@ export async function startShown(
   if (slices.length === 0) {
     throw new UsageError({
       code: "backfill_empty",
-      message: "Nothing would be fetched: all of that range is final.",
-      next: "Choose another range, or fetch everything of it again (--reprocess all).",
+      message: "Nothing would be fetched of that range.",
+      next: "Its preview says why. Choose another range, or fetch what is final again (--reprocess all).",
     });
   }
   return { outcome: "started", backfillId: await createBackfill(store, { ...asked, slices, by }) };

@@ -1,5 +1,3 @@
-import { createRequire } from "node:module";
-import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import cookie from "@fastify/cookie";
 import csrf from "@fastify/csrf-protection";
@@ -24,7 +22,6 @@ import { addTimeline } from "./screens/timeline.ts";
 import { addUsage } from "./screens/usage.ts";
 
 const ASSETS = fileURLToPath(new URL("assets", import.meta.url));
-const UPLOT = dirname(createRequire(import.meta.url).resolve("uplot/dist/uPlot.min.css"));
 /** Forms are small: ids of a selection at most. */
 const LARGEST_FORM = 256 * 1024;
 const NONE = ["'none'"];
@@ -60,9 +57,6 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
     });
     await pages.register(fastifySSE);
     await pages.register(statics, { root: ASSETS, prefix: "/assets/", cacheControl: false });
-    await pages.register(statics, {
-      ...{ root: UPLOT, prefix: "/assets/uplot/", cacheControl: false, decorateReply: false },
-    });
     pages.setErrorHandler(async (error, request, reply) => sendProblem(error, { request, reply, services }));
     pages.setNotFoundHandler(async (request, reply) => sendProblem(undefined, { request, reply, services }));
     if (access.kind === "tokens") addLogin(pages, { access, clock });

@@ -123,8 +123,8 @@ function startForm(
   if (known.stored === undefined) return html``;
   if (slices.length === 0)
     return notice(
-      "good",
-      html`<p>Nothing would be fetched: all of that range is final. To fetch it all the same, choose everything again.</p>`,
+      "info",
+      html`<p>Nothing would be fetched. What is left out, and why, stands above. To fetch what is final all the same, choose everything again.</p>`,
     );
   const hidden: [string, string | undefined][] = [
     ["_csrf", csrf()],
