@@ -35,7 +35,8 @@ export function strip(coverage: SourceCoverage, cells: readonly CellParts[], tar
       if (kind === undefined) return "";
       const status = statusOf(kind, true);
       const text = `${written(month.start).slice(0, 7)}: ${described(all, status, unit)}`;
-      return html`<li class="${status}"><a class="strip-link" href="${addressOf("/coverage", { ...target, range: month })}" title="${text}"><span class="status ${status}" aria-hidden="true">${STATUSES[status].glyph}</span><span class="visually-hidden">${text}</span></a></li>`;
+      const year = n === 0 || text.slice(5, 7) === "01" ? text.slice(0, 4) : "";
+      return html`<li><span class="year" aria-hidden="true">${year}</span><a class="strip-link ${status}" href="${addressOf("/coverage", { ...target, range: month })}" title="${text}"><span class="status ${status}" aria-hidden="true">${STATUSES[status].glyph}</span><span class="visually-hidden">${text}</span></a></li>`;
     })}</ol>`;
 }
 

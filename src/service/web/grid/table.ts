@@ -3,10 +3,11 @@ import type { GridStride } from "../../../domain/planning/coverage-grid.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import type { ColumnState } from "../../../store/report/coverage-table.ts";
 import { type Html, html } from "../html.ts";
+import { STATUSES } from "../parts/status.ts";
 import { count, name } from "../parts/text.ts";
 import { addressOf, type Target } from "./query.ts";
 import type { Row, Rows } from "./rows.ts";
-import { cellContent, DIMENSION, rangeText, unitOf } from "./words.ts";
+import { cellContent, DIMENSION, described, rangeText, unitOf } from "./words.ts";
 
 interface Shown extends Rows {
   readonly target: Target & { readonly stride: GridStride };
@@ -20,7 +21,7 @@ interface Shown extends Rows {
 export function coverageTable(shown: Shown): Html {
   const { columns, length, rows, workspaces, first, last } = shown;
   const span = { start: columns[0]?.start ?? 0, end: columns.at(-1)?.end ?? 0 };
-  return html`<div class="scroll" role="region" tabindex="0" aria-labelledby="grid-caption"><table class="grid" data-grid>
+  return html`<div class="scroll" role="region" tabindex="0" aria-labelledby="grid-caption"><table class="grid ${length === "month" ? "" : "narrow"}" data-grid>
     <caption id="grid-caption">${rangeText(span)} by ${length}, ${workspaces === 0 ? "no workspace" : html`workspaces ${count(first)} to ${count(last)} of ${count(workspaces)}`}</caption>
     <thead><tr><th scope="col">Workspace</th>${columns.map(
       (column) => html`<th scope="col">${head(column, length)}</th>`,
@@ -70,6 +71,8 @@ function part(
     ...{ source: target.source, stride: target.stride, range: column, workspaceId: cell.workspaceId },
     groupBy: groupBy ?? target.groupBy,
   });
-  const unit = unitOf(length, target.stride, dimensions);
-  return html`<td class="${status}"><a class="cell-link" href="${to}" data-from="${column.start}" data-to="${column.end}">${cellContent(counted, status, unit)}</a></td>`;
+  const text = described(counted, status, unitOf(length, target.stride, dimensions));
+  // A month or a workspace is more than its word says.
+  const title = text === STATUSES[status].word ? "" : html`title="${text}"`;
+  return html`<td class="${status}"><a class="cell-link" href="${to}" data-from="${column.start}" data-to="${column.end}" ${title}>${cellContent(counted, status, text)}</a></td>`;
 }

@@ -38,14 +38,13 @@ function hour(at: number): string {
   return new Date(at).toISOString().slice(0, 16).replace("T", " ");
 }
 
-/** The sign, word and colour of a part, how much of it that is, and its marks. */
-export function cellContent(count: Count, status: Status, unit: string): Html {
+/** The sign, word and colour of a part, how much of it that is, and its marks. `text`: all of it in words. */
+export function cellContent(count: Count, status: Status, text: string): Html {
   const { glyph } = STATUSES[status];
   const worst = kindOf(count);
-  const units = unitsOf(count);
   const affected = worst === undefined ? 0 : count[worst];
-  const share = affected === units ? "" : ` ${affected}`;
-  return html`<span class="status ${status}" aria-hidden="true">${glyph} <span class="word">${SHORT[status]}${share}</span></span><span class="visually-hidden">${described(count, status, unit)}</span>${marks(count)}`;
+  const share = affected === unitsOf(count) ? "" : ` ${affected}`;
+  return html`<span class="status ${status}" aria-hidden="true">${glyph} <span class="word">${SHORT[status]}${share}</span></span><span class="visually-hidden">${text}</span>${marks(count)}`;
 }
 
 /** The counts of a part in words: the worst first. */
@@ -72,9 +71,12 @@ function proof(word: string, proved: number, units: number): string {
 /** Marks stand only where all of the part is proved. */
 function marks(count: Count): Html {
   const units = unitsOf(count);
-  const mark = (letter: string, proved: number) =>
-    units > 0 && proved >= units ? html`<span class="mark" aria-hidden="true">${letter}</span>` : "";
-  return html`${mark("R", count.reconciled)}${mark("T", count.matched)}`;
+  const letters = [
+    ...(units > 0 && count.reconciled >= units ? ["R"] : []),
+    ...(units > 0 && count.matched >= units ? ["T"] : []),
+  ];
+  if (letters.length === 0) return html``;
+  return html`<span class="marks" aria-hidden="true">${letters.map((one) => html`<span class="mark">${one}</span>`)}</span>`;
 }
 
 /** What the marks mean. */
