@@ -42,7 +42,7 @@ export function failureList(
   failures: readonly CellFailure[],
   { who, isAsked }: { who: Reader; isAsked: boolean },
 ): Html {
-  if (failures.length === 0) return html`<p class="quiet">The last answer of every part could be used.</p>`;
+  if (failures.length === 0) return html`<p class="quiet">No failure stands there.</p>`;
   return html`${failures.map((one) =>
     notice(
       one.state === "failed" ? "bad" : "warn",

@@ -144,10 +144,10 @@ function about({ coverage, cells, range }: Shown, { group_by: groupBy }: Query):
   const target = { source, stride, workspaceId, groupBy };
   const month = monthsOf(range)[0];
   return html`<dl class="facts">
-      <dt>Source</dt><dd>${name(source)}</dd>
-      <dt>Workspace</dt><dd>${name(workspaceName ?? workspaceId)} <code>${name(workspaceId)}</code>${access === "read" ? "" : html` <strong>No sync loads it: it ${access === "unlisted" ? "left the listing" : "is not configured any more"}.</strong>`}</dd>
-      <dt>Dimension</dt><dd>${groupBy === undefined ? "all" : DIMENSION[groupBy]}</dd>
-      <dt>Loaded by</dt><dd>${stride}</dd>
+      <div><dt>Source</dt><dd>${name(source)}</dd></div>
+      <div><dt>Workspace</dt><dd>${name(workspaceName ?? workspaceId)} <code>${name(workspaceId)}</code>${access === "read" ? "" : html` <strong>No sync loads it: it ${access === "unlisted" ? "left the listing" : "is not configured any more"}.</strong>`}</dd></div>
+      <div><dt>Dimension</dt><dd>${groupBy === undefined ? "all" : DIMENSION[groupBy]}</dd></div>
+      <div><dt>Loaded by</dt><dd>${stride}</dd></div>
     </dl>
     <p><a href="${addressOf("/coverage", { ...target, range: month })}">Coverage of its month</a></p>
     ${twin(`usage-etl coverage --from ${written(range.start)} --to ${written(range.end)} --days`)}`;
