@@ -1,3 +1,4 @@
+import { request } from "undici";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { workMessage } from "../../../src/pipeline/extract/work-slice.ts";
@@ -13,10 +14,14 @@ import { type Bench, setup } from "../../support/source.ts";
 
 const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 
-async function setupBackfills(options: Parameters<typeof setup>[0] = { workspaces: [0] }) {
+async function setupBackfills(
+  options: Parameters<typeof setup>[0] = { workspaces: [0] },
+  services: NonNullable<Parameters<typeof setupPages>[1]>["services"] = {},
+) {
   const bench = await setup(options);
   const source = await bench.open();
   const pages = await setupPages(bench, {
+    services,
     environment: {
       USAGE_DATA_START: dayOf(bench.dataStart),
       USAGE_WORKSPACE_IDS: bench.workspaceIds.join(","),
@@ -217,6 +222,38 @@ test("failed tasks are grouped with what to do, retried by a button, and steered
   expect(cancelled.status).toBe(303);
   const about = (await listActions(bench.store.db, { most: 20 })).map(({ action }) => action);
   expect(about.filter((action) => action === "backfill.retry")).toHaveLength(2);
+});
+
+test("a backfill that is held up says why, starts without Redis all the same, and is followed by its page", async () => {
+  let workers: number | undefined;
+  const lookAtQueues = async () => {
+    if (workers === undefined) throw new Error("redis is away");
+    return { schedulers: 1, sources: new Map([["default", { workers, nextSync: undefined }]]) };
+  };
+  const { bench, pages, asked, workAll } = await setupBackfills({ workspaces: [0] }, { lookAtQueues });
+  expect((await start(pages, asked)).headers.location).toBe("/backfills/1");
+  const shown = async () => (await pages.get("/backfills/1")).text;
+  expect(await shown()).toContain("goes on by itself when Redis is back");
+  workers = 0;
+  expect(await shown()).toContain("No worker takes its fetch tasks now.");
+  workers = 1;
+  expect(await shown()).not.toMatch(/class="notice bad"/);
+  await bench.sql(
+    "UPDATE usage.source SET refused_at = now(), refused_code = 'unauthorized', refused_message = 'wrong <key>'",
+  );
+  expect(await shown()).toContain(
+    "The platform refuses the key, so nothing of it is fetched: wrong &lt;key&gt;",
+  );
+  await bench.sql("UPDATE usage.source SET refused_at = NULL, refused_code = NULL, refused_message = NULL");
+
+  const stream = await request(`${pages.url}/backfills/1/live`, { headers: { accept: "text/event-stream" } });
+  const seen: string[] = [];
+  await workAll();
+  for await (const chunk of stream.body) {
+    seen.push(String(chunk));
+    if (seen.join("").includes("data-live-ended")) break;
+  }
+  expect(seen.join("")).toContain("All of it is loaded");
 });
 
 test("a viewer sees previews and backfills without a form, and is refused where one is sent", async () => {
