@@ -75,7 +75,7 @@ test("costs by id and bucket are those of the views to the last digit, with tier
         }
       },
     ),
-    { seed, numRuns: Number(process.env.RUNS ?? 3) },
+    { seed, numRuns: Number(process.env.RUNS ?? 2) },
   );
 }, 600_000);
 
