@@ -17,15 +17,36 @@ inBrowser();
 type Site = Awaited<ReturnType<typeof openSite>>;
 const VIEWER = "viewers-token-4712";
 const story = storyOf(Date.now());
+const month = iso(story.month.start).slice(0, 7);
 const range = (of: { start: number; end: number }) => `from=${iso(of.start)}&to=${iso(of.end)}`;
 
 const SCREENS: readonly (readonly [name: string, path: string, says: RegExp])[] = [
   ["the overview", "/", /final and proved until/i],
   ["coverage by month", "/coverage", /Coverage/],
   ["coverage by day", `/coverage?stride=day&${range(story.month)}`, /Coverage/],
+  [
+    "a loaded cell",
+    `/cell?source=default&workspace=WORKSPACE&stride=day&group_by=project&${range(story.restated)}`,
+    /./,
+  ],
+  [
+    "a failed cell",
+    `/cell?source=default&workspace=WORKSPACE&stride=day&group_by=project&${range(story.failed)}`,
+    /request_refused/,
+  ],
   ["backfills", "/backfills", /waiting|running/i],
   ["a backfill", "/backfills/1", /backfill/i],
   ["a new backfill", `/backfills/new?stride=day&${range(story.gap)}`, /windows|requests/i],
+  ["usage by project", `/usage?by=project&${range(story.month)}`, /traces/i],
+  [
+    "usage by hour",
+    `/usage?by=user&per=hour&from=${iso(story.today - 86_400_000)}&to=${iso(story.today)}`,
+    /traces/i,
+  ],
+  ["differences", "/differences", /export/i],
+  ["months", "/months", new RegExp(month)],
+  ["a closed month", `/months/${month}`, /closed/i],
+  ["the timeline", "/timeline", /./],
 ];
 
 /** Both schemes, each narrow and wide, with scripts and without, are seen in any two neighbours. */
@@ -162,6 +183,14 @@ test("what is not there or cannot be read has a page that leads on", async () =>
       ["/backfills/x", 404],
       ["/coverage?source=nobody", 404],
       ["/coverage?from=never", 400],
+      ["/cell?stride=fortnight", 400],
+      ["/usage?from=2026-13-01", 400],
+      ["/usage?by=shoe", 400],
+      ["/usage?from=2026-11-02&to=2026-11-01", 400],
+      ["/differences?source=<script>alert(1)</script>", 404],
+      ["/months/2026-13", 400],
+      ["/months/1999-01", 400],
+      ["/timeline?before=x", 400],
       ["/backfills/new?from=x", 400],
     ];
     const seen: [string, number | undefined][] = [];
