@@ -22,7 +22,7 @@ const range = (of: { start: number; end: number }) => `from=${iso(of.start)}&to=
 
 const SCREENS: readonly (readonly [name: string, path: string, says: RegExp])[] = [
   ["the overview", "/", /final and proved until/i],
-  ["coverage by month", "/coverage", /Coverage/],
+  ["coverage by month", "/coverage", /<script>alert\(1\)<\/script>/],
   ["coverage by day", `/coverage?stride=day&${range(story.month)}`, /Coverage/],
   [
     "a loaded cell",
