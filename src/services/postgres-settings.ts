@@ -16,6 +16,8 @@ export const TEST_SETTINGS: readonly string[] = [
   "synchronous_commit=off",
   "full_page_writes=off",
   "timezone=America/St_Johns",
+  // Tests leave hundreds of databases behind, and it would start a process for each of them every minute.
+  "autovacuum_naptime=1h",
   // Several services at once, each with a pool of 10.
   "max_connections=200",
 ];
