@@ -2,62 +2,13 @@ import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { pruneLedgers } from "../../../../src/pipeline/prune.ts";
-import { reconcileScheduled } from "../../../../src/pipeline/reconcile/nightly.ts";
-import { hoursDue, unreconciledDays } from "../../../../src/store/reconcile/reconciled-days.ts";
+import { unreconciledDays } from "../../../../src/store/reconcile/reconciled-days.ts";
 import { sourceStatuses } from "../../../../src/store/report/overview.ts";
 import { startProxy } from "../../../support/proxy.ts";
-import { type Bench, senderOn, setup } from "../../../support/source.ts";
-import { differences, inLedger, inStore } from "../../../support/tables.ts";
+import { senderOn, setup } from "../../../support/source.ts";
+import { DAYS, night, unreconciled, wrong } from "./night.ts";
 
 /** The nightly pass: what differs is mended without a hand, what was missed is made up for, and nothing is asked for nothing. */
-
-const DAYS = 45;
-
-async function night(bench: Bench, days = DAYS, how: Parameters<Bench["open"]>[0] = {}) {
-  const before = await sent(bench);
-  const results = await reconcileScheduled(await bench.open(how), { days });
-  const after = await sent(bench);
-  return {
-    results,
-    /** Requests by purpose and stride that this night sent. */
-    sent: Object.fromEntries(
-      Object.entries(after).flatMap(([key, n]) =>
-        n > (before[key] ?? 0) ? [[key, n - (before[key] ?? 0)]] : [],
-      ),
-    ),
-    left: results.reduce((sum, { open, platformDisagrees }) => sum + open + platformDisagrees, 0),
-    mended: results.reduce((sum, { repaired }) => sum + (repaired?.mended ?? 0), 0),
-    failed: results.reduce(
-      (sum, { failures, unverified, moved }) => sum + failures.length + unverified + moved,
-      0,
-    ),
-  };
-}
-
-async function sent({ sql }: Bench): Promise<Record<string, number>> {
-  const rows = await sql<{ key: string; n: number }>(
-    "SELECT purpose || ' ' || stride AS key, count(*) AS n FROM usage.fetch GROUP BY 1",
-  );
-  return Object.fromEntries(rows.map(({ key, n }) => [key, n]));
-}
-
-const unreconciled = (bench: Bench) =>
-  unreconciledDays(bench.store.db, {
-    sourceId: 1,
-    range: { start: bench.dataStart, end: bench.today + DAY_MS },
-  });
-
-/** What is stored of settled time, held against the stand-in's own book. */
-async function wrong(bench: Bench, stride: "day" | "hour", range: { start: number; end: number }) {
-  const stored = await inStore(bench, [stride]);
-  const within = new Map(
-    [...stored].filter(([key]) => {
-      const at = Date.parse(key.split(" ")[2] ?? "");
-      return at >= range.start && at < range.end;
-    }),
-  );
-  return differences(within, inLedger(bench.standin, { stride, range, workspaceIds: bench.workspaceIds }));
-}
 
 test("one night finds and repairs restatements, late usage, a dropped and a renamed project", async () => {
   const bench = await setup({ workspaces: [0, 1], days: 12, hourlyForMs: 9 * DAY_MS });
@@ -94,71 +45,6 @@ test("one night finds and repairs restatements, late usage, a dropped and a rena
   // The next night asks for the days' exports alone: one for both workspaces, three groupings for each.
   const second = await night(bench);
   expect(second).toMatchObject({ left: 0, mended: 0, failed: 0, sent: { "reconcile day": 7 } });
-});
-
-describe("hours", () => {
-  test("are reconciled once, and again where their day was restated", async () => {
-    const bench = await setup({ workspaces: [0], days: 8, hourlyForMs: 7 * DAY_MS });
-    await bench.sync();
-    const [day, hour] = (await night(bench)).results;
-    expect([day?.windows, (hour?.windows ?? 0) > 8]).toEqual([4, true]);
-    expect((await night(bench)).sent).toEqual({ "reconcile day": 4 });
-
-    // The day is restated by somebody else's load; its hours are stale, and nobody has said so.
-    const at = bench.today - 5 * DAY_MS;
-    bench.standin.ledger.change(senderOn(bench.standin, 0, at), 7);
-    await bench.fetch({
-      wanted: [{ stride: "day", range: { start: at, end: at + DAY_MS } }],
-      reprocess: "all",
-    });
-    const third = await night(bench);
-    expect(third).toMatchObject({ left: 0, mended: 4 });
-    expect(
-      await wrong(bench, "hour", { start: bench.today - 7 * DAY_MS, end: bench.today - 3 * DAY_MS }),
-    ).toEqual([]);
-    expect((await night(bench)).sent).toEqual({ "reconcile day": 4 });
-  });
-
-  test("that were restated by themselves are due again, on that day alone", async () => {
-    const bench = await setup({ workspaces: [0], days: 8, hourlyForMs: 7 * DAY_MS });
-    await bench.sync();
-    await night(bench);
-    const at = bench.today - 5 * DAY_MS;
-    const owed = () =>
-      hoursDue(bench.store.db, {
-        sourceId: 1,
-        range: { start: bench.dataStart, end: bench.today },
-        keptFrom: bench.dataStart,
-      });
-    expect(await owed()).toEqual([]);
-    bench.standin.ledger.change(senderOn(bench.standin, 0, at), 7);
-    const wanted = [{ stride: "hour" as const, range: { start: at, end: at + DAY_MS } }];
-    await bench.fetch({ wanted, reprocess: "all", groupings: ["user"] });
-    expect((await owed()).map(({ day }) => day)).toEqual([at]);
-  });
-
-  test("that are older than USAGE_HOURLY_FOR are compared again where their day was restated", async () => {
-    const bench = await setup({ workspaces: [0], days: 20, hourlyForMs: 19 * DAY_MS });
-    await bench.sync();
-    await night(bench);
-    const how = { settings: { hourlyForMs: 9 * DAY_MS } };
-    expect((await night(bench, DAYS, how)).sent).toEqual({ "reconcile day": 4 });
-    bench.standin.ledger.change(senderOn(bench.standin, 0, bench.today - 15 * DAY_MS), 7);
-    expect(await night(bench, DAYS, how)).toMatchObject({ left: 0, mended: 8 });
-    const kept = { start: bench.today - 19 * DAY_MS, end: bench.today - 3 * DAY_MS };
-    expect(await wrong(bench, "hour", kept)).toEqual([]);
-    expect((await night(bench, DAYS, how)).sent).toEqual({ "reconcile day": 4 });
-  });
-
-  test("that the server does not have are not requested", async () => {
-    const bench = await setup({
-      workspaces: [0],
-      hourlyForMs: 3 * DAY_MS,
-      standin: { contract: "day-granular" },
-    });
-    await bench.sync();
-    expect(await night(bench)).toMatchObject({ failed: 0, sent: { "reconcile day": 4 } });
-  });
 });
 
 describe("months", () => {
@@ -302,43 +188,6 @@ test("a difference of a workspace that is no longer configured ends, and is foun
   expect((await sourceStatuses(bench.store.db))[0]?.openDifferences).toBe(0);
   expect(await night(bench)).toMatchObject({ left: 0, mended: 4 });
   expect(await states()).toEqual(["repaired"]);
-});
-
-describe("a difference in hours", () => {
-  /** Wrong counts of an hour by user, found; the hours are older than the nightly pass looks back by itself. */
-  async function found() {
-    const bench = await setup({ workspaces: [0], days: 20, hourlyForMs: 19 * DAY_MS });
-    await bench.sync();
-    const at = bench.today - 15 * DAY_MS;
-    bench.standin.ledger.change(senderOn(bench.standin, 0, at), 7);
-    await bench.reconcile({ stride: "hour", range: { start: at, end: at + DAY_MS } });
-    return bench;
-  }
-
-  test("that are older than USAGE_HOURLY_FOR is repaired by the next night all the same", async () => {
-    const bench = await found();
-    const result = await night(bench, 4, { settings: { hourlyForMs: 9 * DAY_MS } });
-    expect(result.left).toBe(0);
-    expect(
-      await bench.sql(
-        "SELECT state, count(*)::integer AS n FROM reporting.usage_reconciliation WHERE stride = 'hour' GROUP BY 1",
-      ),
-    ).toEqual([{ state: "repaired", n: 4 }]);
-  });
-
-  test("that are dropped ends as just that", async () => {
-    const bench = await found();
-    await bench.sql("UPDATE usage.coverage SET fetched_at = fetched_at - interval '30 days'");
-    const prune = (keepHours: number) =>
-      pruneLedgers(bench.store, { sourceId: 1, keepDays: 400, keepHours, userEmail: "keep" });
-    const states = () =>
-      bench.sql("SELECT state, count(*)::integer AS n FROM reporting.usage_reconciliation GROUP BY 1");
-    await prune(18 * 24);
-    expect(await states()).toEqual([{ state: "open", n: 4 }]);
-    await prune(10 * 24);
-    expect(await states()).toEqual([{ state: "hours_dropped", n: 4 }]);
-    expect((await sourceStatuses(bench.store.db))[0]?.openDifferences).toBe(0);
-  });
 });
 
 test("remaining days are named by day, dimension, workspace and reason", async () => {

@@ -1,53 +1,12 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { controlWindows } from "../../../../src/domain/planning/control.ts";
 import { intersect } from "../../../../src/domain/time/intervals.ts";
-import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
+import { DAY_MS, floorToGrid, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
-import { checkTotals } from "../../../../src/pipeline/totals/check-totals.ts";
-import { alertFacts } from "../../../../src/store/report/alerts.ts";
-import { metricFacts, sourceStatuses } from "../../../../src/store/report/overview.ts";
-import { type Bench, farFromTheNextHour, senderOn, setup } from "../../../support/source.ts";
-import { differences, inLedger, inStore } from "../../../support/tables.ts";
+import { farFromTheNextHour, senderOn } from "../../../support/source.ts";
+import { check, dayInside, errorOf, loaded, storeIsLedger, WORKSPACE } from "./bench.ts";
 
 /** Totals prove the days: what was restated is loaded anew, what the platform contradicts is shown on its day. */
-
-const WORKSPACE = 1;
-
-/** One workspace with days that reach back far enough for windows of weeks and months; hours play no part. */
-async function loaded(days: number, standin: { align?: "window" | "epoch" } = {}): Promise<Bench> {
-  const bench = await setup({
-    days,
-    workspaces: [WORKSPACE],
-    hourlyForMs: HOUR_MS,
-    standin: { scale: 0.34, ...standin },
-  });
-  await bench.fetch({
-    wanted: [{ stride: "day", range: { start: bench.dataStart, end: bench.today } }],
-    reprocess: "missing",
-  });
-  return bench;
-}
-
-const check = async (bench: Bench, reach: "month" | "quarter" | "all" = "all") => {
-  const source = await bench.open();
-  const before = bench.standin.requests.count;
-  const result = await checkTotals(source, reach);
-  return { ...result, seen: bench.standin.requests.count - before };
-};
-
-/** A day in the middle of settled weeks, not at their edge. */
-const dayInside = ({ today }: Bench, weeksAgo: number, day = 3) =>
-  floorToGrid(today - weeksAgo * STRIDE_MS.week, STRIDE_MS.week) + day * DAY_MS;
-
-const storeIsLedger = async (bench: Bench) => {
-  const { standin, workspaceIds, dataStart: start, today: end } = bench;
-  const ledger = inLedger(standin, { stride: "day", range: { start, end }, workspaceIds });
-  expect(differences(await inStore(bench, ["day"]), ledger)).toEqual([]);
-};
-
-const errorOf = (one: { storedTraces: number | null; controlTraces: number | null }) =>
-  (one.controlTraces ?? 0) - (one.storedTraces ?? 0);
 
 describe.each(["window", "epoch"] as const)("on a server that aligns buckets to the %s", (align) => {
   test("few requests prove clean days, and only the ends wait", async () => {
@@ -162,6 +121,17 @@ describe("groupings", () => {
   });
 });
 
+/** How many days before today have windows that overlap: too few for weeks before the first month. */
+function overlapFor(today: number): { days: number; shared: Interval } {
+  for (let days = 130; days < 230; days++) {
+    const settled = { start: today - days * DAY_MS, end: today - 3 * DAY_MS };
+    const windows = controlWindows(settled, settled);
+    const [shared] = windows.flatMap((one, i) => intersect([one], windows.slice(i + 1)));
+    if (shared !== undefined) return { days, shared: { ...shared, end: shared.start + DAY_MS } };
+  }
+  throw new Error("no windows overlap");
+}
+
 test("a day in two windows that overlap is shown in each of them, with its whole error", async () => {
   const { days, shared } = overlapFor(floorToGrid(await farFromTheNextHour(), DAY_MS));
   const bench = await loaded(days);
@@ -238,176 +208,4 @@ test("days that are not loaded and windows without proven access are counted as 
   const blind = await check(bench);
   expect(blind.unverified).toBeGreaterThan(0);
   expect(blind.daysProved).toBe(0);
-});
-
-describe("a known finding", () => {
-  /** A day on which the platform contradicts itself by five, known from an earlier check; and its window of the quarter. */
-  async function known() {
-    const bench = await loaded(120);
-    const day = dayInside(bench, 6);
-    const cell = senderOn(bench.standin, WORKSPACE, day);
-    bench.standin.discrepancies.push({ stride: "day", groupBy: "project", cell, delta: 5 });
-    const range = { start: day, end: day + DAY_MS };
-    await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all", groupings: ["project"] });
-    const { findings } = await check(bench, "quarter");
-    expect(findings.filter(({ kind }) => kind === "stride_total")).toHaveLength(1);
-    return { bench, cell, day };
-  }
-
-  test("does not mask a new error of the same id in its window", async () => {
-    const { bench, cell, day } = await known();
-    await bench.sql("DELETE FROM usage.restatement");
-    // The same project on another day of the same week, restated by project alone: no other dimension shows it.
-    const next = { ...cell, at: cell.at + DAY_MS };
-    for (const stride of ["day", "week", "month"] as const) {
-      bench.standin.discrepancies.push({ stride, groupBy: "project", cell: next, delta: 3 });
-    }
-    expect((await check(bench, "quarter")).restated).toBe(1);
-    expect(
-      await bench.sql(
-        "SELECT dimension_id, period_start, new_traces - old_traces AS more FROM reporting.usage_restatement",
-      ),
-    ).toEqual([{ dimension_id: cell.project.id, period_start: new Date(day + DAY_MS), more: 3 }]);
-  });
-
-  test("of a dimension's day does not mask a new error of that day", async () => {
-    const bench = await loaded(12);
-    const day = bench.today - 6 * DAY_MS;
-    const cell = senderOn(bench.standin, WORKSPACE, day);
-    bench.standin.discrepancies.push({ stride: "day", groupBy: "project", cell, delta: 5 });
-    const range = { start: day, end: day + DAY_MS };
-    await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all", groupings: ["project"] });
-    await check(bench, "quarter");
-    expect(await check(bench, "quarter")).toMatchObject({ restated: 0 });
-    // A record of that day is lost from the store.
-    await bench.sql(
-      `UPDATE usage.dated_record r SET traces = r.traces - 2 FROM usage.series s JOIN usage.scope c USING (scope_id)
-       JOIN usage.entity e USING (entity_id)
-       WHERE s.series_id = r.series_id AND c.stride = 'day' AND c.group_by = 'project' AND e.external_id = $1
-         AND r.bucket_start = ($2::timestamptz AT TIME ZONE 'UTC')::date`,
-      [cell.project.id, new Date(day)],
-    );
-    expect(await check(bench, "quarter")).toMatchObject({ restated: 1 });
-  });
-
-  test("of a workspace that is no longer configured ends, and is found again when it is", async () => {
-    const { bench } = await known();
-    const state = async () => ({
-      kept: (await bench.sql<{ state: string }>("SELECT DISTINCT state FROM usage.control_difference")).map(
-        (row) => row.state,
-      ),
-      alerts: (await alertFacts(bench.store.db, 1)).controlTotals.count,
-      status: (await sourceStatuses(bench.store.db))[0]?.platformDisagrees,
-      metrics: (await metricFacts(bench.store.db)).differences.length,
-    });
-    const standing = { kept: ["platform_disagrees"], alerts: 2, status: 2, metrics: 2 };
-    expect(await state()).toEqual(standing);
-    const other = bench.standin.organisation.workspaces[0]?.id ?? "";
-    await checkTotals(await bench.open({ config: { workspaceIds: [other] } }), "quarter");
-    expect(await state()).toEqual({ kept: ["not_configured"], alerts: 0, status: 0, metrics: 0 });
-    expect(await check(bench, "quarter")).toMatchObject({ differences: 2 });
-    expect(await state()).toEqual(standing);
-  });
-});
-
-test("days that were loaded again after a total was requested are not compared with it", async () => {
-  const bench = await loaded(60);
-  const day = dayInside(bench, 4);
-  const { requests } = await check(bench);
-  const before = bench.standin.requests.count;
-  const source = await bench.open({
-    opened: ({ billing }) => {
-      const { usage } = billing;
-      let isFirst = true;
-      Object.assign(billing, {
-        usage: async (...asked: Parameters<typeof usage>) => {
-          const answer = await usage(...asked);
-          if (isFirst) {
-            isFirst = false;
-            // The answer is on its way; meanwhile a restatement is loaded.
-            bench.standin.ledger.change(senderOn(bench.standin, WORKSPACE, day), 4);
-            const range = { start: day, end: day + DAY_MS };
-            const wanted = [{ stride: "day" as const, range }];
-            await bench.fetch({ wanted, reprocess: "all", groupings: ["workspace"] });
-          }
-          return answer;
-        },
-      });
-    },
-  });
-  const result = await checkTotals(source, "all");
-  // That window is not compared: no difference, no second look, and nothing of it is proved.
-  expect(result.requests - requests).toBeLessThanOrEqual(6);
-  expect(bench.standin.requests.count).toBeGreaterThan(before);
-  expect(await bench.sql("SELECT FROM usage.control_difference")).toEqual([]);
-  const proved = result.daysProved;
-  expect((await check(bench)).daysProved).toBeGreaterThan(proved);
-});
-
-/** How many days before today have windows that overlap: too few for weeks before the first month. */
-function overlapFor(today: number): { days: number; shared: Interval } {
-  for (let days = 130; days < 230; days++) {
-    const settled = { start: today - days * DAY_MS, end: today - 3 * DAY_MS };
-    const windows = controlWindows(settled, settled);
-    const [shared] = windows.flatMap((one, i) => intersect([one], windows.slice(i + 1)));
-    if (shared !== undefined) return { days, shared: { ...shared, end: shared.start + DAY_MS } };
-  }
-  throw new Error("no windows overlap");
-}
-
-test("whatever was restated or contradicts itself, days end as the platform gives them and each window shows its error", {
-  timeout: 180_000,
-}, async () => {
-  const bench = await loaded(130);
-  const { standin } = bench;
-  const span = { start: dayInside(bench, 17, 0), end: dayInside(bench, 2, 0) };
-  const days = (span.end - span.start) / DAY_MS;
-  const change = fc.record({ day: fc.nat(days - 1), delta: fc.integer({ min: -3, max: 9 }) });
-  const holds = async (given: { restated: typeof changes; contradicted: typeof changes }) => {
-    standin.discrepancies.length = 0;
-    const wrong = new Map<number, number>();
-    for (const { day, delta } of given.restated) {
-      standin.ledger.change(senderOn(standin, WORKSPACE, span.start + day * DAY_MS), delta);
-    }
-    for (const { day, delta } of given.contradicted) {
-      const at = span.start + day * DAY_MS;
-      standin.discrepancies.push({
-        stride: "day",
-        groupBy: "workspace",
-        cell: senderOn(standin, WORKSPACE, at),
-        delta: delta + 4,
-      });
-      wrong.set(at, (wrong.get(at) ?? 0) + delta + 4);
-    }
-    // The wrong days are stored as the platform gives them; what was restated is for the check to find.
-    await bench.fetch({
-      wanted: [{ stride: "day", range: span }],
-      reprocess: "all",
-      groupings: ["workspace"],
-    });
-    const { findings, failed } = await check(bench);
-    expect(failed).toEqual([]);
-    const found = findings.filter((one) => one.kind === "stride_total" && one.groupBy === "workspace");
-    const shown = ([at]: [number, number]) => found.some(({ start, end }) => at >= start && at < end);
-    for (const one of found) {
-      const inside = [...wrong].filter(([at]) => at >= one.start && at < one.end);
-      expect(errorOf(one)).toBe(-inside.reduce((sum, [, delta]) => sum + delta, 0));
-    }
-    // Two errors in one window may cancel out. A window that shows nothing must not hide one.
-    expect([...wrong].filter((day) => !shown(day)).reduce((sum, [, delta]) => sum + delta, 0)).toBe(0);
-    standin.discrepancies.length = 0;
-    await check(bench);
-    await storeIsLedger(bench);
-  };
-  const changes: { day: number; delta: number }[] = [];
-  await fc.assert(
-    fc.asyncProperty(
-      fc.record({
-        restated: fc.array(change, { maxLength: 4 }),
-        contradicted: fc.array(change, { maxLength: 3 }),
-      }),
-      holds,
-    ),
-    { numRuns: 8 },
-  );
 });

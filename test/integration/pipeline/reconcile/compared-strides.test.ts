@@ -1,0 +1,101 @@
+import { describe, expect, test } from "vitest";
+import { describeReconcile } from "../../../../src/cli/commands/reconcile.ts";
+import { DAY_MS, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
+import { senderOn, setup } from "../../../support/source.ts";
+import { differences, inLedger, inStore } from "../../../support/tables.ts";
+
+/** Which strides are compared, and what is listed as not compared. */
+
+describe("without a stride", () => {
+  const EVERY = { stride: undefined, repair: true } as const;
+
+  test("a repair replaces the hours of a restated day too, and says which strides it compared", async () => {
+    const bench = await setup({ workspaces: [0], hourlyForMs: 5 * DAY_MS });
+    await bench.sync();
+    await bench.reconcile(EVERY);
+    const { standin, today, workspaceIds } = bench;
+    standin.ledger.change(senderOn(standin, 0, today - 5 * DAY_MS), 9);
+    const result = await bench.reconcile(EVERY);
+    expect(result).toMatchObject({ open: 0, otherStrides: [], repaired: { differences: 8, mended: 8 } });
+    expect(result.strides).toMatchObject([
+      { stride: "day", open: 0, repaired: { mended: 4 } },
+      { stride: "hour", open: 0, repaired: { mended: 4 } },
+    ]);
+    const range = { start: today - 5 * DAY_MS, end: today - 3 * DAY_MS };
+    const stored = new Map(
+      [...(await inStore(bench, ["hour"]))].filter(
+        ([key]) => Date.parse(key.split(" ")[2] ?? "") < range.end,
+      ),
+    );
+    expect(differences(stored, inLedger(standin, { stride: "hour", range, workspaceIds }))).toEqual([]);
+  });
+
+  test("hours that moved within their day are found, although the days agree", async () => {
+    const bench = await setup({ workspaces: [0], hourlyForMs: 5 * DAY_MS });
+    await bench.sync();
+    const sender = senderOn(bench.standin, 0, bench.today - 5 * DAY_MS);
+    bench.standin.ledger.change(sender, -1);
+    const later = sender.at % DAY_MS < DAY_MS - STRIDE_MS.hour ? STRIDE_MS.hour : -STRIDE_MS.hour;
+    bench.standin.ledger.change({ ...sender, at: sender.at + later }, 1);
+    const { strides } = await bench.reconcile({ ...EVERY, repair: false });
+    expect(strides.map(({ stride, open }) => [stride, open])).toEqual([
+      ["day", 0],
+      ["hour", 8],
+    ]);
+  });
+
+  test("strides that were not compared are named, with the differences that are left in them", async () => {
+    const bench = await setup({ workspaces: [0], hourlyForMs: 5 * DAY_MS });
+    await bench.sync();
+    expect(await bench.reconcile()).toMatchObject({ otherStrides: [{ stride: "hour", differences: 0 }] });
+    bench.standin.ledger.change(senderOn(bench.standin, 0, bench.today - 5 * DAY_MS), 9);
+    await bench.reconcile({ stride: "hour" });
+    const result = await bench.reconcile({ repair: true });
+    expect(result).toMatchObject({ open: 0, otherStrides: [{ stride: "hour", differences: 4 }] });
+    expect(describeReconcile(result)).toMatch(
+      /not compared: stride hour\. Run reconcile with --stride hour to compare it\. 4 differences found earlier/,
+    );
+    // What is left in a range is said whoever found it, and wherever nothing of it can be compared now.
+    const range = { start: bench.today - 5 * DAY_MS, end: bench.today - 4 * DAY_MS };
+    await bench.sql("UPDATE usage.coverage SET settled = false");
+    expect(await bench.reconcile({ stride: "hour", range })).toMatchObject({ windows: 0, open: 4 });
+  });
+
+  test("hours that the server does not have are listed as not available", async () => {
+    const bench = await setup({
+      workspaces: [0],
+      hourlyForMs: 3 * DAY_MS,
+      standin: { contract: "day-granular" },
+    });
+    await bench.sync();
+    const result = await bench.reconcile(EVERY);
+    expect(result).toMatchObject({ failures: [], requests: 4 });
+    const [day, hour] = result.strides;
+    expect(day?.notCompared).toEqual({ provisional: 12, failed: 0, missing: 0, notKept: 0, notAvailable: 0 });
+    expect(hour).toMatchObject({ stride: "hour", windows: 0, notCompared: { missing: 0, failed: 0 } });
+    expect(hour?.notCompared.notAvailable).toBeGreaterThan(4 * 71);
+  });
+
+  test("time that is missing, failed, provisional or not kept is counted as not compared", async () => {
+    const bench = await setup({ workspaces: [0], hourlyForMs: 4 * DAY_MS });
+    await bench.sync();
+    const lose = (day: number) =>
+      bench.sql(
+        `DELETE FROM usage.coverage c USING usage.scope s
+         WHERE s.scope_id = c.scope_id AND s.group_by = 'user' AND s.stride = 'day' AND c.period_start <= $1 AND c.period_end > $1`,
+        [new Date(day)],
+      );
+    await lose(bench.dataStart);
+    await bench.sql(
+      `INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, fetch_number, failed_at, retry_at)
+       SELECT scope_id, $1, $2, 'failed', 'server_error', 'm', 1, 1, now(), now() FROM usage.scope WHERE group_by = 'user' AND stride = 'day'`,
+      [new Date(bench.dataStart), new Date(bench.dataStart + DAY_MS)],
+    );
+    const { strides } = await bench.reconcile({ stride: undefined });
+    const [day, hour] = strides.map(({ notCompared }) => notCompared);
+    // The whole interval of three days is gone; one of them failed.
+    expect(day).toEqual({ provisional: 12, failed: 1, missing: 2, notKept: 0, notAvailable: 0 });
+    expect(hour).toMatchObject({ failed: 0, missing: 0, notKept: 4 * 2 * 24, notAvailable: 0 });
+    expect(hour?.provisional).toBeGreaterThanOrEqual(4 * 3 * 24);
+  });
+});

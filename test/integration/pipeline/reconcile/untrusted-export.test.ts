@@ -1,0 +1,170 @@
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startProxy } from "../../../support/proxy.ts";
+import { setup } from "../../../support/source.ts";
+import { dump } from "../../../support/tables.ts";
+import { aRecord, firstDay } from "./stored.ts";
+
+/** What a cut, damaged or foreign export may say, and what it may not. */
+
+describe("an export that cannot be trusted", () => {
+  test("is not compared where every attempt is cut, and the result says so", async () => {
+    const bench = await setup({ workspaces: [0] });
+    await bench.sync();
+    await bench.sql("UPDATE usage.dated_record SET traces = traces + 1");
+    const before = await dump(bench);
+    bench.standin.faults.script({
+      fault: { kind: "cut", framing: "length", at: "line" },
+      times: 8,
+      match: { path: "/export", query: { group_by: "user" } },
+    });
+    const result = await bench.reconcile({ groupings: ["user"] });
+    expect(result).toMatchObject({ compared: 0, differences: [] });
+    expect(result.failures.map(({ code }) => code)).toEqual(["answer_cut"]);
+    expect(await dump(bench)).toEqual(before);
+    // One attempt that is whole makes it good.
+    bench.standin.faults.script({
+      fault: { kind: "cut", framing: "chunked", at: "line" },
+      times: 3,
+      match: { path: "/export" },
+    });
+    expect((await bench.reconcile({ groupings: ["user"] })).differences.length).toBeGreaterThan(0);
+  });
+
+  test("without a proven end may show differing rows, never missing ones", async () => {
+    const bench = await setup({ workspaces: [0], standin: { framing: "close", compress: false } });
+    await bench.sync();
+    const changed = await aRecord(bench);
+    await bench.sql(
+      "UPDATE usage.dated_record SET traces = traces + 3 WHERE series_id = $1 AND bucket_start = $2",
+      [changed.series_id, firstDay(bench)],
+    );
+    // Cut at the end of a line: no byte of it tells that half is gone.
+    bench.standin.faults.script({
+      fault: { kind: "cut", framing: "close", at: "line" },
+      times: 1,
+      match: { path: "/export" },
+    });
+    const cut = await bench.reconcile({ groupings: ["project"] });
+    expect(cut.differences.filter(({ kind }) => kind !== "traces_differ")).toEqual([]);
+    const whole = await bench.reconcile({ groupings: ["project"] });
+    expect(whole.differences.map(({ kind }) => kind)).toEqual(["traces_differ"]);
+    await bench.sql(
+      "UPDATE usage.dated_record SET traces = traces - 3 WHERE series_id = $1 AND bucket_start = $2",
+      [changed.series_id, firstDay(bench)],
+    );
+  });
+
+  test.each([1, 2])(
+    "that ends %s characters within the last row is a cut, and no count differs",
+    async (lost) => {
+      const bench = await setup({ workspaces: [0] });
+      await bench.sync();
+      // The last row of the export has a number of two digits; its end is gone, and the body is sent on as if it were whole.
+      const cut = (text: string) =>
+        `${text.trimEnd().slice(0, text.trimEnd().lastIndexOf(",") + 1)}10`.slice(0, -lost);
+      let left = 1;
+      const proxy = await startProxy(bench.standin.url, ({ url, text }) =>
+        url.pathname.endsWith("/export") && left-- > 0 ? cut(text) : undefined,
+      );
+      const asked = { groupings: ["project"] } as const;
+      // The next attempt is whole.
+      expect(await bench.reconcile(asked, { baseUrl: proxy.url })).toMatchObject({
+        open: 0,
+        failures: [],
+        requests: 2,
+      });
+      expect(await bench.sql("SELECT FROM usage.reconciliation_difference")).toEqual([]);
+      const proved = await bench.sql("SELECT scope_id, period_start, period_end FROM usage.reconciled");
+      expect(proved).toHaveLength(1);
+      // Where every attempt is cut, nothing was compared, and what was proved stays.
+      left = 100;
+      const always = await bench.reconcile(asked, { baseUrl: proxy.url });
+      expect(always).toMatchObject({ open: 0, compared: 0, failures: [{ code: "answer_cut" }] });
+      expect(await bench.sql("SELECT FROM usage.reconciliation_difference")).toEqual([]);
+      expect(await bench.sql("SELECT scope_id, period_start, period_end FROM usage.reconciled")).toEqual(
+        proved,
+      );
+    },
+  );
+
+  test("whose last row lacks its line end alone is compared", async () => {
+    const bench = await setup({ workspaces: [0] });
+    await bench.sync();
+    const proxy = await startProxy(bench.standin.url, ({ url, text }) =>
+      url.pathname.endsWith("/export") ? text.trimEnd() : undefined,
+    );
+    expect(await bench.reconcile({}, { baseUrl: proxy.url })).toMatchObject({
+      open: 0,
+      failures: [],
+      requests: 4,
+    });
+  });
+
+  test("without a proven end never shows a part of a sum as a differing count", async () => {
+    const bench = await setup({ workspaces: [0], standin: { framing: "close", compress: false } });
+    await bench.sync();
+    // Two rows of each key: the second halves come last, and the connection closes before them.
+    const bytes = async (url: URL) => {
+      const key = { "x-api-key": bench.standin.apiKey };
+      const [head = "", ...rows] = (await (await fetch(url, { headers: key })).text())
+        .trimEnd()
+        .split("\r\n");
+      const half = (row: string) => row.replace(/\d+$/, (n) => String(Math.floor(Number(n) / 2)));
+      return [head, ...rows.map(half), rows[0], ""].join("\r\n");
+    };
+    const server = createServer(async (socket) => {
+      socket.once("data", async (request) => {
+        const path = /^GET (\S+)/.exec(request.toString())?.[1] ?? "/";
+        const url = new URL(path, bench.standin.url);
+        if (path.includes("/export")) {
+          socket.end(
+            `HTTP/1.1 200 OK\r\ncontent-type: text/csv\r\nconnection: close\r\n\r\n${await bytes(url)}`,
+          );
+          return;
+        }
+        const answer = await fetch(url, { headers: { "x-api-key": bench.standin.apiKey } });
+        socket.end(
+          `HTTP/1.1 ${answer.status} OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n${await answer.text()}`,
+        );
+      });
+    });
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    onTestFinished(() => new Promise<void>((closed) => void server.close(() => closed())));
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const result = await bench.reconcile({ groupings: ["api_key"] }, { baseUrl });
+    expect(result).toMatchObject({ failures: [], windows: 1 });
+    // Only the first row has more than what is stored: one and a half times as much.
+    expect(
+      result.differences.map(({ kind, storedTraces, exportTraces }) => [
+        kind,
+        (exportTraces ?? 0) > (storedTraces ?? 0),
+      ]),
+    ).toEqual([["traces_differ", true]]);
+  });
+
+  test("that lacks a column is refused by name, and changes nothing", async () => {
+    const bench = await setup({ workspaces: [0] });
+    await bench.sync();
+    const before = await dump(bench);
+    const proxy = await startProxy(bench.standin.url, ({ url, text }) =>
+      url.pathname.endsWith("/export") ? text.replace("Traces", "Runs") : undefined,
+    );
+    const result = await bench.reconcile({ groupings: ["workspace"] }, { baseUrl: proxy.url });
+    expect(result).toMatchObject({ compared: 0, differences: [] });
+    expect(result.failures.map(({ message }) => message)).toEqual([expect.stringContaining("Traces")]);
+    expect(await dump(bench)).toEqual(before);
+    // Not asked again: it would be the same.
+    expect(proxy.seen.filter((url) => url.pathname.endsWith("/export"))).toHaveLength(1);
+  });
+
+  test("of another stride is refused", async () => {
+    const bench = await setup({ workspaces: [0] });
+    await bench.sync();
+    bench.standin.faults.script({ fault: { kind: "stride", stride: "hour" }, match: { path: "/export" } });
+    const result = await bench.reconcile({ groupings: ["workspace"] });
+    expect(result).toMatchObject({ compared: 0, differences: [] });
+    expect(result.failures).toHaveLength(1);
+  });
+});

@@ -1,0 +1,113 @@
+import { describe, expect, test } from "vitest";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { checkTotals } from "../../../../src/pipeline/totals/check-totals.ts";
+import { alertFacts } from "../../../../src/store/report/alerts.ts";
+import { metricFacts, sourceStatuses } from "../../../../src/store/report/overview.ts";
+import { senderOn } from "../../../support/source.ts";
+import { check, dayInside, loaded, WORKSPACE } from "./bench.ts";
+
+/** What was found before, and what was loaded since. */
+
+describe("a known finding", () => {
+  /** A day on which the platform contradicts itself by five, known from an earlier check; and its window of the quarter. */
+  async function known() {
+    const bench = await loaded(120);
+    const day = dayInside(bench, 6);
+    const cell = senderOn(bench.standin, WORKSPACE, day);
+    bench.standin.discrepancies.push({ stride: "day", groupBy: "project", cell, delta: 5 });
+    const range = { start: day, end: day + DAY_MS };
+    await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all", groupings: ["project"] });
+    const { findings } = await check(bench, "quarter");
+    expect(findings.filter(({ kind }) => kind === "stride_total")).toHaveLength(1);
+    return { bench, cell, day };
+  }
+
+  test("does not mask a new error of the same id in its window", async () => {
+    const { bench, cell, day } = await known();
+    await bench.sql("DELETE FROM usage.restatement");
+    // The same project on another day of the same week, restated by project alone: no other dimension shows it.
+    const next = { ...cell, at: cell.at + DAY_MS };
+    for (const stride of ["day", "week", "month"] as const) {
+      bench.standin.discrepancies.push({ stride, groupBy: "project", cell: next, delta: 3 });
+    }
+    expect((await check(bench, "quarter")).restated).toBe(1);
+    expect(
+      await bench.sql(
+        "SELECT dimension_id, period_start, new_traces - old_traces AS more FROM reporting.usage_restatement",
+      ),
+    ).toEqual([{ dimension_id: cell.project.id, period_start: new Date(day + DAY_MS), more: 3 }]);
+  });
+
+  test("of a dimension's day does not mask a new error of that day", async () => {
+    const bench = await loaded(12);
+    const day = bench.today - 6 * DAY_MS;
+    const cell = senderOn(bench.standin, WORKSPACE, day);
+    bench.standin.discrepancies.push({ stride: "day", groupBy: "project", cell, delta: 5 });
+    const range = { start: day, end: day + DAY_MS };
+    await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all", groupings: ["project"] });
+    await check(bench, "quarter");
+    expect(await check(bench, "quarter")).toMatchObject({ restated: 0 });
+    // A record of that day is lost from the store.
+    await bench.sql(
+      `UPDATE usage.dated_record r SET traces = r.traces - 2 FROM usage.series s JOIN usage.scope c USING (scope_id)
+       JOIN usage.entity e USING (entity_id)
+       WHERE s.series_id = r.series_id AND c.stride = 'day' AND c.group_by = 'project' AND e.external_id = $1
+         AND r.bucket_start = ($2::timestamptz AT TIME ZONE 'UTC')::date`,
+      [cell.project.id, new Date(day)],
+    );
+    expect(await check(bench, "quarter")).toMatchObject({ restated: 1 });
+  });
+
+  test("of a workspace that is no longer configured ends, and is found again when it is", async () => {
+    const { bench } = await known();
+    const state = async () => ({
+      kept: (await bench.sql<{ state: string }>("SELECT DISTINCT state FROM usage.control_difference")).map(
+        (row) => row.state,
+      ),
+      alerts: (await alertFacts(bench.store.db, 1)).controlTotals.count,
+      status: (await sourceStatuses(bench.store.db))[0]?.platformDisagrees,
+      metrics: (await metricFacts(bench.store.db)).differences.length,
+    });
+    const standing = { kept: ["platform_disagrees"], alerts: 2, status: 2, metrics: 2 };
+    expect(await state()).toEqual(standing);
+    const other = bench.standin.organisation.workspaces[0]?.id ?? "";
+    await checkTotals(await bench.open({ config: { workspaceIds: [other] } }), "quarter");
+    expect(await state()).toEqual({ kept: ["not_configured"], alerts: 0, status: 0, metrics: 0 });
+    expect(await check(bench, "quarter")).toMatchObject({ differences: 2 });
+    expect(await state()).toEqual(standing);
+  });
+});
+
+test("days that were loaded again after a total was requested are not compared with it", async () => {
+  const bench = await loaded(60);
+  const day = dayInside(bench, 4);
+  const { requests } = await check(bench);
+  const before = bench.standin.requests.count;
+  const source = await bench.open({
+    opened: ({ billing }) => {
+      const { usage } = billing;
+      let isFirst = true;
+      Object.assign(billing, {
+        usage: async (...asked: Parameters<typeof usage>) => {
+          const answer = await usage(...asked);
+          if (isFirst) {
+            isFirst = false;
+            // The answer is on its way; meanwhile a restatement is loaded.
+            bench.standin.ledger.change(senderOn(bench.standin, WORKSPACE, day), 4);
+            const range = { start: day, end: day + DAY_MS };
+            const wanted = [{ stride: "day" as const, range }];
+            await bench.fetch({ wanted, reprocess: "all", groupings: ["workspace"] });
+          }
+          return answer;
+        },
+      });
+    },
+  });
+  const result = await checkTotals(source, "all");
+  // That window is not compared: no difference, no second look, and nothing of it is proved.
+  expect(result.requests - requests).toBeLessThanOrEqual(6);
+  expect(bench.standin.requests.count).toBeGreaterThan(before);
+  expect(await bench.sql("SELECT FROM usage.control_difference")).toEqual([]);
+  const proved = result.daysProved;
+  expect((await check(bench)).daysProved).toBeGreaterThan(proved);
+});
