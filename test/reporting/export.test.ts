@@ -257,6 +257,9 @@ describe("the requested range", () => {
     };
     expect(await days("2026-03-02T10:00", "2026-03-03T00:01")).toEqual(["2026-03-02", "2026-03-03"]);
     expect(await days("2026-03-02", "2026-03-03")).toEqual(["2026-03-02"]);
+    const periods = ["--view", "focus_1_4_billing_period", "--columns", "x_BillingMonth"];
+    const { stdout: months } = await run(...periods, "--from", "2026-04-01", "--to", "2026-06-01");
+    expect(months.trim().split("\n")).toEqual(["x_BillingMonth", "2026-04-01", "2026-05-01"]);
     const hour = Math.floor(Date.now() / 3_600_000 - 20) * 3_600_000;
     const at = (minutes: number) => new Date(hour + minutes * 60_000).toISOString();
     const range = ["--from", at(30), "--to", at(90)];

@@ -211,6 +211,10 @@ describe("an import is refused and stores nothing", () => {
     ['{"sku": "a"}', "the file is not an array of prices"],
     ["[1]", "item 1 is not an object"],
     ['[{"sku": {}, "unit_price": 1}]', 'item 1, column "sku": is not a text'],
+    [
+      '[{}, {"sku": "{",\n"unit_price": 1, "s\\u006bu": "b"}]',
+      'item 2, column "sku": is given again in line 2',
+    ],
     ['[{"skus": "a"}]', 'item 1: there is no column "skus"; did you mean sku?'],
     [
       '[{"sku": "a", "unit_price": -1, "currency": "USD", "valid_from": "2026-01-01"}]',

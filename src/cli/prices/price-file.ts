@@ -100,6 +100,7 @@ function fromJson(file: string, text: string): RawPrice[] {
   }
   const { data = [], error } = jsonSchema.safeParse(json);
   refuse(file, error?.issues.map(({ path, message }) => `${placeOf(path)} ${message}`) ?? []);
+  refuse(file, keysGivenAgain(text));
   const unknown = data.map((item, at) =>
     unknownColumns(Object.keys(item)).map((why) => `${placeOf([at])}: ${why}`),
   );
@@ -108,6 +109,25 @@ function fromJson(file: string, text: string): RawPrice[] {
     where: placeOf([at]),
     cells: Object.fromEntries(Object.entries(item).map(([name, value]) => [name, value ?? ""])),
   }));
+}
+
+/** Keys that an object has twice: JSON.parse keeps the last value of them and says nothing. The text is an array of flat objects. */
+function keysGivenAgain(text: string): string[] {
+  const problems: string[] = [];
+  const seen = new Set<unknown>();
+  let item = -1;
+  for (const { 0: token, 1: key, index } of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|\{/g)) {
+    if (token === "{") {
+      item++;
+      seen.clear();
+    }
+    if (key === undefined) continue;
+    const name: unknown = JSON.parse(key);
+    const line = text.slice(0, index).split("\n").length;
+    if (seen.has(name)) problems.push(`${placeOf([item, String(name)])} is given again in line ${line}`);
+    seen.add(name);
+  }
+  return problems;
 }
 
 function placeOf([item, column]: readonly PropertyKey[]): string {

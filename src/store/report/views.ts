@@ -73,6 +73,7 @@ const TIME_COLUMNS = [
   "period_start",
   "observed_on",
   "x_UsageDate",
+  "x_BillingMonth",
 ];
 /** Views whose period is a parameter, not the time of usage. */
 const TIMELESS = ["backfill_status"];
