@@ -77,7 +77,11 @@ function isUnpriced({ measure, currency }: Question): boolean {
 }
 
 function tooLong(message: string): UsageError {
-  return new UsageError({ code: "usage_range_long", message, next: "`usage-etl export` writes any range." });
+  return new UsageError({
+    code: "usage_range_long",
+    message,
+    next: "`usage-etl export --view fct_cost_user_daily` and the views like it write any range.",
+  });
 }
 
 function nothingToWrite(): UsageError {
