@@ -3,16 +3,22 @@ import type { Clock } from "../../clock.ts";
 import { EtlError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 
-const LOOK_EVERY_MS = 2_000;
 /** Then the stream ends, and a page that is still looked at asks anew: one that is not costs nothing. */
 const LASTS_MS = 10 * 60_000;
 const MOST = 50;
 let open = 0;
 
+interface Followed {
+  /** What the page shows as of an instant, epoch milliseconds. */
+  readonly fragment: () => Promise<{ readonly content: string; readonly asOf: number }>;
+  readonly everyMs: number;
+  readonly clock: Clock;
+}
+
 /** Sends a page's fragment at once and whenever it changed, until the page is left. */
 export async function liveUpdates(
   reply: FastifyReply,
-  { fragment, clock, log }: { fragment: () => Promise<string>; clock: Clock; log: Logger },
+  { fragment, everyMs, clock, log }: Followed & { readonly log: Logger },
 ): Promise<void> {
   if (open >= MOST) {
     throw new EtlError({
@@ -25,7 +31,7 @@ export async function liveUpdates(
   const left = new AbortController();
   reply.raw.once("close", () => left.abort());
   try {
-    await reply.sse.send(changes({ fragment, clock, signal: left.signal }));
+    await reply.sse.send(changes({ fragment, everyMs, clock, signal: left.signal }));
   } catch (error) {
     if (!left.signal.aborted) {
       log.warn({ code: "live_page", reason: error instanceof Error ? error.message : String(error) }, "page");
@@ -35,14 +41,15 @@ export async function liveUpdates(
   }
 }
 
-async function* changes(given: { fragment: () => Promise<string>; clock: Clock; signal: AbortSignal }) {
-  const { fragment, clock, signal } = given;
+async function* changes({ fragment, everyMs, clock, signal }: Followed & { readonly signal: AbortSignal }) {
   const ends = clock.now() + LASTS_MS;
   let last: string | undefined;
   while (!signal.aborted && clock.now() < ends) {
-    const next = await fragment();
-    if (next !== last) yield { event: "fragment", data: next };
-    last = next;
-    await clock.wait(LOOK_EVERY_MS, signal).catch(() => {});
+    const { content, asOf } = await fragment();
+    // One that is the same is still as of now.
+    const event = content === last ? { event: "same", data: "" } : { event: "fragment", data: content };
+    yield { id: String(asOf), ...event };
+    last = content;
+    await clock.wait(everyMs, signal).catch(() => {});
   }
 }

@@ -167,15 +167,19 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
       );
     },
 
-    /** New inner HTML of the element with `data-live="PATH"`, sent whenever it differs. */
+    /** New inner HTML of the element with `data-live="PATH"`, looked for each `everyMs` and sent whenever it differs. */
     live<Q extends Schema = Nothing, P extends Schema = Nothing>(
       path: string,
-      schemas: Schemas<Q, P>,
+      schemas: Schemas<Q, P> & { readonly everyMs: number },
       show: (context: Context<z.output<Q>, z.output<P>>) => Promise<Html>,
     ): void {
       app.get(path, { sse: "only" }, async (request, reply) => {
-        const fragment = async () => String(await show(await contextOf(schemas, request, reply)));
-        await liveUpdates(reply, { fragment, clock: services.clock, log: services.log });
+        const fragment = async () => {
+          const context = await contextOf(schemas, request, reply);
+          return { content: String(await show(context)), asOf: context.now };
+        };
+        const { everyMs } = schemas;
+        await liveUpdates(reply, { fragment, everyMs, clock: services.clock, log: services.log });
       });
     },
   };

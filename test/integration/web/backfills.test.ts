@@ -254,6 +254,8 @@ test("a backfill that is held up says why, starts without Redis all the same, an
     if (seen.join("").includes("data-live-ended")) break;
   }
   expect(seen.join("")).toContain("All of it is loaded");
+  // Each says as of when it is.
+  expect(seen.join("")).toMatch(/^id: \d{13}$/m);
 });
 
 test("a viewer sees previews and backfills without a form, and is refused where one is sent", async () => {

@@ -29,12 +29,23 @@ function follow(part) {
   const stream = new EventSource(part.element.dataset.live);
   part.stream = stream;
   part.element.classList.add("followed");
-  stream.addEventListener("fragment", ({ data }) => {
-    replaceContent(part.element, JSON.parse(data));
-    shownAt = performance.now();
-    tellAge();
+  stream.addEventListener("fragment", (event) => {
+    replaceContent(part.element, JSON.parse(event.data));
+    noteAsNow(event);
     if (part.element.querySelector("[data-live-ended]") !== null) leave(part);
   });
+  stream.addEventListener("same", noteAsNow);
+}
+
+/** What is shown is what is true now. */
+function noteAsNow({ lastEventId }) {
+  const time = asOf?.querySelector("time");
+  if (time) {
+    time.dateTime = new Date(Number(lastEventId)).toISOString();
+    time.textContent = time.dateTime.slice(0, 19).replace("T", " ");
+  }
+  shownAt = performance.now();
+  tellAge();
 }
 
 /** Keeps the focus where it was, if what had it is still there. */

@@ -29,7 +29,8 @@ export function addOverview(web: Web): void {
     title: "Overview",
     body: html`<div data-live="/overview/live">${await overview(context)}</div>`,
   }));
-  web.live("/overview/live", {}, overview);
+  // It reads all sources, and syncs come minutes apart.
+  web.live("/overview/live", { everyMs: 15_000 }, overview);
 }
 
 type Asked = Context<unknown, unknown>;
@@ -181,9 +182,9 @@ function budget({ config, now }: Asked, source: string, trust: SourceTrust): Htm
 
 function next(nextSync: string | null, now: number): Html {
   if (nextSync === null) return html`not known: no schedule is seen`;
-  const inMs = Date.parse(nextSync) - now;
-  const when = inMs >= 0 ? `in ${describeDuration(inMs)}` : `due for ${describeDuration(-inMs)}`;
-  return html`${instant(nextSync)}, ${when}`;
+  const lateMs = now - Date.parse(nextSync);
+  // How long until then would change with every look.
+  return html`${instant(nextSync)}${lateMs > 0 ? `, due for ${describeDuration(lateMs)}` : ""}`;
 }
 
 function at(iso: string | null): Html {

@@ -38,7 +38,7 @@ type Of = Context<unknown, { id: number }>;
 /** How one backfill goes on, and what an operator may order about it. */
 export function addOneBackfill(web: Web): void {
   web.page("/backfills/:id", { params }, (context) => onePage(context));
-  web.live("/backfills/:id/live", { params }, async (context) =>
+  web.live("/backfills/:id/live", { params, everyMs: 2_000 }, async (context) =>
     fragment(context, await backfillOf(context.db, context.params.id)),
   );
   for (const action of ["pause", "resume", "cancel", "retry"] as const) {
