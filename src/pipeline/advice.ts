@@ -68,6 +68,10 @@ export function adviseOn(at: Situation): Advice {
       `usage-etl sync --inline`,
     );
   }
+  if (trust.capabilities.includes("no_day")) {
+    const none = "The server does not answer in days, so days cannot be loaded.";
+    return advice("warn", none, `usage-etl doctor`, `/coverage?${where}`);
+  }
   const underWay = trust.openDays - trust.idleDays;
   if (trust.idleDays > 0) {
     const also =
@@ -117,7 +121,7 @@ function advice(kind: Advice["kind"], sentence: string, command: string | undefi
   return { kind, sentence, command, href };
 }
 
-/** The oldest month that is final and reconciled to its end and not closed, such as 2026-03. */
+/** The month after the newest closed one, such as 2026-03, if it is final and reconciled to its end. */
 function closable({ reconciledUntil, closedMonth, dataStart }: SourceTrust): string | undefined {
   const month = closedMonth === null ? dataStart.slice(0, 7) : nextMonth(closedMonth.slice(0, 7));
   return `${nextMonth(month)}-01` <= reconciledUntil ? month : undefined;

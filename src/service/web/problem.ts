@@ -101,9 +101,9 @@ function postgresProblem(
   }
   if (code === "42P01" || code === "42703" || code === "3F000") {
     return {
-      title: "The database is older than the service",
-      message: "A table that this page reads is not there.",
-      next: "Run `usage-etl migrate`.",
+      title: "The database lacks what this page reads",
+      message: "A table or column that this page reads is not there.",
+      next: "Run `usage-etl migrate`. If that changes nothing, report it with the line of the log.",
       code: "schema_old",
     };
   }

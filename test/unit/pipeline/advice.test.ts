@@ -69,6 +69,12 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
     "usage-etl backfill --from 2026-04-03 --to 2026-04-05",
   ],
   [
+    "a server without days",
+    { trust: { ...GAP, capabilities: ["no_day"] } },
+    "The server does not answer in days",
+    "usage-etl doctor",
+  ],
+  [
     "a failed sync",
     { trust: GAP, lastSyncFailure: "No answer." },
     "The last sync failed. No answer.",

@@ -110,7 +110,7 @@ function card(context: Asked, given: Card): Html {
     <p class="trust">${trusted(trust)}</p>
     ${notice(
       advice.kind,
-      html`<p><strong>What to do now:</strong> ${advice.href === undefined ? advice.sentence : html`<a href="${advice.href}">${advice.sentence}</a>`}</p>
+      html`<p><strong>What to do now:</strong> ${advice.href === undefined ? prose(advice.sentence) : html`<a href="${advice.href}">${prose(advice.sentence)}</a>`}</p>
       ${advice.command === undefined ? "" : twin(advice.command)}`,
     )}
     ${alerts.map(({ kind, message }) => notice("warn", html`<p>Alert <code>${kind}</code>: ${prose(message)}</p>`))}

@@ -64,8 +64,23 @@ interface Sum {
   readonly byBucket: ReadonlyMap<string, Amount>;
 }
 
-/** Reads everything that the page and its files show of a question. */
+/**
+ * Reads everything that the page and its files show of a question, as of one instant: a load between two statements would
+ * make a sum, its course and what it claims contradict each other.
+ */
 export async function reportOf(
+  db: Database,
+  question: Question,
+  given: { now: number; masked: boolean },
+): Promise<Report> {
+  return db
+    .transaction()
+    .setIsolationLevel("repeatable read")
+    .setAccessMode("read only")
+    .execute((snapshot) => reportIn(snapshot, question, given));
+}
+
+async function reportIn(
   db: Database,
   question: Question,
   { now, masked }: { now: number; masked: boolean },
