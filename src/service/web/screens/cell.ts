@@ -4,6 +4,7 @@ import { intersect, totalMs } from "../../../domain/time/intervals.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { UsageError } from "../../../errors.ts";
+import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { type CellFacts, cellFacts } from "../../../store/report/cell-facts.ts";
 import {
   type CoverageCell,
@@ -35,7 +36,10 @@ const MOST_DAYS = 62;
 
 /** What is known of one part of the coverage: answers, proofs, differences, restatements, failures. */
 export function addCell(web: Web): void {
-  web.page("/cell", { query: QUERY }, show);
+  web.page("/cell", { query: QUERY }, (context) =>
+    // As of one instant: a load between two statements would make what is shown contradict itself.
+    inSnapshot(context.db, (db) => show({ ...context, db })),
+  );
   addAskAgain(web);
 }
 

@@ -4,6 +4,7 @@ import type { GridStride } from "../../../domain/planning/coverage-grid.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
+import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { type SourceCoverage, sourceCoverage } from "../../../store/report/coverage-cells.ts";
 import { cellParts, partsFor } from "../../../store/report/coverage-table.ts";
 import { listSources } from "../../../store/report/overview.ts";
@@ -44,7 +45,10 @@ type Chosen = Target & { readonly stride: GridStride };
 
 /** Coverage of months, days and hours, the strip of all history, and the next gap. */
 export function addCoverage(web: Web): void {
-  web.page("/coverage", { query: QUERY }, show);
+  web.page("/coverage", { query: QUERY }, (context) =>
+    // As of one instant: a load between two statements would make what is shown contradict itself.
+    inSnapshot(context.db, (db) => show({ ...context, db })),
+  );
 }
 
 async function show({ db, query }: Context<Query, unknown>): Promise<Page> {

@@ -2,6 +2,7 @@ import { type Days, rangeBefore } from "../../../domain/time/days.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { type Amount, amountOf, percentOf } from "../../../domain/usage/amount.ts";
 import type { Database } from "../../../store/db/database.ts";
+import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { bucketsOfIds, bucketTotals } from "../../../store/report/usage/buckets.ts";
 import { usageCosts } from "../../../store/report/usage/costs.ts";
 import { type LoadedWorkspace, loadedDays, loadedHours } from "../../../store/report/usage/loaded.ts";
@@ -73,11 +74,7 @@ export async function reportOf(
   question: Question,
   given: { now: number; masked: boolean },
 ): Promise<Report> {
-  return db
-    .transaction()
-    .setIsolationLevel("repeatable read")
-    .setAccessMode("read only")
-    .execute((snapshot) => reportIn(snapshot, question, given));
+  return inSnapshot(db, (snapshot) => reportIn(snapshot, question, given));
 }
 
 async function reportIn(
