@@ -28,9 +28,11 @@ CREATE TABLE usage.backfill (
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   finished_at timestamp with time zone,
   workspace_ids text[],
+  meter text NOT NULL DEFAULT 'traces'::text,
   CONSTRAINT backfill_pkey PRIMARY KEY (backfill_id),
   CONSTRAINT backfill_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT backfill_finished_when CHECK (((state = ANY (ARRAY['cancelled'::text, 'done'::text])) = (finished_at IS NOT NULL))),
+  CONSTRAINT backfill_meter_known CHECK ((meter = ANY (ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'deployments'::text]))),
   CONSTRAINT backfill_period_order CHECK ((period_start < period_end)),
   CONSTRAINT backfill_reprocess_known CHECK ((reprocess = ANY (ARRAY['missing'::text, 'all'::text]))),
   CONSTRAINT backfill_state_known CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'cancelled'::text, 'done'::text])))
@@ -147,7 +149,7 @@ CREATE TABLE usage.control_difference (
   found_at timestamp with time zone NOT NULL DEFAULT now(),
   closed_at timestamp with time zone,
   CONSTRAINT control_difference_pkey PRIMARY KEY (scope_id, kind, period_start, period_end, external_id),
-  CONSTRAINT control_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT control_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
   CONSTRAINT control_difference_closed_when CHECK (((state = ANY (ARRAY['closed'::text, 'not_configured'::text])) = (closed_at IS NOT NULL))),
   CONSTRAINT control_difference_kind_known CHECK ((kind = ANY (ARRAY['stride_total'::text, 'grouping_total'::text]))),
   CONSTRAINT control_difference_period_order CHECK ((period_start < period_end)),
@@ -162,7 +164,7 @@ CREATE TABLE usage.coverage (
   fetch_number bigint NOT NULL,
   fetched_at timestamp with time zone NOT NULL,
   CONSTRAINT coverage_pkey PRIMARY KEY (scope_id, period_start),
-  CONSTRAINT coverage_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT coverage_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
   CONSTRAINT coverage_period_order CHECK ((period_start < period_end)),
   CONSTRAINT coverage_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
 );
@@ -185,7 +187,7 @@ CREATE TABLE usage.entity (
   CONSTRAINT entity_pkey PRIMARY KEY (entity_id),
   CONSTRAINT entity_identity UNIQUE (source_id, dimension, external_id),
   CONSTRAINT entity_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT entity_dimension_known CHECK ((usage.dimension_position(dimension) IS NOT NULL)),
+  CONSTRAINT entity_dimension_known CHECK (((usage.dimension_position(dimension) IS NOT NULL) OR (dimension = 'deployment'::text))),
   CONSTRAINT entity_external_id_length CHECK ((octet_length(external_id) <= 1000))
 );
 
@@ -196,6 +198,24 @@ CREATE TABLE usage.entity_name (
   last_bucket timestamp with time zone NOT NULL,
   fetch_number bigint NOT NULL,
   CONSTRAINT entity_name_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id)
+);
+
+CREATE TABLE usage.every_scope (
+  scope_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  kind text NOT NULL DEFAULT 'traces'::text,
+  trace_tier text NOT NULL DEFAULT 'all'::text,
+  group_by text NOT NULL,
+  workspace_id integer NOT NULL,
+  stride text NOT NULL,
+  CONSTRAINT scope_pkey PRIMARY KEY (scope_id),
+  CONSTRAINT scope_identity UNIQUE (source_id, kind, trace_tier, group_by, workspace_id, stride),
+  CONSTRAINT scope_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT scope_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
+  CONSTRAINT scope_group_by_known CHECK ((usage.dimension_position(group_by) IS NOT NULL)),
+  CONSTRAINT scope_kind_known CHECK ((kind = ANY (ARRAY['traces'::text, 'langsmith_deployments'::text]))),
+  CONSTRAINT scope_stride_known CHECK ((stride = ANY (ARRAY['hour'::text, 'day'::text, 'week'::text, 'month'::text, 'year'::text]))),
+  CONSTRAINT scope_trace_tier_known CHECK (((trace_tier = 'all'::text) OR ((kind = 'traces'::text) AND (trace_tier = ANY (ARRAY['longlived'::text, 'shortlived'::text])))))
 );
 
 CREATE TABLE usage.failure (
@@ -210,7 +230,7 @@ CREATE TABLE usage.failure (
   failed_at timestamp with time zone NOT NULL,
   retry_at timestamp with time zone NOT NULL,
   CONSTRAINT failure_pkey PRIMARY KEY (scope_id, period_start),
-  CONSTRAINT failure_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT failure_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
   CONSTRAINT failure_attempts_counted CHECK ((attempts >= 1)),
   CONSTRAINT failure_period_order CHECK ((period_start < period_end)),
   CONSTRAINT failure_state_known CHECK ((state = ANY (ARRAY['failed'::text, 'unverified'::text]))),
@@ -235,6 +255,8 @@ CREATE TABLE usage.fetch (
   traces bigint,
   as_of_limit timestamp with time zone,
   run_id integer,
+  kind text NOT NULL DEFAULT 'traces'::text,
+  trace_tier text NOT NULL DEFAULT 'all'::text,
   CONSTRAINT fetch_pkey PRIMARY KEY (fetch_number),
   CONSTRAINT fetch_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT fetch_outcome_known CHECK ((outcome = ANY (ARRAY['running'::text, 'loaded'::text, 'discarded'::text, 'unconfirmed'::text, 'unverified'::text, 'refused'::text, 'failed'::text, 'compared'::text]))),
@@ -272,7 +294,7 @@ CREATE TABLE usage.matched_total (
   fetch_number bigint NOT NULL,
   matched_at timestamp with time zone NOT NULL,
   CONSTRAINT matched_total_pkey PRIMARY KEY (scope_id, period_start),
-  CONSTRAINT matched_total_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT matched_total_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
   CONSTRAINT matched_total_period_order CHECK ((period_start < period_end)),
   CONSTRAINT matched_total_within CHECK (((period_start >= total_start) AND (period_end <= total_end))),
   CONSTRAINT matched_total_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
@@ -409,7 +431,7 @@ CREATE TABLE usage.reconciled (
   fetch_number bigint NOT NULL,
   reconciled_at timestamp with time zone NOT NULL,
   CONSTRAINT reconciled_pkey PRIMARY KEY (scope_id, period_start),
-  CONSTRAINT reconciled_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT reconciled_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
   CONSTRAINT reconciled_period_order CHECK ((period_start < period_end)),
   CONSTRAINT reconciled_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
 );
@@ -428,7 +450,7 @@ CREATE TABLE usage.reconciliation_difference (
   fetched_at timestamp with time zone NOT NULL DEFAULT now(),
   export_says text,
   CONSTRAINT reconciliation_difference_pkey PRIMARY KEY (scope_id, bucket_start, external_id),
-  CONSTRAINT reconciliation_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT reconciliation_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
   CONSTRAINT reconciliation_difference_closed_when CHECK (((state = ANY (ARRAY['repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])) = (closed_at IS NOT NULL))),
   CONSTRAINT reconciliation_difference_kind_known CHECK ((kind = ANY (ARRAY['missing_in_store'::text, 'missing_in_export'::text, 'traces_differ'::text, 'name_differs'::text, 'bucket_end_differs'::text]))),
   CONSTRAINT reconciliation_difference_says_when CHECK (((kind <> ALL (ARRAY['name_differs'::text, 'bucket_end_differs'::text])) OR (export_says IS NOT NULL))),
@@ -469,32 +491,16 @@ CREATE TABLE usage.run (
   CONSTRAINT run_outcome_known CHECK ((outcome = ANY (ARRAY['done'::text, 'partly_failed'::text, 'differs'::text, 'failed'::text, 'skipped'::text])))
 );
 
-CREATE TABLE usage.scope (
-  scope_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
-  source_id smallint NOT NULL,
-  kind text NOT NULL DEFAULT 'traces'::text,
-  trace_tier text NOT NULL DEFAULT 'all'::text,
-  group_by text NOT NULL,
-  workspace_id integer NOT NULL,
-  stride text NOT NULL,
-  CONSTRAINT scope_pkey PRIMARY KEY (scope_id),
-  CONSTRAINT scope_identity UNIQUE (source_id, kind, trace_tier, group_by, workspace_id, stride),
-  CONSTRAINT scope_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT scope_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
-  CONSTRAINT scope_group_by_known CHECK ((usage.dimension_position(group_by) IS NOT NULL)),
-  CONSTRAINT scope_kind_known CHECK ((kind = 'traces'::text)),
-  CONSTRAINT scope_stride_known CHECK ((stride = ANY (ARRAY['hour'::text, 'day'::text, 'week'::text, 'month'::text, 'year'::text]))),
-  CONSTRAINT scope_trace_tier_known CHECK ((trace_tier = 'all'::text))
-);
-
 CREATE TABLE usage.series (
   series_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   scope_id integer NOT NULL,
   entity_id integer NOT NULL,
+  measure text NOT NULL DEFAULT 'traces'::text,
   CONSTRAINT series_pkey PRIMARY KEY (series_id),
-  CONSTRAINT series_identity UNIQUE (scope_id, entity_id),
+  CONSTRAINT series_identity UNIQUE (scope_id, entity_id, measure),
   CONSTRAINT series_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id),
-  CONSTRAINT series_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id)
+  CONSTRAINT series_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
+  CONSTRAINT series_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text])))
 );
 
 CREATE TABLE usage.settlement (
@@ -503,7 +509,7 @@ CREATE TABLE usage.settlement (
   period_end timestamp with time zone NOT NULL,
   settled_at timestamp with time zone NOT NULL,
   CONSTRAINT settlement_pkey PRIMARY KEY (scope_id, period_start),
-  CONSTRAINT settlement_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT settlement_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
   CONSTRAINT settlement_period_order CHECK ((period_start < period_end)),
   CONSTRAINT settlement_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
 );
@@ -582,6 +588,20 @@ CREATE TABLE usage.source_fact (
   CONSTRAINT source_fact_known CHECK ((fact = ANY (ARRAY['no_listing'::text, 'no_future_end'::text, 'no_hour'::text, 'no_day'::text, 'no_week'::text, 'no_month'::text, 'no_year'::text])))
 );
 
+CREATE TABLE usage.source_meter (
+  source_id smallint NOT NULL,
+  meter text NOT NULL,
+  is_available boolean NOT NULL,
+  evidence text NOT NULL,
+  starts_on date,
+  learned_at timestamp with time zone NOT NULL DEFAULT now(),
+  ask_again_at timestamp with time zone NOT NULL,
+  CONSTRAINT source_meter_pkey PRIMARY KEY (source_id, meter),
+  CONSTRAINT source_meter_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT source_meter_known CHECK ((meter = ANY (ARRAY['longlived'::text, 'shortlived'::text, 'deployments'::text]))),
+  CONSTRAINT source_meter_starts CHECK (((starts_on IS NULL) OR ((meter = 'deployments'::text) AND is_available)))
+);
+
 CREATE TABLE usage.withdrawal (
   scope_id integer NOT NULL,
   period_start timestamp with time zone NOT NULL,
@@ -590,7 +610,7 @@ CREATE TABLE usage.withdrawal (
   settled_at timestamp with time zone,
   withdrawn_at timestamp with time zone NOT NULL,
   CONSTRAINT withdrawal_pkey PRIMARY KEY (scope_id, period_start, withdrawn_at),
-  CONSTRAINT withdrawal_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT withdrawal_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
   CONSTRAINT withdrawal_period_order CHECK ((period_start < period_end))
 );
 
@@ -1857,6 +1877,16 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 -- VIEW usage.required_workspace (
 --   workspace_id integer,
 --   days datemultirange
+-- )
+
+-- VIEW usage.scope (
+--   scope_id integer,
+--   source_id smallint,
+--   kind text,
+--   trace_tier text,
+--   group_by text,
+--   workspace_id integer,
+--   stride text
 -- )
 
 -- VIEW usage.stepped_cost (

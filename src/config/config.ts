@@ -49,6 +49,8 @@ function fromValues(values: Values, sources: readonly SourceConfig[]) {
       settleForMs: values.USAGE_PROBE_SETTLE_FOR,
       lateAfterMs: values.USAGE_PROBE_LATE_AFTER,
     },
+    /** What syncs load, as far as the server counts it. */
+    meters: metersOf(values),
     settleAfterMs: values.USAGE_SETTLE_AFTER,
     hourlyForMs: values.USAGE_HOURLY_FOR,
     /** Undefined: hours are kept forever. */
@@ -69,6 +71,16 @@ function fromValues(values: Values, sources: readonly SourceConfig[]) {
     userEmail: values.USAGE_USER_EMAIL,
     logLevel: values.USAGE_LOG_LEVEL,
   };
+}
+
+function metersOf({ USAGE_KINDS: kinds, USAGE_TIERS: tiers }: Values) {
+  const isLoaded = {
+    traces: true,
+    longlived: tiers.includes("longlived"),
+    shortlived: tiers.includes("shortlived"),
+    deployments: kinds.includes("langsmith_deployments"),
+  };
+  return (["traces", "longlived", "shortlived", "deployments"] as const).filter((meter) => isLoaded[meter]);
 }
 
 function contradictions(

@@ -57,6 +57,14 @@ const displayName = z
   .min(1, "is blank")
   .max(200, "must have 200 characters or less")
   .regex(/^\P{Cc}*$/u, "has a control character");
+/** Words of a list, comma-separated. One of them cannot be left out: everything else is compared with it. */
+const listOf = <const W extends string>(words: readonly W[], required: NoInfer<W>) =>
+  z
+    .string()
+    .default(words.join())
+    .transform((text) => text.split(",").flatMap((word) => word.trim() || []))
+    .pipe(z.array(z.enum(words, { error: `is not one of ${words.join(", ")}` })))
+    .refine((given) => given.includes(required), `must name ${required}`);
 const webToken = z.string().min(16, "must have 16 characters or more");
 const answerLimit = wholeNumber.min(1, "must be at least 1").max(1_048_576, "must be 1048576 or less");
 
@@ -135,6 +143,14 @@ export const SETTINGS = {
   USAGE_ORGANIZATION_ID: setting(
     organizationId.optional(),
     "Organization id, sent as X-Organization-Id. Unset: the header is not sent.",
+  ),
+  USAGE_KINDS: setting(
+    listOf(["traces", "langsmith_deployments"], "traces"),
+    "Kinds of usage to load, comma-separated: traces, langsmith_deployments. Unset: both, as far as the server answers.",
+  ),
+  USAGE_TIERS: setting(
+    listOf(["all", "longlived", "shortlived"], "all").prefault("all,longlived"),
+    "Retention tiers of traces to load, comma-separated: all, longlived, shortlived. Unset: all,longlived, as far as the server answers.",
   ),
   USAGE_DATA_START: setting(
     day.default("2026-01-05"),

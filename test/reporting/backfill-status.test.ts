@@ -20,6 +20,7 @@ test("backfill_status counts the fetch tasks of each backfill, and usage_reader 
   const windows = [1, 2, 3, 4].map((day) => windowOf("day", `2026-03-0${day}`, `2026-03-0${day + 1}`));
   const wanted = {
     sourceId,
+    meter: "traces",
     range: { start: Date.parse("2026-03-01"), end: Date.parse("2026-03-05") },
     stride: "day",
     groupings: ["workspace"],
@@ -27,6 +28,7 @@ test("backfill_status counts the fetch tasks of each backfill, and usage_reader 
     reprocess: "missing",
   } as const;
   const slices = windows.map((window) => ({
+    meter: "traces" as const,
     groupBy: "workspace" as const,
     window,
     members: [{ workspaceId: WORKSPACE, scopeId: scopeIds[0] as number }],

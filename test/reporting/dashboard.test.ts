@@ -71,6 +71,7 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     settleAfterMs: 1e12,
   });
   const { fetchNumber } = await beginFetch(store.db, {
+    meter: "traces",
     sourceId,
     purpose: "load",
     groupBy: "user",
@@ -105,6 +106,7 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     message: "test",
   });
   await createBackfill(store, {
+    meter: "traces",
     sourceId,
     range: failed,
     stride: "day",
@@ -114,6 +116,7 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     by: { name: "ada", role: "operator", via: "command" },
     slices: [
       {
+        meter: "traces",
         groupBy: "user",
         window: failed,
         members: [{ workspaceId: WORKSPACE, scopeId: scopeIds[0] as number }],

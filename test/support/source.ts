@@ -145,6 +145,7 @@ export async function openBench(
         hourlyForMs: options.hourlyForMs ?? DAY_MS,
         syncEveryMs: 900_000,
         userEmail: options.userEmail ?? "keep",
+        meters: ["traces"],
         ...how.settings,
       },
       log,

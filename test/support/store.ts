@@ -57,6 +57,7 @@ export async function loadRows(
   );
   const stride = window.stride;
   return loadAnswer(store, {
+    meter: "traces",
     sourceId,
     groupBy,
     window,

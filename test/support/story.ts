@@ -133,6 +133,7 @@ async function tell(store: ReturnType<typeof openStore>, url: string, now: numbe
       reprocess: "missing",
     });
     await createBackfill(store, {
+      meter: "traces",
       ...{ sourceId, range: gap, stride: "day", reprocess: "missing", slices },
       groupings: ["workspace", "project", "user", "api_key"],
       workspaceIds: [first.id, second.id],

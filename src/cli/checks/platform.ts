@@ -44,7 +44,7 @@ export async function checkPlatform(
   const asked = source.workspaceIds.find((id) => listed === undefined || readable.includes(id));
   const workspaceId = asked ?? readable[0] ?? known[0];
   const end = floorToGrid(now, DAY_MS);
-  const query = { start: end - DAY_MS, end, groupBy: "workspace" as const };
+  const query = { start: end - DAY_MS, end, meter: "traces" as const, groupBy: "workspace" as const };
   const usage =
     workspaceId === undefined
       ? undefined

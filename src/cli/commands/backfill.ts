@@ -25,6 +25,7 @@ import { type LoadPlan, loadInline } from "../session/load-inline.ts";
 import { commandActor } from "../session/operator.ts";
 import {
   groupingsOf,
+  meterOf,
   type RangeOptions,
   rangeOf,
   type SelectionOptions,
@@ -86,22 +87,23 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   const range = rangeOf(options);
   const { stride, reprocess } = options;
   const groupings = groupingsOf(options);
+  const meter = meterOf(options);
   const planOf = async (source: OpenSource, now: number): Promise<LoadPlan> => {
-    refuseOutside(source, range, now);
+    refuseOutside({ dataStart: source.meters.get(meter) ?? source.dataStart }, range, now);
     const known = previewedOpen(source);
     const workspaceIds = workspacesOf(options.workspace, known.workspaceIds);
-    const wish = { range, stride, groupings, reprocess };
+    const wish = { meter, range, stride, groupings, reprocess };
     const planned = await planBackfill({ ...known, workspaceIds }, wish, now);
     const future = endsInFuture(range.end, planned.range?.end);
     if (future !== undefined) session.output.note(future);
-    const wanted = planned.range === undefined ? [] : [{ stride, range: planned.range }];
+    const wanted = planned.range === undefined ? [] : [{ meter, stride, range: planned.range }];
     return { asked: { wanted, groupings, workspaceIds }, slices: planned.slices };
   };
   if (options.inline === true) {
     return loadInline(session, "backfill", async (source, now) => {
       const plan = await planOf(source, now);
       const { slices, asked } = plan;
-      const detail = `inline: ${describeAsked({ range, stride, groupings, reprocess, slices, workspaceIds: asked.workspaceIds })}`;
+      const detail = `inline: ${describeAsked({ meter, range, stride, groupings, reprocess, slices, workspaceIds: asked.workspaceIds })}`;
       const order = { sourceId: source.sourceId, action: "backfill.start", detail };
       await recordAction(source.store.db, commandActor(), order);
       return plan;
@@ -118,7 +120,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     for (const note of overlaps) session.output.note(note);
     const { workspaceIds } = asked;
     const id = await createBackfill(store, {
-      ...{ sourceId, range, stride, groupings, workspaceIds, reprocess, slices, by: commandActor() },
+      ...{ sourceId, meter, range, stride, groupings, workspaceIds, reprocess, slices, by: commandActor() },
     });
     const queue = await openSessionQueue(session, "control", { redisUrl, slug: source.config.slug });
     // Saves some seconds: the schedule enqueues its tasks anyway, so a Redis that went away meanwhile does not matter.

@@ -88,7 +88,16 @@ async function pauseBackfill(source: OpenSource, loader: Loader): Promise<void> 
   const slices = await planSource(source, { wanted, reprocess: "missing" });
   const workspaceIds = source.workspaces.map((one) => one.workspaceId);
   const backfillId = await createBackfill(store, {
-    ...{ sourceId, range, stride: "hour", groupings: GROUPINGS, workspaceIds, reprocess: "missing", slices },
+    ...{
+      sourceId,
+      meter: "traces",
+      range,
+      stride: "hour",
+      groupings: GROUPINGS,
+      workspaceIds,
+      reprocess: "missing",
+      slices,
+    },
     by: PLANTER,
   });
   await loader.enqueue(source);

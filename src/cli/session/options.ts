@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import { METER, type Meter, meterOf as meterOfTerms } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
 import { readInstant } from "../../pipeline/backfill/instant.ts";
@@ -10,7 +11,12 @@ export interface RangeOptions {
   readonly to?: number;
 }
 
-export interface SelectionOptions {
+export interface MeterOptions {
+  readonly kind: string;
+  readonly tier: string;
+}
+
+export interface SelectionOptions extends MeterOptions {
   readonly stride: Stride;
   readonly groupBy?: GroupBy;
   readonly workspace?: readonly string[];
@@ -24,7 +30,7 @@ export function withRange(command: Command): Command {
 }
 
 export function withSelection(command: Command): Command {
-  return withGrouping(command)
+  return withMeter(withGrouping(command))
     .addOption(new Option("--stride <stride>", "size of the time buckets").choices(STRIDES).default("day"))
     .option("--workspace <id...>", "only these workspaces", (id: string, before: string[] | undefined) => [
       ...(before ?? []),
@@ -34,6 +40,33 @@ export function withSelection(command: Command): Command {
 
 export function withGrouping(command: Command): Command {
   return command.addOption(new Option("--group-by <dimension>", "only this dimension").choices(GROUPINGS));
+}
+
+/** `--kind` and `--tier`: what is counted, by the platform's words. */
+function withMeter(command: Command): Command {
+  const terms = Object.values(METER);
+  return command
+    .addOption(
+      new Option("--kind <kind>", "kind of usage")
+        .choices([...new Set(terms.map(({ kind }) => kind))])
+        .default("traces"),
+    )
+    .addOption(
+      new Option("--tier <tier>", "retention tier of traces")
+        .choices([...new Set(terms.map(({ tier }) => tier))])
+        .default("all"),
+    );
+}
+
+/** Error: `tier_unknown` for a tier of deployments, which have none. */
+export function meterOf({ kind, tier }: MeterOptions): Meter {
+  const meter = meterOfTerms(kind, tier);
+  if (meter !== undefined) return meter;
+  throw new UsageError({
+    code: "tier_unknown",
+    message: `--tier ${tier} cannot be combined with --kind ${kind}: only traces have retention tiers.`,
+    next: "Leave --tier out.",
+  });
 }
 
 /** Epoch milliseconds of an ISO 8601 day or instant; without an offset it is UTC. */

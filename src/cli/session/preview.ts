@@ -6,7 +6,7 @@ import { refuseOutside, type Wish, workspacesOf } from "../../pipeline/backfill/
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { describePlan, type PlannedSource, planToData } from "../report/plan-report.ts";
 import { EXIT } from "./exit.ts";
-import { groupingsOf, type RangeOptions, rangeOf, type SelectionOptions } from "./options.ts";
+import { groupingsOf, meterOf, type RangeOptions, rangeOf, type SelectionOptions } from "./options.ts";
 import type { Session } from "./session.ts";
 
 type Asked = RangeOptions & SelectionOptions & { readonly reprocess?: Wish["reprocess"] };
@@ -32,7 +32,13 @@ export async function showPreview(session: Session, options: Asked): Promise<num
       ? workspacesOf(options.workspace, known.workspaceIds)
       : (options.workspace ?? []);
     const chosen = { ...known, workspaceIds };
-    const wish = { range: asked, stride, groupings: groupingsOf(options), reprocess };
+    const wish = {
+      meter: meterOf(options),
+      range: asked,
+      stride,
+      groupings: groupingsOf(options),
+      reprocess,
+    };
     planned.push({
       ...wish,
       ...(await previewBackfill(chosen, wish, { now })),

@@ -45,6 +45,7 @@ export async function tryPlatform(
     const query = {
       start: today - DAY_MS,
       end: today,
+      meter: "traces",
       groupBy: "workspace",
       workspaceIds: asked.slice(0, 1),
     } as const;

@@ -1,6 +1,7 @@
 import { intersect, normalize } from "../time/intervals.ts";
 import { ceilToGrid, floorToGrid, STRIDE_MS, type Stride, TIER_BUCKETS } from "../time/stride.ts";
 import type { Interval, Window } from "../time/window.ts";
+import { METERS, type Meter } from "../usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../usage/record.ts";
 import { batchesOf, type Member, type UsageRequest } from "./request.ts";
 
@@ -36,6 +37,7 @@ export function coverBuckets(
 
 /** Buckets to be fetched again for one scope, and the time in which its windows may lie. */
 export interface CoveredScope extends Member {
+  readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly buckets: readonly number[];
   readonly within: readonly Interval[];
@@ -43,22 +45,28 @@ export interface CoveredScope extends Member {
 
 /** The fewest slices of one stride that hold these buckets. Scopes by workspace share requests where their time allows. */
 export function coverSlices(scopes: readonly CoveredScope[], stride: Stride): UsageRequest[] {
-  return GROUPINGS.flatMap((groupBy) =>
-    batchesOf(
-      groupBy,
-      scopes.filter((scope) => scope.groupBy === groupBy),
-    ).flatMap((batch) => coverTogether(groupBy, batch, stride)),
+  return METERS.flatMap((meter) =>
+    GROUPINGS.flatMap((groupBy) =>
+      batchesOf(
+        groupBy,
+        scopes.filter((scope) => scope.meter === meter && scope.groupBy === groupBy),
+      ).flatMap((batch) => coverTogether({ meter, groupBy }, batch, stride)),
+    ),
   );
 }
 
 /** Common windows where all have time in common; the buckets that are left get windows of their own. */
-function coverTogether(groupBy: GroupBy, batch: readonly CoveredScope[], stride: Stride): UsageRequest[] {
+function coverTogether(
+  of: Pick<UsageRequest, "meter" | "groupBy">,
+  batch: readonly CoveredScope[],
+  stride: Stride,
+): UsageRequest[] {
   const common = batch.map((scope) => [...scope.within]).reduce((a, b) => intersect(a, b));
   const buckets = batch.flatMap((scope) => scope.buckets);
   const windows = coverBuckets(buckets, stride, common);
   const isIn = (window: Interval) => (bucket: number) => bucket >= window.start && bucket < window.end;
   const requestFor = (window: Window, members: readonly CoveredScope[]) => ({
-    groupBy,
+    ...of,
     window,
     members: members.map(({ workspaceId, scopeId }) => ({ workspaceId, scopeId })),
   });

@@ -1,6 +1,7 @@
 import { intersect, normalize } from "../time/intervals.ts";
 import type { Stride } from "../time/stride.ts";
 import type { Interval, Window } from "../time/window.ts";
+import type { Meter } from "../usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../usage/record.ts";
 import { type Member, requestsFor, type UsageRequest } from "./request.ts";
 import { alignRange, planWindows } from "./windows.ts";
@@ -14,6 +15,8 @@ export interface PlannedScope extends Member {
 }
 
 interface SliceDemand {
+  /** The meter of all these scopes. */
+  readonly meter: Meter;
   /** All scopes that may be loaded, of the wanted strides and every finer one. */
   readonly scopes: readonly PlannedScope[];
   readonly wanted: readonly { readonly stride: Stride; readonly range: Interval }[];
@@ -26,7 +29,7 @@ interface SliceDemand {
  * show which workspaces the key reads; then the newest. Scopes by workspace that miss the same time share requests. Time
  * that does not fit the wanted stride's tier is planned in the finer strides, where it may be loaded already.
  */
-export function planSlices({ scopes, wanted, dataStart }: SliceDemand): UsageRequest[] {
+export function planSlices({ meter, scopes, wanted, dataStart }: SliceDemand): UsageRequest[] {
   const byKey = new Map(
     scopes.map((scope) => [`${scope.groupBy} ${scope.workspaceId} ${scope.stride}`, scope]),
   );
@@ -46,6 +49,7 @@ export function planSlices({ scopes, wanted, dataStart }: SliceDemand): UsageReq
   }
   const slices = [...demands.values()].flatMap(({ groupBy, window, members }) =>
     requestsFor({
+      meter,
       groupBy,
       window,
       members: [...members].map(({ workspaceId, scopeId }) => ({ workspaceId, scopeId })),

@@ -1,6 +1,7 @@
 import { intersect, normalize, subtract, union } from "../time/intervals.ts";
 import { ceilToGrid, DAY_MS, finerStride, floorToGrid, HOUR_MS, type Stride } from "../time/stride.ts";
 import type { Interval } from "../time/window.ts";
+import type { Meter } from "../usage/meter.ts";
 import type { GroupBy } from "../usage/record.ts";
 import { alignRange } from "./windows.ts";
 
@@ -26,6 +27,7 @@ export interface KnownTime {
 
 /** Days (hours, if hours were requested) x workspaces of one dimension that share a status. */
 export interface RangeLine {
+  readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   readonly status: LoadStatus;
@@ -40,6 +42,8 @@ export interface RangeLine {
 }
 
 interface RangeDemand {
+  /** The meter of all these scopes. */
+  readonly meter: Meter;
   /** Every scope of the wanted strides and of all finer ones. */
   readonly known: readonly KnownTime[];
   readonly wanted: readonly { readonly stride: Stride; readonly range: Interval }[];
@@ -55,7 +59,7 @@ interface StatusPart {
 }
 
 /** What the tables say about a requested range. The lines of a dimension and stride add up to the whole range. */
-export function rangeStatus({ known, wanted, dataStart, unavailable }: RangeDemand): RangeLine[] {
+export function rangeStatus({ meter, known, wanted, dataStart, unavailable }: RangeDemand): RangeLine[] {
   const byKey = new Map(known.map((one) => [`${one.groupBy} ${one.workspaceId} ${one.stride}`, one]));
   const lines = new Map<string, RangeLine>();
   for (const { stride, range } of wanted) {
@@ -68,7 +72,7 @@ export function rangeStatus({ known, wanted, dataStart, unavailable }: RangeDema
         inStride,
         isUnavailable: unavailable.has(stride),
       })) {
-        addTo(lines, { groupBy, stride }, part);
+        addTo(lines, { meter, groupBy, stride }, part);
       }
     }
   }
@@ -142,7 +146,7 @@ function whole(parts: readonly Interval[], grid: number): Interval[] {
 
 function addTo(
   lines: Map<string, RangeLine>,
-  { groupBy, stride }: Pick<RangeLine, "groupBy" | "stride">,
+  { meter, groupBy, stride }: Pick<RangeLine, "meter" | "groupBy" | "stride">,
   { status, parts, failure }: StatusPart,
 ): void {
   const unit = stride === "hour" ? HOUR_MS : DAY_MS;
@@ -152,7 +156,7 @@ function addTo(
     const before = lines.get(key) ?? { buckets: 0, first: start, end, retryAt: failure?.retryAt ?? null };
     const retries = [before.retryAt, failure?.retryAt].filter((at) => at != null);
     lines.set(key, {
-      ...{ groupBy, stride, status, code },
+      ...{ meter, groupBy, stride, status, code },
       buckets: before.buckets + Math.ceil((end - start) / unit),
       first: Math.min(before.first, start),
       end: Math.max(before.end, end),

@@ -1,6 +1,7 @@
 import { normalize } from "../time/intervals.ts";
 import { STRIDE_MS, TIER_BUCKETS } from "../time/stride.ts";
 import type { Window } from "../time/window.ts";
+import type { Meter } from "../usage/meter.ts";
 import type { GroupBy } from "../usage/record.ts";
 
 /** Very many ids in one URL fail (docs/platform.md, Requests): 50 UUIDs take about 2.6 KB of it. */
@@ -14,6 +15,7 @@ export interface Member {
 
 /** What one request asks the platform for: the usage of some workspaces over one window. */
 export interface UsageRequest<M extends Pick<Member, "workspaceId"> = Member> {
+  readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly window: Window;
   /** At least one; exactly one where answers by this dimension name no workspace. */
@@ -51,7 +53,8 @@ export function scopeIdsOf({ members }: UsageRequest): number[] {
 export function fewestRequests(requests: readonly UsageRequest[]): number {
   const together = Map.groupBy(
     requests,
-    (request) => `${request.groupBy} ${request.window.stride} ${workspaceIdsOf(request).join()}`,
+    (request) =>
+      `${request.meter} ${request.groupBy} ${request.window.stride} ${workspaceIdsOf(request).join()}`,
   );
   return [...together.values()].reduce((sum, group) => {
     const { stride } = (group as [UsageRequest])[0].window;

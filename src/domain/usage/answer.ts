@@ -14,7 +14,7 @@ export interface AnswerFlaw {
  * client has proved the answer whole and `flaw` is undefined.
  */
 export class AnswerCollector {
-  /** Sum of all traces received; what is stored must sum to the same. */
+  /** Sum of all traces received; what is stored must sum to the same. Of deployment usage: the sum of all its measures. */
   traces = 0;
   /** Received, those that do not fit the request included. */
   records = 0;

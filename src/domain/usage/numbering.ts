@@ -1,5 +1,6 @@
 import { HOUR_MS, STRIDE_MS } from "../time/stride.ts";
 import type { Window } from "../time/window.ts";
+import { MEASURES, type Measure } from "./meter.ts";
 import { type GroupBy, NO_ID, type UsageRecord } from "./record.ts";
 
 /** The request, as far as it decides which records fit. */
@@ -18,8 +19,9 @@ interface NameSpan {
   lastHour: number;
 }
 
-/** One value of the dimension within one of the requested workspaces. */
+/** One value of the dimension within one of the requested workspaces, for one measure. */
 export interface AnswerKey {
+  readonly measure: Measure;
   /** Index into the requested workspaces. */
   readonly workspace: number;
   readonly dimensionId: string;
@@ -82,7 +84,7 @@ export class KeyNumbering {
     this.#withNames = withNames;
     this.#workspaceIds = workspaceIds;
     this.#workspaces = new Map(workspaceIds.map((id, index) => [id, index]));
-    this.#index = workspaceIds.map(() => new Map());
+    this.#index = workspaceIds.flatMap(() => MEASURES.map(() => new Map()));
   }
 
   /** The number of the record's key, or why the record does not fit. A fitting record without a bucket has the window's only one. */
@@ -93,7 +95,7 @@ export class KeyNumbering {
       if (misfit !== undefined) return misfit;
       this.#checked = bucketStart;
     }
-    const { dimensionId, dimensionName } = record;
+    const { dimensionId, dimensionName, measure = "traces" } = record;
     const named = this.#isByWorkspace && dimensionId !== NO_ID ? dimensionId : record.workspaceId;
     const isOnly = named === null && this.#workspaceIds.length === 1;
     const workspace = isOnly ? 0 : this.#workspaces.get(named ?? NO_ID);
@@ -103,7 +105,7 @@ export class KeyNumbering {
     // A record by workspace that names none belongs to the only one requested.
     const id = this.#isByWorkspace ? (this.#workspaceIds[workspace] as string) : dimensionId;
     const hour = (bucketStart ?? this.#window.start) / HOUR_MS;
-    const number = this.#find(workspace, id) ?? this.#enter(workspace, id, hour);
+    const number = this.#find(workspace, measure, id) ?? this.#enter({ workspace, measure, id, hour });
     if (typeof number !== "number") return number;
     this.#next[this.#last] = number;
     this.#last = number;
@@ -117,23 +119,28 @@ export class KeyNumbering {
     return number;
   }
 
-  #find(workspace: number, id: string): number | undefined {
+  #find(workspace: number, measure: Measure, id: string): number | undefined {
     // Comparing with one string costs a fraction of a look-up, which has to hash it first.
     const expected = this.#next[this.#last];
     const key = expected === undefined ? undefined : this.keys[expected];
-    if (key !== undefined && key.dimensionId === id && key.workspace === workspace) return expected;
-    return this.#index[workspace]?.get(id);
+    const isExpected = key?.dimensionId === id && key.workspace === workspace && key.measure === measure;
+    return isExpected ? expected : this.#indexOf(workspace, measure)?.get(id);
   }
 
-  #enter(workspace: number, id: string, hour: number): number | Misfit {
+  #indexOf(workspace: number, measure: Measure): Map<string, number> | undefined {
+    return this.#index[workspace * MEASURES.length + MEASURES.indexOf(measure)];
+  }
+
+  #enter(entered: { workspace: number; measure: Measure; id: string; hour: number }): number | Misfit {
+    const { workspace, measure, id, hour } = entered;
     if (Buffer.byteLength(id) > MAX_ID_BYTES) {
       const message = `an id is longer than ${MAX_ID_BYTES} bytes: ${id.slice(0, 40)}...`;
       return { code: "id_too_long", message };
     }
     const dimensionId = ownCopy(id);
     const number = this.keys.length;
-    this.#index[workspace]?.set(dimensionId, number);
-    this.keys.push({ workspace, dimensionId, firstHour: hour, lastHour: BEFORE_ALL, names: [] });
+    this.#indexOf(workspace, measure)?.set(dimensionId, number);
+    this.keys.push({ workspace, measure, dimensionId, firstHour: hour, lastHour: BEFORE_ALL, names: [] });
     return number;
   }
 

@@ -1,3 +1,5 @@
+import type { Measure } from "./meter.ts";
+
 export const GROUPINGS = ["workspace", "project", "user", "api_key"] as const;
 export type GroupBy = (typeof GROUPINGS)[number];
 
@@ -10,7 +12,7 @@ export function shownId(id: string): string {
   return /^\\*\(none\)$/.test(id) ? `\\${id}` : id;
 }
 
-/** One record of an answer, after its schema held: ids and names normalised, bucket still to be proved on the grid. */
+/** One number of a record of an answer, after its schema held: ids and names normalised, bucket still to be proved on the grid. */
 export interface UsageRecord {
   /** Epoch milliseconds of the bucket's start; null where the platform gave none. */
   readonly bucketStart: number | null;
@@ -20,6 +22,8 @@ export interface UsageRecord {
   readonly dimensionId: string;
   /** Name or e-mail address beside the id; null where there is none. */
   readonly dimensionName: string | null;
-  /** A whole number of traces, at least 0 and a safe integer. */
+  /** What `traces` counts; left out for traces. A record of deployment usage becomes one of these for each measure. */
+  readonly measure?: Measure;
+  /** A whole amount, at least 0 and a safe integer. */
   readonly traces: number;
 }

@@ -1,4 +1,5 @@
 import type { SourceConfig } from "../../config/config.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import { sharesOf } from "../source/rate-shares.ts";
 import { type Syncing, syncBudget } from "../sync/sync-budget.ts";
 import type { PreviewedSource } from "./previewed-source.ts";
@@ -22,6 +23,7 @@ export function backfillBudget(
   const perMinute = (fetch.max * MINUTE_MS) / fetch.duration;
   const source = {
     ...{ config, settings, dataStart },
+    meters: new Map<Meter, number>(stored?.source.meters ?? [["traces", dataStart]]),
     workspaces: workspaceIds.map((workspaceId) => ({ workspaceId })),
     capabilities: new Set(stored?.source.capabilities),
     strideRetries: new Set<never>(),

@@ -7,12 +7,13 @@ import { alignRange } from "../../domain/planning/windows.ts";
 import { ALL_TIME, normalize, subtract } from "../../domain/time/intervals.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { ensureScopes, scopeStates } from "../../store/catalog/scopes.ts";
 import { type PlanFacts, planFacts } from "../../store/report/plan-facts.ts";
 import { slicesInFlight } from "../../store/work/slices.ts";
-import { statusFrom } from "../sync/asked-range.ts";
-import { clipToFuture, slicesFrom } from "../sync/plan.ts";
+import { type KnownSource, statusFrom } from "../sync/asked-range.ts";
+import { clipToFuture, ensuredStrides, slicesFrom } from "../sync/plan.ts";
 import type { PreviewedSource } from "./previewed-source.ts";
 import type { Wish } from "./wish.ts";
 
@@ -43,36 +44,42 @@ export interface BackfillPreview extends BackfillPlan {
  * a backfill ends when all of its range is loaded.
  */
 export async function planBackfill(
-  { dataStart, stored, workspaceIds }: PreviewedSource,
-  { range: asked, stride, groupings, reprocess }: Wish,
+  { dataStart: sourceStart, stored, workspaceIds }: PreviewedSource,
+  { meter, range: asked, stride, groupings, reprocess }: Wish,
   now: number,
 ): Promise<BackfillPlan> {
   const range = clipToFuture(stored?.source ?? { capabilities: new Set<never>() }, asked, stride, now);
   if (range === undefined) return { range, loaded: [], slices: [] };
-  const wanted = [{ stride, range }];
+  const wanted = [{ meter, stride, range }];
   if (stored === undefined) {
-    const known = emptyScopes(stride, groupings, workspaceIds);
-    const loaded = rangeStatus({ wanted, dataStart, known, unavailable: new Set() });
-    return { range, loaded, slices: planSlices({ scopes: known, wanted, dataStart }) };
+    const known = emptyScopes({ meter, stride, groupings }, workspaceIds);
+    const loaded = rangeStatus({ meter, wanted, dataStart: sourceStart, known, unavailable: new Set() });
+    return { range, loaded, slices: planSlices({ meter, scopes: known, wanted, dataStart: sourceStart }) };
   }
   const { db, source } = stored;
   const { sourceId } = source;
   const strides = STRIDES.slice(0, STRIDES.indexOf(stride) + 1);
-  // The views show a day beside its hours, so both scopes exist from the start.
-  const ensured = [...new Set<Stride>([...strides, "day", "hour"])];
-  await ensureScopes(db, { sourceId, groupings, strides: ensured });
+  await ensureScopes(db, { sourceId, meter, groupings, strides: ensuredStrides(meter, strides) });
   // Not all of history: what ends before the range or begins after it decides nothing.
   const within = alignRange(range, "day");
-  const states = await scopeStates(db, { sourceId, groupings, strides, within });
+  const states = await scopeStates(db, { sourceId, meter, groupings, strides, within });
   return {
     range,
-    loaded: statusFrom(states, source, { wanted, workspaceIds }),
-    slices: slicesFrom(
-      states,
-      { dataStart, workspaces: [] },
-      { wanted, workspaceIds, reprocess, retry: "all" },
-    ),
+    loaded: statusFrom(states, source, { meter, wanted, workspaceIds }),
+    // Nothing is asked of a meter that the server does not count.
+    slices: source.meters.has(meter)
+      ? slicesFrom(
+          states,
+          { dataStart: startOf(source, meter), workspaces: [] },
+          { meter, wanted, workspaceIds, reprocess, retry: "all" },
+        )
+      : [],
   };
+}
+
+/** Where a meter begins: the source's data start for one that the server does not count. */
+function startOf({ meters, dataStart }: Pick<KnownSource, "meters" | "dataStart">, meter: Meter): number {
+  return meters.get(meter) ?? dataStart;
 }
 
 /** The same with what somebody should know before it is run. */
@@ -91,12 +98,18 @@ export async function previewBackfill(
   };
   const refused = slices.filter((slice) => !isSent(slice));
   const scopes = source.workspaceIds.length * wish.groupings.length;
-  const given = { range: plan.range, dataStart: source.dataStart, stride: wish.stride, scopes };
+  const dataStart = startOf(stored?.source ?? { ...source, meters: new Map() }, wish.meter);
+  const given = { range: plan.range, dataStart, stride: wish.stride, scopes };
+  const isCounted = stored === undefined || stored.source.meters.has(wish.meter);
   return {
     ...plan,
     leftOut: [
       ...outsideOf(wish.range, given),
-      ...leftOutOf("final", wish.stride, finalParts(source, wish, plan)),
+      ...leftOutOf(
+        isCounted ? "final" : "not_available",
+        wish.stride,
+        finalParts({ ...source, dataStart }, wish, plan),
+      ),
       ...leftOutOf(
         "not_available",
         wish.stride,
@@ -169,8 +182,9 @@ export function digestOf(
   wish: Wish,
   slices: readonly UsageRequest[],
 ): string {
-  const { range, stride, groupings, reprocess } = wish;
+  const { meter, range, stride, groupings, reprocess } = wish;
   const asked = {
+    ...(meter === "traces" ? {} : { meter }),
     slug,
     range: [range.start, range.end],
     stride,
@@ -191,14 +205,17 @@ export function digestOf(
 }
 
 /** Scopes of which nothing is loaded. One workspace stands for those that are not known yet. */
-function emptyScopes(stride: Stride, groupings: readonly GroupBy[], workspaceIds: readonly string[]) {
+function emptyScopes(
+  { meter, stride, groupings }: { meter: Meter; stride: Stride; groupings: readonly GroupBy[] },
+  workspaceIds: readonly string[],
+) {
   const ids = workspaceIds.length === 0 ? ["each workspace"] : workspaceIds;
   const strides = STRIDES.slice(0, STRIDES.indexOf(stride) + 1);
   return ids.flatMap((workspaceId) =>
     groupings.flatMap((groupBy) =>
       strides.map((one) => {
         const scope: PlannedScope = { scopeId: 0, workspaceId, groupBy, stride: one, missing: [ALL_TIME] };
-        return { ...scope, coverage: [], failures: [] };
+        return { ...scope, meter, coverage: [], failures: [] };
       }),
     ),
   );

@@ -1,5 +1,6 @@
 import type { SourceConfig } from "../../config/config.ts";
 import { capabilitiesOf, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
+import { meterStartsOf } from "../../store/catalog/source-meters.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import type { Database } from "../../store/db/database.ts";
 import { listSources } from "../../store/report/overview.ts";
@@ -40,6 +41,7 @@ export async function previewedSource(
   const learned = await capabilitiesOf(db, sourceId);
   const source = {
     ...{ sourceId, dataStart },
+    meters: await meterStartsOf(db, { sourceId, dataStart }),
     capabilities: new Set(learned.map(({ capability }) => capability)),
     strideRetries: new Set(learned.filter((one) => one.retryDue).map(({ capability }) => capability)),
   };
@@ -50,9 +52,9 @@ export async function previewedSource(
 
 /** The same of a source after contact. */
 export function previewedOpen(source: OpenSource): PreviewedSource {
-  const { config, dataStart, workspaces, store, sourceId, capabilities, strideRetries } = source;
+  const { config, dataStart, meters, workspaces, store, sourceId, capabilities, strideRetries } = source;
   return {
     ...{ slug: config.slug, dataStart, workspaceIds: workspaces.map((one) => one.workspaceId) },
-    stored: { db: store.db, source: { sourceId, dataStart, capabilities, strideRetries } },
+    stored: { db: store.db, source: { sourceId, dataStart, meters, capabilities, strideRetries } },
   };
 }

@@ -1,11 +1,13 @@
 import { shortInstant } from "../../domain/time/instant.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
 
 /** What somebody asks for, before it is known what of it is loaded. */
 export interface Wish {
+  readonly meter: Meter;
   readonly range: Interval;
   readonly stride: Stride;
   readonly groupings: readonly GroupBy[];

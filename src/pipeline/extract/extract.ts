@@ -124,9 +124,9 @@ async function loadSlice(
       async ({ stamp }) => {
         const { answer, flaw } = await collectAnswer(source, slice, { admit });
         if (flaw !== undefined) return { outcome: "refused", code: flaw.code, result: { stamp, flaw } };
-        const { groupBy, window } = slice;
+        const { meter, groupBy, window } = slice;
         const load = await loadAnswer(store, {
-          ...{ sourceId, groupBy, window, stamp, answer, confirms },
+          ...{ sourceId, meter, groupBy, window, stamp, answer, confirms },
           scopeIds: scopeIdsOf(slice),
           settleAfterMs: settings.settleAfterMs,
         });

@@ -36,17 +36,18 @@ export async function takeNextStep(
 }
 
 async function withScopes({ store, sourceId }: OpenSource, part: UnstoredRequest): Promise<UsageRequest> {
-  const { groupBy, window } = part;
+  const { meter, groupBy, window } = part;
   const workspaceIds = workspaceIdsOf(part);
   const { stride } = window;
-  const scopeIds = await scopesOf(store.db, { sourceId, groupBy, stride, workspaceIds });
+  const scopeIds = await scopesOf(store.db, { sourceId, meter, groupBy, stride, workspaceIds });
   const members = workspaceIds.map((workspaceId, i) => ({ workspaceId, scopeId: scopeIds[i] as number }));
-  return { groupBy, window, members };
+  return { meter, groupBy, window, members };
 }
 
 /** A slice in a log line. */
-export function describe({ groupBy, window, members }: UsageRequest): object {
+export function describe({ meter, groupBy, window, members }: UsageRequest): object {
   return {
+    meter,
     groupBy,
     stride: window.stride,
     from: new Date(window.start).toISOString(),

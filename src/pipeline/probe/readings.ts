@@ -40,7 +40,11 @@ export async function readForProbe(source: OpenSource, request: ReadingRequest) 
       groupBy,
       ids.map((workspaceId) => ({ workspaceId })),
     )) {
-      for (const { id, names, traces } of await sumsOf(source, start, { groupBy, members })) {
+      for (const { id, names, traces } of await sumsOf(source, start, {
+        meter: "traces",
+        groupBy,
+        members,
+      })) {
         // Only answers by workspace name the workspace; any other request has one member.
         const workspaceId = groupBy === "workspace" ? id : (members[0]?.workspaceId ?? "");
         const reading = readings.get(workspaceId);

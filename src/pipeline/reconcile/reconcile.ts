@@ -147,6 +147,7 @@ export async function reconcileParts(
   }));
   const range = spanOf(states.flatMap((state) => [...partsOf(state)]));
   const slices = planSlices({
+    meter: "traces",
     scopes: scopes.map((scope) => ({ ...scope, missing: scope.settled })),
     wanted: [{ stride, range }],
     dataStart: source.dataStart,

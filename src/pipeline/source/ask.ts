@@ -72,8 +72,8 @@ export async function askUsage<T, M extends AnyMember = Member>(
   const { store, sourceId, runId } = source;
   return ask(source, async () => {
     const request = typeof asked === "function" ? await asked() : asked;
-    const { groupBy, window, members } = request;
-    const fetch = { sourceId, runId, purpose, groupBy, window, workspaces: members.length };
+    const { meter, groupBy, window, members } = request;
+    const fetch = { sourceId, runId, purpose, meter, groupBy, window, workspaces: members.length };
     const stamp = await beginFetch(store.db, fetch);
     onAttempt?.(stamp);
     try {
@@ -92,9 +92,10 @@ export async function askUsage<T, M extends AnyMember = Member>(
 }
 
 /** What the platform's client is asked for a request. */
-export function queryOf({ groupBy, window, members }: UsageRequest<AnyMember>): UsageQuery {
-  const { start, end } = window;
-  return { start, end, groupBy, workspaceIds: workspaceIdsOf({ groupBy, window, members }) };
+export function queryOf(request: UsageRequest<AnyMember>): UsageQuery {
+  const { meter, groupBy } = request;
+  const { start, end } = request.window;
+  return { start, end, meter, groupBy, workspaceIds: workspaceIdsOf(request) };
 }
 
 /**

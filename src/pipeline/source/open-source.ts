@@ -2,6 +2,7 @@ import { configurationDigest, keyDigest } from "../../config/config.ts";
 import { HOUR_MS } from "../../domain/time/stride.ts";
 import { dataStartOf } from "../../store/catalog/data-start.ts";
 import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
+import { meterStartsOf } from "../../store/catalog/source-meters.ts";
 import { noteRefusal, registerSource } from "../../store/catalog/sources.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import { liftFetchNumbers } from "../../store/load/fetch-ledger.ts";
@@ -23,10 +24,12 @@ export async function openSource(deps: SourceDeps, known?: EnteredSource): Promi
   await makeContact(entered);
   await noteRefusal(store.db, sourceId, undefined);
   const learned = await capabilitiesOf(store.db, sourceId);
-  const dataStart = (await dataStartOf(store.db, config.slug)) ?? config.dataStart;
+  const startDay = (await dataStartOf(store.db, config.slug)) ?? config.dataStart;
+  const dataStart = Date.parse(`${startDay}T00:00:00Z`);
   const open = {
     ...entered,
-    dataStart: Date.parse(`${dataStart}T00:00:00Z`),
+    dataStart,
+    meters: await meterStartsOf(store.db, { sourceId, dataStart }),
     workspaces: await configuredWorkspaces(store.db, sourceId),
     capabilities: new Set(learned.map((one) => one.capability)),
     strideRetries: new Set(learned.filter((one) => one.retryDue).map((one) => one.capability)),

@@ -22,7 +22,7 @@ export async function namedByUsage(
   const named = new Set<string>();
   const window = { start, end, stride: strideOfRange(end - start) };
   const members = workspaceIds.map((workspaceId) => ({ workspaceId }));
-  for (const request of requestsFor({ groupBy: "workspace", window, members })) {
+  for (const request of requestsFor({ meter: "traces", groupBy: "workspace", window, members })) {
     await ask(source, () =>
       billing.usage(queryOf(request), {
         signal,

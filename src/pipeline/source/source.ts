@@ -1,4 +1,5 @@
 import type { EmailPolicy, SourceConfig } from "../../config/config.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import type { BillingClient } from "../../platform/billing/billing.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { StoredWorkspace } from "../../store/catalog/workspaces.ts";
@@ -16,6 +17,8 @@ export interface SourceDeps extends RetryDeps {
     readonly hourlyForMs: number;
     readonly syncEveryMs: number;
     readonly userEmail: EmailPolicy;
+    /** What a sync loads, as far as the server counts it. */
+    readonly meters: readonly Meter[];
   };
   /** Resolves when the source's rate limit has room for one more request. */
   readonly admit: () => Promise<void>;
@@ -41,6 +44,8 @@ export interface OpenSource extends SourceDeps, EnteredSource {
   /** UTC day, epoch milliseconds. */
   readonly dataStart: number;
   readonly workspaces: readonly StoredWorkspace[];
+  /** What the server counts, and from when on, epoch milliseconds. Its answers teach it, so it changes. */
+  readonly meters: Map<Meter, number>;
   /** What the server was learned not to do. The set changes as its answers teach. */
   readonly capabilities: Set<ServerCapability>;
   /** Strides that the server does not answer in, and whose daily retry is due. */

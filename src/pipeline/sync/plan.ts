@@ -12,6 +12,7 @@ import {
   TIER_BUCKETS,
 } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
@@ -19,6 +20,8 @@ import type { OpenSource } from "../source/source.ts";
 
 /** A range that is wanted in a stride. */
 export interface Want {
+  /** Default: traces of all tiers. */
+  readonly meter?: Meter;
   readonly stride: Stride;
   readonly range: Interval;
 }
@@ -38,28 +41,47 @@ export interface PlanRequest {
 
 /** The slices to fetch: what is required, but for settled time, time in flight and failures that are not asked about. */
 export async function planSource(
-  source: Pick<OpenSource, "sourceId" | "store" | "dataStart"> & {
+  source: Pick<OpenSource, "sourceId" | "store" | "meters"> & {
     readonly workspaces: readonly Pick<OpenSource["workspaces"][number], "workspaceId">[];
   },
   request: PlanRequest,
 ): Promise<UsageRequest[]> {
-  const { sourceId, store } = source;
+  const { sourceId, store, meters } = source;
   const { groupings = GROUPINGS } = request;
-  const strides = stridesOf(request.wanted);
-  // The views show a day beside its hours, so both scopes exist from the start.
-  const ensured = [...new Set<Stride>([...strides, "day", "hour"])];
-  await ensureScopes(store.db, { sourceId, groupings, strides: ensured });
-  const states = await scopeStates(store.db, { sourceId, groupings, strides });
-  return slicesFrom(states, source, request);
+  const planned: UsageRequest[] = [];
+  for (const [meter, wanted] of byMeter(request.wanted)) {
+    const dataStart = meters.get(meter);
+    if (dataStart === undefined) continue;
+    const strides = stridesOf(wanted);
+    await ensureScopes(store.db, { sourceId, meter, groupings, strides: ensuredStrides(meter, strides) });
+    const states = await scopeStates(store.db, { sourceId, meter, groupings, strides });
+    planned.push(...slicesFrom(states, { ...source, dataStart }, { ...request, meter, wanted }));
+  }
+  return planned;
 }
 
-/** The same from the states of scopes that were read already. */
+/** What is wanted of each meter, traces of all tiers first. */
+export function byMeter(wanted: readonly Want[]): [Meter, readonly Want[]][] {
+  const grouped = Map.groupBy(wanted, ({ meter = "traces" }) => meter);
+  return METERS.flatMap((meter) => {
+    const some = grouped.get(meter);
+    return some === undefined ? [] : [[meter, some]];
+  });
+}
+
+/** The strides whose scopes exist from the start: the views show a day of traces beside its hours. */
+export function ensuredStrides(meter: Meter, strides: readonly Stride[]): Stride[] {
+  return meter === "traces" ? [...new Set<Stride>([...strides, "day", "hour"])] : [...strides];
+}
+
+/** The same from the states of a meter's scopes, which were read already. `dataStart`: where the meter begins. */
 export function slicesFrom(
   states: readonly ScopeState[],
-  source: Pick<OpenSource, "dataStart"> & {
+  source: {
+    readonly dataStart: number;
     readonly workspaces: readonly Pick<OpenSource["workspaces"][number], "workspaceId">[];
   },
-  { wanted, reprocess, retry = "due", inFlight, ...request }: PlanRequest,
+  { meter, wanted, reprocess, retry = "due", inFlight, ...request }: PlanRequest & { readonly meter: Meter },
 ): UsageRequest[] {
   const strides = stridesOf(wanted);
   const workspaceIds = new Set(request.workspaceIds ?? source.workspaces.map((w) => w.workspaceId));
@@ -69,7 +91,7 @@ export function slicesFrom(
       const done = reprocess === "all" ? [] : doneParts(state, retry);
       return { ...state, missing: subtract([ALL_TIME], [...done, ...(inFlight?.get(state.scopeId) ?? [])]) };
     });
-  return planSlices({ scopes, wanted, dataStart: source.dataStart });
+  return planSlices({ meter, scopes, wanted, dataStart: source.dataStart });
 }
 
 /** The strides themselves and every finer one, which hold the parts of time that do not fit. */
@@ -97,21 +119,33 @@ export async function planRetries(
   source: OpenSource,
   { wanted, inFlight }: Pick<PlanRequest, "wanted" | "inFlight">,
 ): Promise<UsageRequest[]> {
-  const { sourceId, store, dataStart, capabilities } = source;
+  const { sourceId, store, capabilities } = source;
   const strides = STRIDES.filter((stride) => !capabilities.has(`no_${stride}`));
-  const states = await scopeStates(store.db, { sourceId, groupings: GROUPINGS, strides, failing: true });
   const ids = new Set(source.workspaces.map((one) => one.workspaceId));
-  const scopes = states
-    .filter((state) => ids.has(state.workspaceId))
-    .map((state): PlannedScope => {
-      const planned = wanted.filter(({ stride }) => stride === state.stride).map(({ range }) => range);
-      const due = subtract(
-        state.failures.filter((failure) => failure.due),
-        [...planned, ...(inFlight?.get(state.scopeId) ?? [])],
-      );
-      return { ...state, missing: due.map((part) => inTier(part, state.stride, dataStart)) };
+  const retries: UsageRequest[] = [];
+  for (const [meter, dataStart] of source.meters) {
+    const asked = wanted.filter((want) => (want.meter ?? "traces") === meter);
+    const states = await scopeStates(store.db, {
+      sourceId,
+      meter,
+      groupings: GROUPINGS,
+      strides,
+      failing: true,
     });
-  return planSlices({ scopes, wanted: strides.map((stride) => ({ stride, range: ALL_TIME })), dataStart });
+    const scopes = states
+      .filter((state) => ids.has(state.workspaceId))
+      .map((state): PlannedScope => {
+        const planned = asked.filter(({ stride }) => stride === state.stride).map(({ range }) => range);
+        const due = subtract(
+          state.failures.filter((failure) => failure.due),
+          [...planned, ...(inFlight?.get(state.scopeId) ?? [])],
+        );
+        return { ...state, missing: due.map((part) => inTier(part, state.stride, dataStart)) };
+      });
+    const everywhere = strides.map((stride) => ({ stride, range: ALL_TIME }));
+    retries.push(...planSlices({ meter, scopes, wanted: everywhere, dataStart }));
+  }
+  return retries;
 }
 
 function inTier({ start, end }: Interval, stride: Stride, dataStart: number): Interval {
@@ -121,19 +155,28 @@ function inTier({ start, end }: Interval, stride: Stride, dataStart: number): In
 }
 
 /** The properties of a source that decide what a sync keeps. */
-export type Demanding = Pick<OpenSource, "capabilities" | "strideRetries" | "dataStart"> & {
-  readonly settings: Pick<OpenSource["settings"], "hourlyForMs">;
+export type Demanding = Pick<OpenSource, "capabilities" | "strideRetries" | "dataStart" | "meters"> & {
+  readonly settings: Pick<OpenSource["settings"], "hourlyForMs" | "meters">;
 };
 
 /**
- * What a sync keeps: `day` for all time, `hour` for the last `USAGE_HOURLY_FOR`. Where the server refuses an end in the
- * future, both end with their last whole bucket, and the hours show the day under way.
+ * What a sync keeps: `day` for all time, of every meter that is wanted and that the server counts; `hour` for the last
+ * `USAGE_HOURLY_FOR`, of traces of all tiers. Where the server refuses an end in the future, both end with their last whole
+ * bucket, and the hours show the day under way.
  */
 export function keptDemand(source: Demanding, now: number): Want[] {
   const hoursFrom = floorToGrid(now - source.settings.hourlyForMs, DAY_MS);
   const demand: Want[] = [
     { stride: "day", range: { start: source.dataStart, end: lastEnd(source, DAY_MS, now) } },
     { stride: "hour", range: { start: hoursFrom, end: lastEnd(source, HOUR_MS, now) } },
+    ...[...source.meters]
+      .filter(([meter]) => meter !== "traces" && source.settings.meters.includes(meter))
+      .map(
+        ([meter, start]): Want => ({
+          ...{ meter, stride: "day" },
+          range: { start, end: lastEnd(source, DAY_MS, now) },
+        }),
+      ),
   ];
   return demand.filter(({ range }) => range.start < range.end);
 }
@@ -149,7 +192,7 @@ function askable(source: Demanding, want: Want): Want[] {
   if (!source.capabilities.has(capability)) return [want];
   if (!source.strideRetries.has(capability)) return [];
   const end = floorToGrid(want.range.end - 1, STRIDE_MS[want.stride]);
-  return [{ stride: want.stride, range: { start: end - STRIDE_MS[want.stride], end } }];
+  return [{ ...want, range: { start: end - STRIDE_MS[want.stride], end } }];
 }
 
 type Capable = { readonly capabilities: ReadonlySet<ServerCapability> };

@@ -3,13 +3,14 @@ import { planSlices } from "../../domain/planning/plan-slices.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
+import { meterStartsOf } from "../../store/catalog/source-meters.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { listSources } from "../../store/report/overview.ts";
 import { sharesOf } from "../source/rate-shares.ts";
 import type { OpenSource } from "../source/source.ts";
-import { type Demanding, routineDemand } from "./plan.ts";
+import { byMeter, type Demanding, routineDemand } from "./plan.ts";
 
 /** Requests of one sync once all settled time is loaded, and how many the rate limit allows until the next sync. */
 export interface SyncBudget {
@@ -22,7 +23,7 @@ export interface SyncBudget {
 export type Syncing = Demanding & {
   readonly workspaces: readonly { readonly workspaceId: string }[];
   readonly config: Pick<SourceConfig, "slug" | "rateLimit">;
-  readonly settings: Pick<OpenSource["settings"], "settleAfterMs" | "hourlyForMs" | "syncEveryMs">;
+  readonly settings: Pick<OpenSource["settings"], "settleAfterMs" | "hourlyForMs" | "syncEveryMs" | "meters">;
 };
 
 const MINUTE_MS = 60_000;
@@ -32,7 +33,7 @@ const MINUTE_MS = 60_000;
  * begins: plans grow, and old windows are left with the share that `takeSlicesToQueue` keeps for them.
  */
 export function syncBudget(source: Syncing, now: number): SyncBudget {
-  const { config, settings, dataStart, workspaces } = source;
+  const { config, settings, workspaces, meters } = source;
   const notSettled = { start: floorToGrid(now - settings.settleAfterMs, DAY_MS), end: Infinity };
   const scopes = workspaces.flatMap(({ workspaceId }) =>
     GROUPINGS.flatMap((groupBy) =>
@@ -44,7 +45,11 @@ export function syncBudget(source: Syncing, now: number): SyncBudget {
       })),
     ),
   );
-  const needed = planSlices({ scopes, wanted: routineDemand(source, now), dataStart }).length;
+  const needed = byMeter(routineDemand(source, now)).reduce(
+    (sum, [meter, wanted]) =>
+      sum + planSlices({ meter, scopes, wanted, dataStart: meters.get(meter) ?? source.dataStart }).length,
+    0,
+  );
   const { fetch } = sharesOf(config.rateLimit);
   const allowed = Math.floor((fetch.max * settings.syncEveryMs) / fetch.duration);
   if (needed <= allowed) return { needed, allowed, problem: undefined };
@@ -69,9 +74,10 @@ export async function knownSyncBudget(
   if (found === undefined) return undefined;
   const learned = await capabilitiesOf(db, found.sourceId);
   const workspaces = await configuredWorkspaces(db, found.sourceId);
+  const dataStart = Date.parse(`${found.dataStart}T00:00:00Z`);
   const source = {
-    ...{ config, settings, workspaces },
-    dataStart: Date.parse(`${found.dataStart}T00:00:00Z`),
+    ...{ config, settings, workspaces, dataStart },
+    meters: await meterStartsOf(db, { sourceId: found.sourceId, dataStart }),
     capabilities: new Set(learned.map(({ capability }) => capability)),
     strideRetries: new Set<never>(),
   };

@@ -13,6 +13,7 @@ export async function refetchDays(
 ) {
   const byScope = Map.groupBy(days, (one) => one.scopeId);
   const slices = planSlices({
+    meter: "traces",
     scopes: states.map((state) => ({ ...state, missing: byScope.get(state.scopeId) ?? [] })),
     wanted: [{ stride: "day", range: spanOf(days) }],
     dataStart: source.dataStart,

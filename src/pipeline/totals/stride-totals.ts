@@ -64,7 +64,7 @@ function requestsOver(states: readonly ScopeState[], windows: readonly Window[])
       const members = fit
         .filter((state) => state.groupBy === groupBy)
         .map(({ workspaceId, scopeId }) => ({ workspaceId, scopeId }));
-      return requestsFor({ groupBy, window, members });
+      return requestsFor({ meter: "traces", groupBy, window, members });
     });
   });
 }

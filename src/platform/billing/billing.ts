@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../domain/time/stride.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
 import { faultError } from "../http/errors.ts";
@@ -7,7 +8,7 @@ import type { Asking, PlatformHttp } from "../http/http.ts";
 import { AnswerFault, foreignFault } from "../parse/answer-fault.ts";
 import { GroupingWitness } from "../parse/grouping.ts";
 import { JsonRecordCutter } from "../parse/json-records.ts";
-import { wireRecordReader } from "../parse/wire-record.ts";
+import { eachMeasure, eachOf, wireRecordReader } from "../parse/wire-record.ts";
 import { describeValue } from "../parse/wire-values.ts";
 import { currentOrganization, listWorkspaces, serverInfo } from "./directory.ts";
 import { Spool } from "./spool.ts";
@@ -17,6 +18,7 @@ export interface UsageQuery {
   /** Epoch milliseconds, half-open: `[start, end)`. */
   readonly start: number;
   readonly end: number;
+  readonly meter: Meter;
   readonly groupBy: GroupBy;
   /** At least one. */
   readonly workspaceIds: readonly string[];
@@ -65,9 +67,8 @@ async function usage(
   const { body, context } = await http.get({ path: USAGE_PATH, query: toUsageParameters(query), signal });
   const witness = new GroupingWitness();
   const fromWireRecord = wireRecordReader(query.groupBy, witness);
-  const cutter = new JsonRecordCutter((raw, first) => {
-    onRecords(raw.map((one, offset) => fromWireRecord(one, first + offset)));
-  });
+  const toRecords = query.meter === "deployments" ? eachMeasure(fromWireRecord) : eachOf(fromWireRecord);
+  const cutter = new JsonRecordCutter((raw, first) => onRecords(toRecords(raw, first)));
   try {
     for await (const chunk of body.chunks()) cutter.push(chunk);
     const { stride: wire, records } = cutter.end();
@@ -101,8 +102,8 @@ async function exportCsv(http: PlatformHttp, query: UsageQuery, { signal }: Aski
   return new SpooledExport(answer, { spool, groupBy: query.groupBy, signal });
 }
 
-/** `workspace_ids` is repeated, never joined with commas (Requests in docs/platform.md). */
-function toUsageParameters({ start, end, groupBy, workspaceIds }: UsageQuery): URLSearchParams {
+/** `kind` and `trace_tier` (Two live contracts in docs/platform.md); `workspace_ids` is repeated, never joined with commas (Requests in docs/platform.md). */
+function toUsageParameters({ start, end, meter, groupBy, workspaceIds }: UsageQuery): URLSearchParams {
   if (workspaceIds.length === 0) {
     throw new UsageError({
       code: "no_workspaces",
@@ -115,6 +116,10 @@ function toUsageParameters({ start, end, groupBy, workspaceIds }: UsageQuery): U
     end_time: toWireTime(end),
     group_by: groupBy,
   });
+  // Left out where they have their defaults: an older server may refuse what it does not know.
+  const { kind, tier } = METER[meter];
+  if (kind !== METER.traces.kind) parameters.set("kind", kind);
+  if (tier !== METER.traces.tier) parameters.set("trace_tier", tier);
   for (const id of workspaceIds) parameters.append("workspace_ids", id);
   return parameters;
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { METER, type Measure } from "../../domain/usage/meter.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { recordFault } from "./answer-fault.ts";
 import { DIMENSION, type GroupingWitness } from "./grouping.ts";
@@ -74,6 +75,34 @@ export function wireRecordReader(groupBy: GroupBy, witness: GroupingWitness) {
       traces: Math.abs(traces ?? 0),
     };
   };
+}
+
+type FromWireRecord = ReturnType<typeof wireRecordReader>;
+/** Reads raw records; `first` is the index of the first one in `usage`. */
+type ToRecords = (raw: readonly unknown[], first: number) => UsageRecord[];
+
+export function eachOf(fromWireRecord: FromWireRecord): ToRecords {
+  return (raw, first) => raw.map((one, offset) => fromWireRecord(one, first + offset));
+}
+
+const amount = z.int().nonnegative();
+/** All three are required: a server that does not know deployment usage ignores `kind` and answers none of them. */
+const measuresSchema = z.object({ nodes_executed: amount, agent_runs: amount, agent_uptime_seconds: amount });
+
+/** A record of deployment usage becomes one of each measure. */
+export function eachMeasure(fromWireRecord: FromWireRecord): ToRecords {
+  return (raw, first) =>
+    raw.flatMap((one, offset) => {
+      const record = fromWireRecord(one, first + offset);
+      const checked = measuresSchema.safeParse(one);
+      if (!checked.success) throw schemaFault(checked.error, one, first + offset);
+      const amounts = checked.data as Record<Measure, number>;
+      return METER.deployments.measures.map((measure) => ({
+        ...record,
+        measure,
+        traces: Math.abs(amounts[measure]),
+      }));
+    });
 }
 
 /** `raw` fits its schema, so `dimensions` is an object. The fields looked at here are beyond the schema. */

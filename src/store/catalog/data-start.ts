@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { floorToGrid, STRIDE_MS, STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../db/database.ts";
 import { recordTable } from "../load/load-statements.ts";
@@ -9,7 +10,10 @@ import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { clearTime } from "./scope-time.ts";
 import { lockScopes } from "./scopes.ts";
 
-/** The data start of a source has one place, `usage.source.data_start`. All dates here are UTC days, `YYYY-MM-DD`. */
+/**
+ * The data start of a source has one place, `usage.source.data_start`. It holds for traces of every tier; deployment usage begins
+ * with its own history (source-meters.ts). All dates here are UTC days, `YYYY-MM-DD`.
+ */
 
 /** Undefined for a source that was never entered. */
 export async function dataStartOf(db: Database, slug: string): Promise<string | undefined> {
@@ -54,9 +58,9 @@ export async function closedMonthsBetween(
  */
 export async function isBeforeDataStart(
   db: Database,
-  { sourceId, window }: { sourceId: number; window: Window },
+  { sourceId, meter, window }: { sourceId: number; meter: Meter; window: Window },
 ): Promise<boolean> {
-  if (window.stride !== "hour" && window.stride !== "day") return false;
+  if (METER[meter].kind !== "traces" || (window.stride !== "hour" && window.stride !== "day")) return false;
   const { rows } = await sql`
     select from usage.source
     where source_id = ${sourceId} and data_start::timestamp at time zone 'UTC' > ${new Date(window.start)}
@@ -76,9 +80,10 @@ export async function moveDataStart(
 ): Promise<void> {
   await store.transaction(async ({ db }) => {
     const scopes = await db
-      .selectFrom("scope")
+      .selectFrom("every_scope")
       .select(["scope_id", "stride"])
       .where("source_id", "=", sourceId)
+      .where("kind", "=", METER.traces.kind)
       .execute();
     await lockScopes(
       db,
@@ -105,8 +110,8 @@ export async function moveDataStart(
       .raw(
         keepMonthsOf(`(
           SELECT t.series_id, t.month_start AS bucket_start
-          FROM usage.monthly_total t JOIN usage.series USING (series_id) JOIN usage.scope c USING (scope_id)
-          WHERE c.source_id = ${sourceId} AND t.month_start < '${to}'
+          FROM usage.monthly_total t JOIN usage.series USING (series_id) JOIN usage.every_scope c USING (scope_id)
+          WHERE c.source_id = ${sourceId} AND c.kind = '${METER.traces.kind}' AND t.month_start < '${to}'
         ) before`),
       )
       .execute(db);

@@ -2,9 +2,12 @@ import { sql } from "kysely";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
+/** What an id stands for: a value of a dimension, or a deployment (docs/platform.md). */
+export type EntityDimension = GroupBy | "deployment";
+
 interface Dimension {
   readonly sourceId: number;
-  readonly dimension: GroupBy;
+  readonly dimension: EntityDimension;
 }
 
 /** An id of the platform, with the first and last bucket that named it, in hours since 1970. */

@@ -40,7 +40,7 @@ export async function forgetWorkspace(
       .where("external_id", "=", workspaceId)
       .executeTakeFirstOrThrow();
     const ofWorkspace = () =>
-      db.selectFrom("scope").select("scope_id").where("workspace_id", "=", entityId).execute();
+      db.selectFrom("every_scope").select("scope_id").where("workspace_id", "=", entityId).execute();
     await lockScopes(db, idsOf(await ofWorkspace()));
     // After the scopes: other transactions lock in this order too.
     await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
@@ -98,7 +98,7 @@ export async function forgetSource(
 ): Promise<Forgotten> {
   return store.transaction(async ({ db }) => {
     const ofSource = () =>
-      db.selectFrom("scope").select("scope_id").where("source_id", "=", sourceId).execute();
+      db.selectFrom("every_scope").select("scope_id").where("source_id", "=", sourceId).execute();
     await lockScopes(db, idsOf(await ofSource()));
     await sql`select from usage.source where source_id = ${sourceId} for update`.execute(db);
     const scopeIds = await lockScopes(db, idsOf(await ofSource()));

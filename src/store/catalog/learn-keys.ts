@@ -1,13 +1,12 @@
 import type { AnswerKey } from "../../domain/usage/numbering.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
-import { enterEntities, type SeenEntity } from "./entities.ts";
+import { type EntityDimension, enterEntities, type SeenEntity } from "./entities.ts";
 import { learnNames, type NameInTime } from "./entity-names.ts";
 import { enterSeries } from "./series.ts";
 
 interface NamingAnswer {
   readonly sourceId: number;
-  readonly groupBy: GroupBy;
+  readonly dimension: EntityDimension;
   readonly fetchNumber: number;
   /** Scope of each requested workspace, by its index. */
   readonly scopeIds: readonly number[];
@@ -35,7 +34,7 @@ export async function learnKeys(store: Store, answer: NamingAnswer): Promise<Int
 
 async function learnSome(
   db: Database,
-  { sourceId, groupBy, fetchNumber, scopeIds }: NamingAnswer,
+  { sourceId, dimension, fetchNumber, scopeIds }: NamingAnswer,
   keys: readonly AnswerKey[],
 ): Promise<Int32Array> {
   // An answer may name an entity in several workspaces: one row for each entity, and for each of its names.
@@ -43,7 +42,7 @@ async function learnSome(
   for (const { dimensionId, firstHour, lastHour } of keys) {
     widen(seen, dimensionId, { dimensionId, firstHour, lastHour });
   }
-  const known = await enterEntities(db, { sourceId, dimension: groupBy }, seen);
+  const known = await enterEntities(db, { sourceId, dimension }, seen);
   const entities = keys.map((key) => known.get(key.dimensionId) as number);
   const names = new Map<string, NameInTime>();
   keys.forEach((key, i) => {
@@ -52,7 +51,8 @@ async function learnSome(
   });
   await learnNames(db, fetchNumber, [...names.values()]);
   const scopes = keys.map((key) => scopeIds[key.workspace] as number);
-  return enterSeries(db, scopes, entities);
+  const measures = keys.map((key) => key.measure);
+  return enterSeries(db, { scopes, entities, measures });
 }
 
 function widen<Span extends { readonly firstHour: number; readonly lastHour: number }>(

@@ -3,12 +3,14 @@ import type { LoadedInterval } from "../../domain/planning/coverage.ts";
 import type { FailedInterval } from "../../domain/planning/range-status.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 import { toLoadedInterval } from "./scope-time.ts";
 
 interface Scope {
   readonly scopeId: number;
+  readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   /** The platform's id. */
@@ -21,24 +23,30 @@ export interface ScopeState extends Scope {
   readonly failures: (FailedInterval & { readonly due: boolean })[];
 }
 
+/** Scopes of one meter, by default of traces of all tiers. */
+interface WantedScopes {
+  readonly sourceId: number;
+  readonly meter?: Meter | undefined;
+  readonly groupings: readonly GroupBy[];
+  readonly strides: readonly Stride[];
+}
+
 /** Creates the missing scopes of these strides and dimensions for every known workspace of a source. */
-export async function ensureScopes(
-  db: Database,
-  wanted: { sourceId: number; groupings: readonly GroupBy[]; strides: readonly Stride[] },
-): Promise<void> {
+export async function ensureScopes(db: Database, wanted: WantedScopes): Promise<void> {
+  const { kind, tier } = METER[wanted.meter ?? "traces"];
   await sql`
-    insert into usage.scope (source_id, group_by, workspace_id, stride)
-    select ${wanted.sourceId}, g, w.entity_id, s
+    insert into usage.every_scope (source_id, kind, trace_tier, group_by, workspace_id, stride)
+    select ${wanted.sourceId}, ${kind}, ${tier}, g, w.entity_id, s
     from usage.workspace w
     join usage.entity e on e.entity_id = w.entity_id and e.source_id = ${wanted.sourceId}
     cross join unnest(${[...wanted.groupings]}::text[]) g
     cross join unnest(${[...wanted.strides]}::text[]) s
     where not exists (
-      select 1 from usage.scope x
+      select 1 from usage.every_scope x
       where x.source_id = ${wanted.sourceId} and x.group_by = g and x.workspace_id = w.entity_id and x.stride = s
-        and x.kind = 'traces' and x.trace_tier = 'all'
+        and x.kind = ${kind} and x.trace_tier = ${tier}
     )
-    order by 2, 3, 4
+    order by 4, 5, 6
     on conflict do nothing
   `.execute(db);
 }
@@ -46,44 +54,47 @@ export async function ensureScopes(
 /** The scopes of workspaces in one dimension and stride, in the order of the workspace ids. Creates missing ones. */
 export async function scopesOf(
   db: Database,
-  wanted: { sourceId: number; groupBy: GroupBy; stride: Stride; workspaceIds: readonly string[] },
+  wanted: {
+    sourceId: number;
+    meter?: Meter | undefined;
+    groupBy: GroupBy;
+    stride: Stride;
+    workspaceIds: readonly string[];
+  },
 ): Promise<number[]> {
-  const { sourceId, groupBy, stride, workspaceIds } = wanted;
-  await ensureScopes(db, { sourceId, groupings: [groupBy], strides: [stride] });
+  const { sourceId, meter = "traces", groupBy, stride, workspaceIds } = wanted;
+  await ensureScopes(db, { sourceId, meter, groupings: [groupBy], strides: [stride] });
   const { rows } = await sql<{ scope_id: number }>`
     select s.scope_id
     from unnest(${[...workspaceIds]}::text[]) with ordinality k (id, n)
     join usage.entity e on e.source_id = ${sourceId} and e.dimension = 'workspace' and e.external_id = k.id
-    join usage.scope s on s.workspace_id = e.entity_id and s.group_by = ${groupBy} and s.stride = ${stride}
+    join usage.every_scope s on s.workspace_id = e.entity_id and s.group_by = ${groupBy} and s.stride = ${stride}
+      and s.kind = ${METER[meter].kind} and s.trace_tier = ${METER[meter].tier}
     order by k.n
   `.execute(db);
   return rows.map((row) => row.scope_id);
 }
 
 /**
- * Scopes of a source with their coverage and open failures, in order of scope id. `failing`: only those with a failure.
- * `within`: only coverage and failures that overlap it.
+ * Scopes of a source and meter with their coverage and open failures, in order of scope id. `failing`: only those with a
+ * failure. `within`: only coverage and failures that overlap it.
  */
 export async function scopeStates(
   db: Database,
-  wanted: {
-    sourceId: number;
-    groupings: readonly GroupBy[];
-    strides: readonly Stride[];
-    failing?: boolean;
-    within?: Interval | undefined;
-  },
+  wanted: WantedScopes & { failing?: boolean; within?: Interval | undefined },
 ): Promise<ScopeState[]> {
-  const { within } = wanted;
+  const { within, meter = "traces" } = wanted;
   const overlaps =
     within === undefined
       ? sql<boolean>`true`
       : sql<boolean>`period_start < ${new Date(within.end)} and period_end > ${new Date(within.start)}`;
   const scopes = await db
-    .selectFrom("scope")
+    .selectFrom("every_scope as scope")
     .innerJoin("entity", "entity.entity_id", "scope.workspace_id")
     .select(["scope_id", "group_by", "stride", "external_id"])
     .where("scope.source_id", "=", wanted.sourceId)
+    .where("kind", "=", METER[meter].kind)
+    .where("trace_tier", "=", METER[meter].tier)
     .where("group_by", "in", [...wanted.groupings])
     .where("stride", "in", [...wanted.strides])
     .$if(wanted.failing === true, (q) =>
@@ -96,6 +107,7 @@ export async function scopeStates(
       row.scope_id,
       {
         scopeId: row.scope_id,
+        meter,
         groupBy: row.group_by as GroupBy,
         stride: row.stride as Stride,
         workspaceId: row.external_id,
@@ -138,7 +150,7 @@ export async function scopeStates(
  */
 export async function lockScopes(db: Database, scopeIds: readonly number[]): Promise<number[]> {
   const { rows } = await sql<{ scope_id: number }>`
-    select scope_id from usage.scope where scope_id = any (${[...scopeIds]}::integer[])
+    select scope_id from usage.every_scope where scope_id = any (${[...scopeIds]}::integer[])
     order by scope_id for no key update
   `.execute(db);
   return rows.map((row) => row.scope_id);

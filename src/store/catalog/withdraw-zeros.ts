@@ -24,7 +24,8 @@ const MESSAGE =
  * An answer that was requested before `since` and came later proves a zero only if it has records of the scope.
  *
  * Their proof by the export and by totals goes with them. `usage.withdrawal` keeps what was withdrawn, with its entry in the
- * settlement log: as-of queries still show what was final until then. Returns the number of zeros by workspace: days x dimensions.
+ * settlement log: as-of queries still show what was final until then. Returns the number of zeros by workspace: days x dimensions of
+ * traces of all tiers.
  */
 export async function withdrawZeros(
   db: Database,
@@ -38,7 +39,7 @@ export async function withdrawZeros(
       select c.scope_id, c.period_start, t.whole, t.whole * d.within - coalesce(r.parts, '{}') as parts,
              c.fetched_at > d.since or bool_and(r.parts is null) over (partition by c.scope_id, c.fetch_number) as is_doubted
       from (${time}) d (scope_id, within, since)
-      join usage.scope s using (scope_id)
+      join usage.every_scope s using (scope_id)
       join usage.coverage c on c.scope_id = d.scope_id and (c.fetched_at > d.since or exists (
         select from usage.fetch f
         where f.fetch_number = c.fetch_number and ${endOf("f")} > d.since

@@ -40,6 +40,7 @@ export interface Backfill {
   created_at: Generated<Timestamp>;
   finished_at: Timestamp | null;
   groupings: string[];
+  meter: Generated<string>;
   period_end: Timestamp;
   period_start: Timestamp;
   reprocess: string;
@@ -168,6 +169,16 @@ export interface EntityName {
   name: string;
 }
 
+export interface EveryScope {
+  group_by: string;
+  kind: Generated<string>;
+  scope_id: Generated<number>;
+  source_id: number;
+  stride: string;
+  trace_tier: Generated<string>;
+  workspace_id: number;
+}
+
 export interface Failure {
   attempts: number;
   code: string;
@@ -188,6 +199,7 @@ export interface Fetch {
   fetched_at: Generated<Timestamp>;
   finished_at: Timestamp | null;
   group_by: string;
+  kind: Generated<string>;
   outcome: Generated<string>;
   period_end: Timestamp;
   period_start: Timestamp;
@@ -197,6 +209,7 @@ export interface Fetch {
   source_id: number;
   status: number | null;
   stride: string;
+  trace_tier: Generated<string>;
   traces: number | null;
   workspaces: number;
 }
@@ -359,18 +372,9 @@ export interface Run {
   tasks: number | null;
 }
 
-export interface Scope {
-  group_by: string;
-  kind: Generated<string>;
-  scope_id: Generated<number>;
-  source_id: number;
-  stride: string;
-  trace_tier: Generated<string>;
-  workspace_id: number;
-}
-
 export interface Series {
   entity_id: number;
+  measure: Generated<string>;
   scope_id: number;
   series_id: Generated<number>;
 }
@@ -437,6 +441,16 @@ export interface SourceFact {
   source_id: number;
 }
 
+export interface SourceMeter {
+  ask_again_at: Timestamp;
+  evidence: string;
+  is_available: boolean;
+  learned_at: Generated<Timestamp>;
+  meter: string;
+  source_id: number;
+  starts_on: string | null;
+}
+
 export interface Withdrawal {
   period_end: Timestamp;
   period_start: Timestamp;
@@ -469,6 +483,7 @@ export interface DB {
   dated_record: DatedRecord;
   entity: Entity;
   entity_name: EntityName;
+  every_scope: EveryScope;
   failure: Failure;
   fetch: Fetch;
   hourly_record: HourlyRecord;
@@ -485,13 +500,13 @@ export interface DB {
   reconciliation_difference: ReconciliationDifference;
   restatement: Restatement;
   run: Run;
-  scope: Scope;
   series: Series;
   settlement: Settlement;
   sku: Sku;
   slice: Slice;
   source: Source;
   source_fact: SourceFact;
+  source_meter: SourceMeter;
   withdrawal: Withdrawal;
   workspace: Workspace;
 }

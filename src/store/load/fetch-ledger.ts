@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import type { Window } from "../../domain/time/window.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
 
@@ -10,6 +11,7 @@ export type FetchPurpose = "load" | "reconcile" | "probe";
 interface FetchStart {
   readonly sourceId: number;
   readonly purpose: FetchPurpose;
+  readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly window: Window;
   readonly workspaces: number;
@@ -25,6 +27,8 @@ export async function beginFetch(db: Database, fetch: FetchStart): Promise<Fetch
     .values({
       source_id: fetch.sourceId,
       purpose: fetch.purpose,
+      kind: METER[fetch.meter].kind,
+      trace_tier: METER[fetch.meter].tier,
       group_by: fetch.groupBy,
       stride: fetch.window.stride,
       period_start: new Date(fetch.window.start),

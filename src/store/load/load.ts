@@ -2,6 +2,7 @@ import { type Selectable, sql } from "kysely";
 import { type FetchStamp, loadedIntervalsOf } from "../../domain/planning/coverage.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
+import { dimensionOf, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { isBeforeDataStart } from "../catalog/data-start.ts";
 import { learnKeys } from "../catalog/learn-keys.ts";
@@ -20,6 +21,7 @@ import { noteSettlement } from "./settlement.ts";
 
 export interface WholeAnswer {
   readonly sourceId: number;
+  readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly window: Window;
   readonly stamp: FetchStamp;
@@ -67,10 +69,10 @@ const NOTHING = {
  * and nothing changes, unless a first fetch already found the same.
  */
 export async function loadAnswer(store: Store, whole: WholeAnswer): Promise<LoadResult> {
-  const { sourceId, groupBy, answer, scopeIds, stamp } = whole;
+  const { sourceId, meter, groupBy, answer, scopeIds, stamp } = whole;
   const series = await learnKeys(store, {
     sourceId,
-    groupBy,
+    dimension: dimensionOf(meter, groupBy),
     scopeIds,
     keys: answer.keys,
     fetchNumber: stamp.fetchNumber,

@@ -22,7 +22,7 @@ export async function noteSettlement(db: Database, scopeIds: readonly number[]):
 /** Notes as settled from now on what an older release settled without a note. */
 export async function healSettlement(db: Database, sourceId: number): Promise<void> {
   const { rows } = await sql<{ scope_id: number }>`
-    select scope_id from usage.scope where source_id = ${sourceId} and stride = 'day'
+    select scope_id from usage.every_scope where source_id = ${sourceId} and stride = 'day'
   `.execute(db);
   await noteSettlement(
     db,

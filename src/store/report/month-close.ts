@@ -48,7 +48,7 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
   const { sourceId, monthStart, acceptDisagreements = false, without = [] } = request;
   return store.transaction(async ({ db }) => {
     const scopes = await db
-      .selectFrom("scope")
+      .selectFrom("every_scope")
       .select("scope_id")
       .where("source_id", "=", sourceId)
       .where("stride", "=", "day")

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import type { Meter } from "../../domain/usage/meter.ts";
 import type { ServerCapability } from "../catalog/server-capabilities.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
@@ -30,6 +31,8 @@ export interface SourceTrust {
   readonly workspaceIds: readonly string[];
   /** What its server cannot do. */
   readonly capabilities: readonly ServerCapability[];
+  /** What its server counts, and from when on, epoch milliseconds. */
+  readonly meters: readonly (readonly [Meter, number])[];
   /** The first day of the newest closed month. */
   readonly closedMonth: string | null;
 }
@@ -78,6 +81,15 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
              where e.source_id = s.source_id and ${isConfigured} order by 1
            ) as "workspaceIds",
            array(select f.fact from usage.source_fact f where f.source_id = s.source_id order by 1) as capabilities,
+           (
+             select json_agg(json_build_array(m.meter, extract(epoch from m.start::timestamp at time zone 'UTC') * 1000))
+             from (
+               select 'traces' as meter, s.data_start as start
+               union all
+               select l.meter, coalesce(l.starts_on, s.data_start) from usage.source_meter l
+               where l.source_id = s.source_id and l.is_available
+             ) m
+           ) as meters,
            (select max(m.month_start)::text from usage.month_close m where m.source_id = s.source_id) as "closedMonth"
     from (select *, (now() at time zone 'UTC')::date as today from usage.source) s
     cross join lateral ${countOf("k.open")} o

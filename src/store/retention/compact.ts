@@ -16,7 +16,7 @@ export async function compactCoverage(
 ): Promise<number> {
   const isOld = sql`c.settled and c.fetched_at < now() - make_interval(days => ${olderThanDays})`;
   const { rows } = await sql<{ scope_id: number }>`
-    select c.scope_id from usage.coverage c join usage.scope s using (scope_id)
+    select c.scope_id from usage.coverage c join usage.every_scope s using (scope_id)
     where s.source_id = ${sourceId} and ${isOld}
     group by c.scope_id having count(*) > 1
     order by c.scope_id

@@ -3,6 +3,7 @@ import type { UsageRequest } from "../../domain/planning/request.ts";
 import { shortInstant } from "../../domain/time/instant.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../db/database.ts";
@@ -13,6 +14,7 @@ import { enterSlices } from "./slices.ts";
 export interface Backfill {
   readonly backfillId: number;
   readonly source: string;
+  readonly meter: Meter;
   readonly stride: Stride;
   /** ISO instants, UTC. */
   readonly from: string;
@@ -33,7 +35,8 @@ export interface Backfill {
   readonly waiting: number;
 }
 
-interface NewBackfill extends Pick<Backfill, "stride" | "groupings" | "workspaceIds" | "reprocess"> {
+interface NewBackfill
+  extends Pick<Backfill, "meter" | "stride" | "groupings" | "workspaceIds" | "reprocess"> {
   readonly sourceId: number;
   readonly range: Interval;
   readonly slices: readonly UsageRequest[];
@@ -48,7 +51,7 @@ interface NewBackfill extends Pick<Backfill, "stride" | "groupings" | "workspace
  * two people with the same preview, start one.
  */
 export async function createBackfill(store: Store, wanted: NewBackfill): Promise<number> {
-  const { sourceId, range, stride, groupings, workspaceIds, reprocess, slices } = wanted;
+  const { sourceId, meter, range, stride, groupings, workspaceIds, reprocess, slices } = wanted;
   return store.transaction(async ({ db }) => {
     if (wanted.shownAt !== undefined) {
       // Two that come at once: the second one waits here, and sees the first.
@@ -59,7 +62,7 @@ export async function createBackfill(store: Store, wanted: NewBackfill): Promise
     const { backfill_id } = await db
       .insertInto("backfill")
       .values({
-        ...{ source_id: sourceId, stride, groupings: [...groupings], reprocess },
+        ...{ source_id: sourceId, meter, stride, groupings: [...groupings], reprocess },
         ...{ workspaces: workspaceIds.length, workspace_ids: [...workspaceIds] },
         period_start: new Date(range.start),
         period_end: new Date(range.end),
@@ -79,9 +82,10 @@ export async function createBackfill(store: Store, wanted: NewBackfill): Promise
 
 /** What was asked for, in one line. */
 export function describeAsked(asked: Omit<NewBackfill, "sourceId" | "by" | "shownAt">): string {
-  const { range, stride, groupings, workspaceIds, reprocess, slices } = asked;
+  const { meter, range, stride, groupings, workspaceIds, reprocess, slices } = asked;
   const [from, to] = [range.start, range.end].map(shortInstant);
-  return `${from} to ${to} by ${stride}, ${groupings.join(", ")}, ${workspaceIds.length} workspaces, ${reprocess}, ${slices.length} fetch tasks`;
+  const of = meter === "traces" ? "" : `${meter}, `;
+  return `${of}${from} to ${to} by ${stride}, ${groupings.join(", ")}, ${workspaceIds.length} workspaces, ${reprocess}, ${slices.length} fetch tasks`;
 }
 
 /** The newest backfill that was started since then and asks for the same. */
@@ -89,11 +93,12 @@ export async function startedSince(
   db: Database,
   wanted: Omit<NewBackfill, "slices" | "by"> & { readonly shownAt: number },
 ): Promise<number | undefined> {
-  const { sourceId, range, stride, groupings, workspaceIds, reprocess, shownAt } = wanted;
+  const { sourceId, meter, range, stride, groupings, workspaceIds, reprocess, shownAt } = wanted;
   const [wantedGroupings, wantedIds] = [sql`${[...groupings]}::text[]`, sql`${[...workspaceIds]}::text[]`];
   const { rows } = await sql<{ backfill_id: number }>`
     select backfill_id from usage.backfill
-    where source_id = ${sourceId} and created_at >= ${new Date(shownAt)} and stride = ${stride} and reprocess = ${reprocess}
+    where source_id = ${sourceId} and created_at >= ${new Date(shownAt)} and meter = ${meter} and stride = ${stride}
+      and reprocess = ${reprocess}
       and period_start = ${new Date(range.start)} and period_end = ${new Date(range.end)}
       and groupings @> ${wantedGroupings} and groupings <@ ${wantedGroupings}
       and workspace_ids @> ${wantedIds} and workspace_ids <@ ${wantedIds}
@@ -116,7 +121,7 @@ interface Listed {
 export async function listBackfills(db: Database, listed: Listed = {}): Promise<Backfill[]> {
   const { backfillId = null, source = null, states = null, before = null, most = null } = listed;
   const { rows } = await sql<Backfill>`
-    select b.backfill_id as "backfillId", b.slug as source, b.stride, b.groupings, b.workspaces, b.reprocess, b.state,
+    select b.backfill_id as "backfillId", b.slug as source, b.meter, b.stride, b.groupings, b.workspaces, b.reprocess, b.state,
            b.refused_message as refused,
            -- A backfill of an earlier release does not name its workspaces.
            coalesce(b.workspace_ids, array(

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import { type Meter, meterOf } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
@@ -122,7 +123,22 @@ export async function takeSlicesToQueue(
   return rows.map((row) => ({ ...row, backfillId: row.backfillId ?? undefined }));
 }
 
-/** Takes a slice for a worker. Undefined if the queue message is stale: the slice is done, requeued or cancelled. */
+/** Kind and tier of a slice's scopes, which share them. None: they were forgotten. */
+const METERS_OF_SCOPES = sql<string[][] | null>`(
+  select array_agg(distinct array[c.kind, c.trace_tier]) from usage.every_scope c where c.scope_id = any (slice.scope_ids)
+)`;
+
+/** One value; undefined for a slice of a newer release, which counts what this one does not know. */
+function sharedMeter(found: readonly string[][] | null): Meter | undefined {
+  if (found === null) return "traces";
+  const [kind = "", tier = ""] = found[0] ?? [];
+  return found.length === 1 ? meterOf(kind, tier) : undefined;
+}
+
+/**
+ * Takes a slice for a worker. Undefined if the queue message is stale: the slice is done, requeued or cancelled, or a newer
+ * release's.
+ */
 export async function claimSlice(
   db: Database,
   claim: { sliceId: number; generation: number },
@@ -139,14 +155,17 @@ export async function claimSlice(
     .where("generation", "=", claim.generation)
     .where("state", "=", "queued")
     .returningAll()
+    .returning(METERS_OF_SCOPES.as("meters"))
     .executeTakeFirst();
-  if (row === undefined) return undefined;
+  const meter = row && sharedMeter(row.meters);
+  if (row === undefined || meter === undefined) return undefined;
   const { period_start: start, period_end: end } = row;
   return {
     sliceId: row.slice_id,
     sourceId: row.source_id,
     backfillId: row.backfill_id ?? undefined,
     runId: row.run_id ?? undefined,
+    meter,
     groupBy: row.group_by as GroupBy,
     window: { stride: row.stride as Stride, start: start.getTime(), end: end.getTime() },
     members: row.workspace_ids.map((workspaceId, i) => ({

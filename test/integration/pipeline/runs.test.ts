@@ -89,7 +89,13 @@ test("a backfill never says done alone where a fetch task failed, and each faile
     workspaceIds: [lost.id],
   });
   const wanted = { sourceId, range, stride: "day" as const, groupings, workspaceIds: [lost.id] };
-  const backfillId = await createBackfill(store, { ...wanted, reprocess: "all", slices, by: ADA });
+  const backfillId = await createBackfill(store, {
+    meter: "traces",
+    ...wanted,
+    reprocess: "all",
+    slices,
+    by: ADA,
+  });
   await workAll(source);
   await finishBackfills(store);
 

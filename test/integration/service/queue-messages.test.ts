@@ -76,7 +76,7 @@ test("messages of running and routine slices stay in the queue, and so do foreig
   const window = { stride: "day", start: day, end: day + DAY_MS } as const;
   await enterSlices(store.db, {
     sourceId,
-    slices: [{ groupBy: "workspace", window, members: [{ scopeId: 1, workspaceId: "w" }] }],
+    slices: [{ meter: "traces", groupBy: "workspace", window, members: [{ scopeId: 1, workspaceId: "w" }] }],
   });
   expect(await enqueue()).toEqual({ fed: 1 });
   await bullQueue.add("made by hand", {}, { jobId: "made-by-hand" });

@@ -164,7 +164,7 @@ test("overlapping windows in any order, some lost, end in the platform's records
           state.coverage.filter((part) => part.settled),
         ),
       }));
-      return planSlices({ scopes, wanted, dataStart: FIRST_DAY });
+      return planSlices({ meter: "traces", scopes, wanted, dataStart: FIRST_DAY });
     };
     for (const [i, request] of (await required()).entries()) {
       const { groupBy, window } = request;

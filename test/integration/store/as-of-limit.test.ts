@@ -215,6 +215,7 @@ describe("a load that ends while a query runs", () => {
 
       const { db } = bundle.store;
       const stamp = await beginFetch(db, {
+        meter: "traces",
         sourceId: bundle.sourceId,
         purpose: "load",
         groupBy: "project",
@@ -223,6 +224,7 @@ describe("a load that ends while a query runs", () => {
       });
       await finishFetch(db, stamp, { outcome: "loaded" });
       await beginFetch(db, {
+        meter: "traces",
         sourceId: bundle.sourceId,
         purpose: "load",
         groupBy: "project",

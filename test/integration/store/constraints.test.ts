@@ -9,6 +9,8 @@ const WHOLE = `
   INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest)
     VALUES ('default', 'http://platform.test', '2026-01-05', 24, 'digest');
   INSERT INTO usage.configuration_change (source_id, setting, old_value, new_value) VALUES (1, 'base_url', 'http://a', 'http://b');
+  INSERT INTO usage.source_meter (source_id, meter, is_available, evidence, ask_again_at)
+    VALUES (1, 'longlived', true, 'test', now());
   INSERT INTO usage.source_fact (source_id, fact, evidence) VALUES (1, 'no_hour', 'test');
   INSERT INTO usage.entity (source_id, dimension, external_id) VALUES (1, 'workspace', 'w1'), (1, 'project', 'p1');
   INSERT INTO usage.entity_name (entity_id, name, first_bucket, last_bucket, fetch_number)
@@ -75,6 +77,7 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   backfill_source_id_fkey: copyOf("backfill", { backfill_id: "9", source_id: "9" }),
   backfill_period_order: copyOf("backfill", { backfill_id: "9", ...next, period_end: next.period_start }),
   backfill_reprocess_known: copyOf("backfill", { backfill_id: "9", reprocess: "'some'" }),
+  backfill_meter_known: copyOf("backfill", { backfill_id: "9", meter: "'runs'" }),
   backfill_state_known: copyOf("backfill", { backfill_id: "9", state: "'lost'" }),
   backfill_finished_when: copyOf("backfill", { backfill_id: "9", state: "'done'" }),
   run_pkey: copyOf("run", { kind: "'sync'" }),
@@ -123,6 +126,10 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   source_refusal_whole: copyOf("source", { source_id: "2", slug: "'other'", refused_at: "now()" }),
   source_fact_pkey: copyOf("source_fact", { evidence: "'again'" }),
   source_fact_known: copyOf("source_fact", { fact: "'no_minute'" }),
+  source_meter_pkey: copyOf("source_meter", { evidence: "'again'" }),
+  source_meter_known: copyOf("source_meter", { meter: "'traces'" }),
+  source_meter_source_id_fkey: copyOf("source_meter", { source_id: "9" }),
+  source_meter_starts: copyOf("source_meter", { meter: "'shortlived'", starts_on: "'2026-01-01'::date" }),
   source_fact_source_id_fkey: copyOf("source_fact", { source_id: "9" }),
   entity_pkey: copyOf("entity", { external_id: "'w9'" }),
   entity_identity: copyOf("entity", { entity_id: "9" }),
@@ -133,15 +140,16 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   entity_name_identity: copyOf("entity_name", { fetch_number: "9" }),
   workspace_pkey: copyOf("workspace", { is_deleted: "true" }),
   workspace_entity_id_fkey: copyOf("workspace", { entity_id: "9" }),
-  scope_pkey: copyOf("scope", { stride: "'hour'" }),
-  scope_identity: copyOf("scope", { scope_id: "9" }),
-  scope_source_id_fkey: copyOf("scope", { scope_id: "9", source_id: "9" }),
-  scope_workspace_id_fkey: copyOf("scope", { scope_id: "9", workspace_id: "2" }),
-  scope_kind_known: copyOf("scope", { scope_id: "9", kind: "'runs'" }),
-  scope_trace_tier_known: copyOf("scope", { scope_id: "9", trace_tier: "'extended'" }),
-  scope_group_by_known: copyOf("scope", { scope_id: "9", group_by: "'planet'" }),
-  scope_stride_known: copyOf("scope", { scope_id: "9", stride: "'minute'" }),
+  scope_pkey: copyOf("every_scope", { stride: "'hour'" }),
+  scope_identity: copyOf("every_scope", { scope_id: "9" }),
+  scope_source_id_fkey: copyOf("every_scope", { scope_id: "9", source_id: "9" }),
+  scope_workspace_id_fkey: copyOf("every_scope", { scope_id: "9", workspace_id: "2" }),
+  scope_kind_known: copyOf("every_scope", { scope_id: "9", kind: "'runs'" }),
+  scope_trace_tier_known: copyOf("every_scope", { scope_id: "9", trace_tier: "'extended'" }),
+  scope_group_by_known: copyOf("every_scope", { scope_id: "9", group_by: "'planet'" }),
+  scope_stride_known: copyOf("every_scope", { scope_id: "9", stride: "'minute'" }),
   series_pkey: copyOf("series", { entity_id: "1" }),
+  series_measure_known: copyOf("series", { series_id: "9", measure: "'tokens'" }),
   series_identity: copyOf("series", { series_id: "9" }),
   series_scope_id_fkey: copyOf("series", { series_id: "9", scope_id: "9" }),
   series_entity_id_fkey: copyOf("series", { series_id: "9", entity_id: "9" }),

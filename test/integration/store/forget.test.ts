@@ -78,6 +78,7 @@ async function enterSecond(bundle: StoreBundle, sourceId: number) {
     { workspaceId: B, scopeId: scopeB },
   ];
   const slices = [both, both.slice(1)].map((members) => ({
+    meter: "traces" as const,
     groupBy: "workspace" as const,
     window: period,
     members,
@@ -85,6 +86,7 @@ async function enterSecond(bundle: StoreBundle, sourceId: number) {
   await enterSlices(store.db, { sourceId, slices });
   const range = { start: period.start, end: period.end };
   const backfill = await createBackfill(store, {
+    meter: "traces",
     ...{
       sourceId,
       range,

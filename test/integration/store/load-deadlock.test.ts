@@ -50,7 +50,16 @@ test("loads of full batches and listings never wait for each other in a circle",
         })),
       );
       const stamp = await drawStamp(store.db);
-      await loadAnswer(store, { sourceId, groupBy, window, stamp, scopeIds, answer, settleAfterMs: DAY_MS });
+      await loadAnswer(store, {
+        meter: "traces",
+        sourceId,
+        groupBy,
+        window,
+        stamp,
+        scopeIds,
+        answer,
+        settleAfterMs: DAY_MS,
+      });
     }
   };
   const list = async () => {

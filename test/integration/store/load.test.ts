@@ -46,7 +46,7 @@ async function load(
   );
   const scopes = { sourceId, groupBy: "project" as const, stride: window.stride, workspaceIds: workspaces };
   return loadAnswer(store, {
-    ...{ sourceId, groupBy: "project", window, answer, settleAfterMs: 0 },
+    ...{ sourceId, meter: "traces", groupBy: "project", window, answer, settleAfterMs: 0 },
     stamp: options.stamp ?? (await drawStamp(store.db)),
     scopeIds: await scopesOf(store.db, scopes),
     ...options,

@@ -81,8 +81,8 @@ test("a proof that was asked for before an answer had come does not confirm its 
   const { sourceId, store } = bundle;
   const window = { stride: "day" as const, start: FIRST_DAY, end: FIRST_DAY + 2 * DAY_MS };
   const asked = { sourceId, purpose: "load" as const, window, workspaces: 1 };
-  const empty = await beginFetch(store.db, { ...asked, groupBy: "workspace" });
-  const named = await beginFetch(store.db, { ...asked, groupBy: "project" });
+  const empty = await beginFetch(store.db, { meter: "traces", ...asked, groupBy: "workspace" });
+  const named = await beginFetch(store.db, { meter: "traces", ...asked, groupBy: "project" });
   await list([WORKSPACE, OTHER]);
   const given = { sourceId, workspaceId: WORKSPACE, window };
   await loadRows(store, { ...given, groupBy: "workspace", rows: [], stamp: empty });

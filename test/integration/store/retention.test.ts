@@ -71,7 +71,14 @@ describe("pruning", () => {
 test("pruning removes requests older than the limit and keeps younger ones", async () => {
   const window = windowOf("day", "2026-03-01", "2026-03-02");
   for (let i = 0; i < 3; i++) {
-    await beginFetch(store.db, { sourceId, purpose: "load", groupBy: "user", window, workspaces: 1 });
+    await beginFetch(store.db, {
+      meter: "traces",
+      sourceId,
+      purpose: "load",
+      groupBy: "user",
+      window,
+      workspaces: 1,
+    });
   }
   await rows(
     "UPDATE usage.fetch SET fetched_at = now() - interval '401 days' WHERE fetch_number = (SELECT min(fetch_number) FROM usage.fetch)",

@@ -21,6 +21,7 @@ async function serve(environment: Record<string, string> = {}) {
     "INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest) VALUES ('default', 'http://127.0.0.1:9', '2026-01-05', 1, '')",
   );
   await createBackfill(store, {
+    meter: "traces",
     ...{ sourceId: 1, range: { start: 0, end: 86_400_000 }, stride: "day", groupings: ["project"] },
     ...{ workspaceIds: [], reprocess: "missing", slices: [] },
     by: { name: null, role: "operator", via: "command" },

@@ -85,7 +85,7 @@ test("a month goes from open to closed on the page, which lists what `close` pri
   await bench.reconcile({ range: month });
   // A look waits for no load, and no load waits for it: a close would wait here.
   const ready = await bench.store.transaction(async ({ db }) => {
-    const scopes = await db.selectFrom("scope").select("scope_id").execute();
+    const scopes = await db.selectFrom("every_scope").select("scope_id").execute();
     await lockScopes(
       db,
       scopes.map((scope) => scope.scope_id),

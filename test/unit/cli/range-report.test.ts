@@ -4,6 +4,7 @@ import type { LoadStatus, RangeLine } from "../../../src/domain/planning/range-s
 
 const DAY = Date.UTC(2026, 0, 5);
 const line = (status: LoadStatus, stride: RangeLine["stride"] = "day"): RangeLine => ({
+  meter: "traces",
   ...{ groupBy: "user", stride, status, code: null, buckets: 2, retryAt: null },
   ...{ first: DAY, end: DAY + 2 * 86_400_000 },
 });

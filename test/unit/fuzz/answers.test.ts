@@ -22,7 +22,13 @@ import {
   SEED,
 } from "./fuzz.ts";
 
-const QUERY = { start: 0, end: 86_400_000, groupBy: "project", workspaceIds: ["w"] } as const;
+const QUERY = {
+  start: 0,
+  end: 86_400_000,
+  meter: "traces",
+  groupBy: "project",
+  workspaceIds: ["w"],
+} as const;
 const ANSWER_CODES = ["answer_cut", "answer_invalid", "answer_too_large"];
 
 /** The billing client over one answer. */

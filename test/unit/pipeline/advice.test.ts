@@ -18,6 +18,7 @@ const CALM: Situation = {
     lastIdle: null,
     workspaceIds: ["00000000-0000-4000-8000-000000000001"],
     capabilities: [],
+    meters: [["traces", Date.parse("2026-02-10")]],
     closedMonth: "2026-03-01",
   },
   refused: null,

@@ -172,6 +172,7 @@ function budget({ config, now }: Asked, source: string, trust: SourceTrust): Htm
       ...{ config: found, settings: config, dataStart: Date.parse(trust.dataStart) },
       workspaces: trust.workspaceIds.map((workspaceId) => ({ workspaceId })),
       capabilities: new Set(trust.capabilities),
+      meters: new Map(trust.meters),
       strideRetries: new Set<never>(),
     },
     now,

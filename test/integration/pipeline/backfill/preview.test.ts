@@ -21,7 +21,14 @@ async function previewOf(bench: Bench, wish: Partial<Wish> = {}) {
   const source = previewedOpen(await bench.open());
   const now = await storeNow(bench.store.db);
   const range = { start: bench.dataStart - 3 * DAY_MS, end: bench.today + 5 * DAY_MS };
-  const whole: Wish = { range, stride: "day", groupings: GROUPINGS, reprocess: "missing", ...wish };
+  const whole: Wish = {
+    meter: "traces",
+    range,
+    stride: "day",
+    groupings: GROUPINGS,
+    reprocess: "missing",
+    ...wish,
+  };
   const preview = await previewBackfill(source, whole, { now });
   return { source, wish: whole, now, preview };
 }
@@ -87,7 +94,7 @@ test("a preview counts what is fetched, what is left out and why, what is replac
 
 test("the time of a backfill follows from what routine syncs leave of the rate limit", () => {
   const source = { slug: "default", dataStart: 0, workspaceIds: ["a"], stored: undefined };
-  const settings = { settleAfterMs: 3 * DAY_MS, hourlyForMs: DAY_MS, syncEveryMs: 60_000 };
+  const settings = { settleAfterMs: 3 * DAY_MS, hourlyForMs: DAY_MS, syncEveryMs: 60_000, meters: [] };
   const now = Date.parse("2026-03-10T05:20:00Z");
   const budget = (rateLimit: number) =>
     backfillBudget(source, { config: { slug: "default", rateLimit }, settings, now });

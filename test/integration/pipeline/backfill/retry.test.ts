@@ -29,7 +29,7 @@ async function setupBackfill(bench: Bench) {
     workspaceIds,
   };
   const enter = (some = slices) =>
-    createBackfill(store, { ...wanted, reprocess: "all", slices: some, by: ADA });
+    createBackfill(store, { meter: "traces", ...wanted, reprocess: "all", slices: some, by: ADA });
   const steer = (backfillId: number, action: Steering) =>
     steerBackfill(store, { backfillId, action, by: ADA });
   const of = async (id: number) => (await listBackfills(store.db, { backfillId: id }))[0];

@@ -40,7 +40,7 @@ test("the first load leaves statistics of every table that it filled, and so doe
 
 test("autovacuum analyzes small tables after a few changes", async () => {
   const bench = await setup();
-  const small = ["source", "scope", "series", "entity", "workspace", "coverage", "failure"];
+  const small = ["source", "every_scope", "series", "entity", "workspace", "coverage", "failure"];
   const rows = await bench.sql<{ relname: string; options: string }>(
     `SELECT relname, array_to_string(reloptions, ' ') AS options FROM pg_class
      WHERE relnamespace = 'usage'::regnamespace AND relname = ANY ($1)`,

@@ -129,6 +129,7 @@ export class History {
     const { groupBy } = question;
     const workspaceIds = workspacesOf(question);
     const { fetchNumber } = await beginFetch(this.#bundle.store.db, {
+      meter: "traces",
       sourceId: this.sourceId,
       purpose: "load",
       groupBy,
@@ -187,6 +188,7 @@ export class History {
   load(answer: ModelAnswer): Promise<LoadResult> {
     const { groupBy, stride, start, end, fetchNumber, fetchedAt, confirms } = answer;
     return loadAnswer(this.#bundle.store, {
+      meter: "traces",
       sourceId: this.sourceId,
       groupBy,
       window: { stride, start, end },

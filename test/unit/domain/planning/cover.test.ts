@@ -82,6 +82,7 @@ describe("coverBuckets", () => {
 describe("coverSlices", () => {
   const scope = (scopeId: number, buckets: number[], within = [days(0, 45)]) => ({
     scopeId,
+    meter: "traces" as const,
     groupBy: "workspace" as const,
     workspaceId: `w${scopeId}`,
     buckets,

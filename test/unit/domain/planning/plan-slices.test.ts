@@ -23,7 +23,7 @@ function scopes(
 }
 
 const planned = (all: PlannedScope[], stride: Stride, range: Interval, dataStart = WEEK0 - 400 * DAY_MS) =>
-  planSlices({ scopes: all, wanted: [{ stride, range }], dataStart }).map((slice) => [
+  planSlices({ meter: "traces", scopes: all, wanted: [{ stride, range }], dataStart }).map((slice) => [
     `${slice.groupBy} ${slice.window.stride}`,
     (slice.window.start - WEEK0) / DAY_MS,
     (slice.window.end - WEEK0) / DAY_MS,
@@ -101,7 +101,12 @@ describe("slices", () => {
 
   test("that two wishes share are asked once", () => {
     const wanted = [{ stride: "day" as const, range: days(0, 5) }];
-    const twice = planSlices({ scopes: scopes("user", "w1"), wanted: [...wanted, ...wanted], dataStart: 0 });
+    const twice = planSlices({
+      meter: "traces",
+      scopes: scopes("user", "w1"),
+      wanted: [...wanted, ...wanted],
+      dataStart: 0,
+    });
     expect(twice.map(scopeIdsOf)).toEqual([[211]]);
   });
 });

@@ -75,6 +75,7 @@ describe("the status of a requested range", () => {
       fc.property(knownTime, (known) => {
         const range = { start: DATA_START - 3 * DAY_MS, end: DATA_START + DAYS * DAY_MS };
         const lines = rangeStatus({
+          meter: "traces",
           known: scopesOf(known),
           wanted: [{ stride: "day", range }],
           dataStart: DATA_START,
@@ -100,7 +101,13 @@ describe("the status of a requested range", () => {
       failedDays: [true, true, true],
     });
     const wanted = [{ stride: "day" as const, range: { start: DATA_START, end: DATA_START + 3 * DAY_MS } }];
-    const lines = rangeStatus({ known, wanted, dataStart: DATA_START, unavailable: new Set(["day"]) });
+    const lines = rangeStatus({
+      meter: "traces",
+      known,
+      wanted,
+      dataStart: DATA_START,
+      unavailable: new Set(["day"]),
+    });
     expect(lines.map(({ status, buckets, retryAt }) => [status, buckets, retryAt])).toEqual([
       ["not_available", 1, null],
       ["failed", 2, 1_000],
@@ -115,9 +122,12 @@ describe("the status of a requested range", () => {
       failedDays: [false, true, false, true],
     });
     const wanted = [{ stride: "day" as const, range: { start: DATA_START, end: DATA_START + 4 * DAY_MS } }];
-    expect(rangeStatus({ known, wanted, dataStart: DATA_START, unavailable: new Set() })).toEqual([
+    expect(
+      rangeStatus({ meter: "traces", known, wanted, dataStart: DATA_START, unavailable: new Set() }),
+    ).toEqual([
       {
         ...{
+          meter: "traces",
           groupBy: "user",
           stride: "day",
           status: "failed",
@@ -128,7 +138,15 @@ describe("the status of a requested range", () => {
         ...{ first: DATA_START + DAY_MS, end: DATA_START + 4 * DAY_MS },
       },
       {
-        ...{ groupBy: "user", stride: "day", status: "final", code: null, buckets: 2, retryAt: null },
+        ...{
+          meter: "traces",
+          groupBy: "user",
+          stride: "day",
+          status: "final",
+          code: null,
+          buckets: 2,
+          retryAt: null,
+        },
         ...{ first: DATA_START, end: DATA_START + 3 * DAY_MS },
       },
     ]);
@@ -144,7 +162,13 @@ describe("the status of a requested range", () => {
       },
     ];
     const wanted = [{ stride: "hour" as const, range: { start: hour(0), end: hour(12) } }];
-    const lines = rangeStatus({ known, wanted, dataStart: DATA_START, unavailable: new Set() });
+    const lines = rangeStatus({
+      meter: "traces",
+      known,
+      wanted,
+      dataStart: DATA_START,
+      unavailable: new Set(),
+    });
     expect(
       lines.map(({ status, buckets, first, end, retryAt }) => [status, buckets, first, end, retryAt]),
     ).toEqual([
@@ -160,6 +184,7 @@ describe("the status of a requested range", () => {
     ];
     const of = (start: number) =>
       rangeStatus({
+        meter: "traces",
         known,
         wanted: [{ stride: "day", range: { start: DATA_START + start, end: DATA_START + start + DAY_MS } }],
         dataStart: DATA_START,

@@ -13,6 +13,7 @@ import type { GroupBy } from "../../../../src/domain/usage/record.ts";
 const members = (count: number) =>
   Array.from({ length: count }, (_, i) => ({ workspaceId: `w${i}`, scopeId: 100 + i }));
 const request = (start: number, end: number, groupBy: GroupBy = "user", of = 1): UsageRequest => ({
+  meter: "traces",
   groupBy,
   window: { start: start * DAY_MS, end: end * DAY_MS, stride: "day" },
   members: members(of),

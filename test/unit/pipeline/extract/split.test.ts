@@ -7,6 +7,7 @@ import { afterFlaw, afterRefusal } from "../../../../src/pipeline/extract/split.
 
 const START = Date.UTC(2026, 2, 5);
 const slice = (stride: Stride, length: number, workspaces = 1): UsageRequest => ({
+  meter: "traces",
   groupBy: "project",
   window: { stride, start: START, end: START + length },
   members: Array.from({ length: workspaces }, (_, i) => ({ workspaceId: `w${i}`, scopeId: i })),

@@ -16,7 +16,8 @@ const source = (
   capabilities: new Set(capabilities),
   strideRetries: new Set(retries),
   dataStart,
-  settings: { hourlyForMs: 2 * DAY_MS },
+  meters: new Map([["traces", dataStart] as const]),
+  settings: { hourlyForMs: 2 * DAY_MS, meters: [] },
 });
 const instant = (ms: number) => new Date(ms).toISOString().slice(0, 13);
 const shown = (wanted: readonly { stride: Stride; range: Interval }[]) =>

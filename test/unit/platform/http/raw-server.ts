@@ -11,6 +11,7 @@ import { PlatformHttp, type PlatformHttpOptions } from "../../../../src/platform
 export const KEY = "lsv2_sk_9F8e7D6c5B4a";
 
 export const QUERY: UsageQuery = {
+  meter: "traces",
   start: Date.UTC(2026, 0, 5),
   end: Date.UTC(2026, 0, 7),
   groupBy: "project",

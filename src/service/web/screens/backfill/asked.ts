@@ -50,6 +50,7 @@ export function checkAsked(
     return { problems };
   const chosen = GROUPINGS.filter((one) => asked.group_by.includes(one));
   const wish: Wish = {
+    meter: "traces",
     range: { start, end },
     stride: stride as Stride,
     groupings: chosen.length === 0 ? GROUPINGS : chosen,

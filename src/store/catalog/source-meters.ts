@@ -1,0 +1,81 @@
+import { sql } from "kysely";
+import type { Meter } from "../../domain/usage/meter.ts";
+import type { Database } from "../db/database.ts";
+
+/** A meter that not every server counts. Traces of all tiers are always counted. */
+export type LearnableMeter = Exclude<Meter, "traces">;
+
+/** What was learned about a meter of a source's server. */
+export interface LearnedMeter {
+  readonly meter: LearnableMeter;
+  readonly isAvailable: boolean;
+  /** What was answered, for people. */
+  readonly evidence: string;
+  /** First UTC day with usage, `YYYY-MM-DD`, for deployments; null for tiers, which begin with the source's data start. */
+  readonly startsOn: string | null;
+  readonly learnedAt: Date;
+  /** Whether it is time to learn it again. */
+  readonly isDue: boolean;
+}
+
+/** How long it is believed that a server counts a meter, or does not. */
+const ASK_AGAIN_AFTER = {
+  // Short: an update of the server may end it, and every answer is zero from then on.
+  available: sql`interval '1 hour'`,
+  notAvailable: sql`interval '1 day'`,
+  // Nothing was told yet, such as before the first trace.
+  unknown: sql`interval '0'`,
+} as const;
+
+/**
+ * Keeps what was learned. A beginning only moves earlier: usage that the platform has dropped since stays stored.
+ */
+export async function learnMeter(
+  db: Database,
+  learned: {
+    sourceId: number;
+    meter: LearnableMeter;
+    state: keyof typeof ASK_AGAIN_AFTER;
+    evidence: string;
+    startsOn?: string;
+  },
+): Promise<void> {
+  const { sourceId, meter, state, evidence, startsOn = null } = learned;
+  const isAvailable = state === "available";
+  await sql`
+    insert into usage.source_meter as m (source_id, meter, is_available, evidence, starts_on, ask_again_at)
+    values (${sourceId}, ${meter}, ${isAvailable}, ${evidence}, ${startsOn}::date, now() + ${ASK_AGAIN_AFTER[state]})
+    on conflict (source_id, meter) do update
+    set is_available = excluded.is_available, evidence = excluded.evidence, ask_again_at = excluded.ask_again_at,
+        starts_on = case when excluded.is_available then least(m.starts_on, excluded.starts_on) end,
+        learned_at = case when m.is_available = excluded.is_available then m.learned_at else now() end
+  `.execute(db);
+}
+
+export async function learnedMeters(db: Database, sourceId: number): Promise<LearnedMeter[]> {
+  return db
+    .selectFrom("source_meter")
+    .select([sql<LearnableMeter>`meter`.as("meter"), "is_available as isAvailable", "evidence"])
+    .select(["starts_on as startsOn", "learned_at as learnedAt"])
+    .select(sql<boolean>`ask_again_at <= now()`.as("isDue"))
+    .where("source_id", "=", sourceId)
+    .orderBy("meter")
+    .execute();
+}
+
+/** The instant from which a source's server counts each meter, epoch milliseconds; a meter that it does not count is left out. */
+export type MeterStarts = ReadonlyMap<Meter, number>;
+
+export async function meterStartsOf(
+  db: Database,
+  { sourceId, dataStart }: { sourceId: number; dataStart: number },
+): Promise<Map<Meter, number>> {
+  const learned = (await learnedMeters(db, sourceId)).filter((one) => one.isAvailable);
+  return new Map<Meter, number>([
+    ["traces", dataStart],
+    ...learned.map(({ meter, startsOn }): [Meter, number] => [
+      meter,
+      startsOn === null ? dataStart : Date.parse(`${startsOn}T00:00:00Z`),
+    ]),
+  ]);
+}
