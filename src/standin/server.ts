@@ -25,6 +25,13 @@ export interface StandinOptions extends Partial<Settings> {
   seed?: number;
   /** ISO date, no usage before. Default 2026-01-05 (docs/platform.md, Buckets). */
   dataStart?: string;
+  /**
+   * ISO date, no deployment usage before; may lie before or after `dataStart`. Default 35 days before it (our guess:
+   * deployment usage reaches back as far as it is kept).
+   */
+  deploymentStart?: string;
+  /** A key of the organization: requests about one workspace name it in `X-Tenant-Id`. Default false. */
+  organizationScoped?: boolean;
   /** Epoch ms. Default Date.now. */
   now?: () => number;
   /** Default `standin-key`. */
@@ -36,6 +43,8 @@ export interface StandinOptions extends Partial<Settings> {
   /** 0, the default: any free port. */
   port?: number;
 }
+
+const KEPT_BEFORE = 35 * 86_400_000;
 
 /** A running stand-in. A test in the same process may read and change its world. */
 export type Standin = World & {
@@ -49,6 +58,8 @@ export async function startStandin(options: StandinOptions = {}): Promise<Standi
     seed = 1,
     scale = 1,
     dataStart = "2026-01-05",
+    deploymentStart,
+    organizationScoped = false,
     apiKey = "standin-key",
     now = Date.now,
     faults = {},
@@ -57,8 +68,12 @@ export async function startStandin(options: StandinOptions = {}): Promise<Standi
     ...settings
   } = options;
   const world = new World({
-    ...{ seed, scale, apiKey, now, faults },
+    ...{ seed, scale, apiKey, organizationScoped, now, faults },
     dataStart: dayOf(dataStart),
+    deploymentStart:
+      deploymentStart === undefined
+        ? dayOf(dataStart) - KEPT_BEFORE
+        : dayOf(deploymentStart, "deploymentStart"),
     settings: { ...DEFAULT_SETTINGS, ...settings },
   });
   const app = build(world);
@@ -100,8 +115,8 @@ function build(world: World): FastifyInstance {
 }
 
 /** Midnight UTC of a date: usage never begins within a day. */
-function dayOf(date: string): number {
+function dayOf(date: string, name = "dataStart"): number {
   const instant = /^\d{4}-\d{2}-\d{2}$/.test(date) ? Date.parse(date) : Number.NaN;
   if (!Number.isNaN(instant)) return instant;
-  throw new RangeError(`dataStart ${JSON.stringify(date)} is not an ISO date such as 2026-01-05.`);
+  throw new RangeError(`${name} ${JSON.stringify(date)} is not an ISO date such as 2026-01-05.`);
 }

@@ -4,6 +4,17 @@ import { z } from "zod";
 export const settingsSchema = z.strictObject({
   /** Which of the two contracts in the field is spoken (docs/platform.md, Contracts). */
   contract: z.enum(["tiered", "day-granular"]),
+  /**
+   * What becomes of a query parameter that the contract has not, such as `kind` and `trace_tier` with the tiered one.
+   * Which of these servers in the field do is not known.
+   */
+  unknownParameters: z.enum(["ignore", "400", "422"]),
+  /** Deployment usage: kept, not switched on (accepted, without any usage), or `kind` is refused with 400. */
+  deploymentUsage: z.enum(["on", "off", "refused"]),
+  /** What `/info` says. */
+  serverVersion: z.string().min(1),
+  /** A self-hosted server of 0.16.0 or later keeps no long-lived usage. */
+  hosting: z.enum(["self-hosted", "cloud"]),
   /** Where 7-, 30- and 365-day buckets start. */
   align: z.enum(["window", "epoch"]),
   /** False: /workspaces, /orgs/current and /info answer 404. */
@@ -26,6 +37,11 @@ export type Framing = Settings["framing"];
 
 export const DEFAULT_SETTINGS: Settings = {
   contract: "tiered",
+  // A typing error must not pass for a filter, and 422 is the only error of a wrong query that is specified.
+  unknownParameters: "422",
+  deploymentUsage: "on",
+  serverVersion: "0.0.0-standin",
+  hosting: "self-hosted",
   align: "window",
   listing: true,
   refuseFuture: false,

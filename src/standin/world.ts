@@ -1,5 +1,6 @@
 import { Access } from "./engine/access.ts";
-import { type Cell, Ledger } from "./engine/ledger.ts";
+import { DeploymentLedger, type DeploymentMeasure } from "./engine/deployment-ledger.ts";
+import { type Cell, Ledger, type TraceTier } from "./engine/ledger.ts";
 import { findStream, type Organisation, type Stream } from "./engine/organisation.ts";
 import { seedOrganisation } from "./engine/seeding.ts";
 import { type FaultOptions, Faults, type StrideName } from "./faults.ts";
@@ -10,7 +11,10 @@ export interface WorldOptions {
   readonly scale: number;
   /** Epoch ms, start of a UTC day. */
   readonly dataStart: number;
+  /** The same for deployment usage. */
+  readonly deploymentStart: number;
   readonly apiKey: string;
+  readonly organizationScoped: boolean;
   readonly now: () => number;
   readonly settings: Settings;
   readonly faults: FaultOptions;
@@ -25,6 +29,10 @@ export interface Discrepancy {
   readonly stride: StrideName;
   /** Undefined: in every dimension. */
   readonly groupBy?: string | undefined;
+  /** Null: in answers about all tiers. */
+  readonly tier?: TraceTier | null | undefined;
+  /** Default `traces`; the others are of deployments. */
+  readonly measure?: "traces" | DeploymentMeasure | undefined;
   readonly cell: Cell;
   readonly delta: number;
 }
@@ -55,6 +63,7 @@ export class World {
   seed!: number;
   organisation!: Organisation;
   ledger!: Ledger;
+  deploymentLedger!: DeploymentLedger;
   access!: Access;
   faults!: Faults;
   /** The last requests, oldest first, and how many there were in all. */
@@ -106,13 +115,16 @@ export class World {
 
   /** As if just started, with another seed if one is given. */
   reset(seed = this.seed): void {
-    const { scale, dataStart, apiKey, faults, settings } = this.#options;
+    const { scale, dataStart, deploymentStart, apiKey, organizationScoped, faults, settings } = this.#options;
     this.end();
     this.seed = seed;
     this.organisation = seedOrganisation({ seed, scale });
     const { organisation } = this;
-    this.ledger = new Ledger({ seed, organisation, dataStart, now: () => this.now() });
+    const now = () => this.now();
+    this.ledger = new Ledger({ seed, organisation, dataStart, now });
+    this.deploymentLedger = new DeploymentLedger({ seed, organisation, start: deploymentStart, now });
     this.access = new Access(apiKey, organisation);
+    this.access.organizationScoped = organizationScoped;
     this.faults = new Faults(faults);
     this.requests = { count: 0, recent: [] };
     this.#clock = { frozenAt: null, ahead: 0 };
@@ -121,15 +133,19 @@ export class World {
   }
 
   discrepanciesIn(
-    { stride, groupBy, format }: { stride: StrideName; groupBy: string; format: Format },
+    { stride, groupBy, format, tier, measure }: Required<Omit<Discrepancy, "cell" | "delta">>,
     stream: Stream,
   ): Discrepancy[] {
+    const { streams, deploymentStreams } = this.organisation;
+    const known = { streams: measure === "traces" ? streams : deploymentStreams };
     return this.discrepancies.filter(
       (one) =>
         one.stride === stride &&
         (one.format === undefined || one.format === format) &&
         (one.groupBy === undefined || one.groupBy === groupBy) &&
-        findStream(this.organisation, one.cell) === stream,
+        (one.tier ?? null) === tier &&
+        (one.measure ?? "traces") === measure &&
+        findStream(known, one.cell) === stream,
     );
   }
 

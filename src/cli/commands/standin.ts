@@ -26,6 +26,31 @@ export function define(command: Command): void {
         .choices(["window", "epoch"])
         .default("window"),
     )
+    .addOption(
+      new Option(
+        "--unknown-parameters <what>",
+        "ignore or refuse a query parameter that the contract has not",
+      )
+        .choices(["ignore", "400", "422"])
+        .default("422"),
+    )
+    .addOption(
+      new Option("--deployment-usage <how>", "answer it, have none of it, or refuse it (day-granular)")
+        .choices(["on", "off", "refused"])
+        .default("on"),
+    )
+    .option("--deployment-start <date>", "first day of deployment usage (default: 2025-12-01)", firstDay)
+    .option(
+      "--server-version <version>",
+      "what /info says; no long-lived usage from 0.16.0 on",
+      "0.0.0-standin",
+    )
+    .addOption(
+      new Option("--hosting <where>", "a cloud server has long-lived usage in any version")
+        .choices(["self-hosted", "cloud"])
+        .default("self-hosted"),
+    )
+    .option("--organization-scoped", "the key belongs to no workspace: control-plane requests name one")
     .option("--no-listing", "do not serve /workspaces, /orgs/current and /info")
     .option("--refuse-future", "refuse an end_time in the future")
     .option("--send-zero", "send buckets without usage as 0 instead of omitting them")
@@ -69,6 +94,11 @@ function wholeNumber(most: number): (text: string) => number {
     if (value <= most) return value;
     throw new InvalidArgumentError(`It is more than ${most}.`);
   };
+}
+
+function firstDay(text: string): string {
+  if (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))) return text;
+  throw new InvalidArgumentError("It is not a date such as 2026-01-05.");
 }
 
 function faultShare(text: string, before: Record<string, number> | undefined): Record<string, number> {

@@ -1,6 +1,7 @@
 import type { Settings } from "../settings.ts";
+import type { Measure } from "./parts.ts";
 import type { UsageQuery } from "./query.ts";
-import { type Measures, toWireTime } from "./record.ts";
+import { toWireTime } from "./record.ts";
 import type { Usage } from "./usage.ts";
 
 /** Every column every time; only those of the dimension are filled (docs/platform.md, CSV export). */
@@ -26,17 +27,16 @@ const MEASURES = {
 
 const PIECE = 16_384;
 
-/** Yields the export in pieces of about 16 KB, so that it streams. `measure` turns a row's count into its measures. */
+/** Yields the export in pieces of about 16 KB, so that it streams. */
 export function* toCsv(
   { rows }: Usage,
   { groupBy, kind }: UsageQuery,
-  measure: (count: number) => Measures,
   newline: Settings["csvNewline"],
 ): Generator<string> {
   // No column is documented for this dimension; our guess is one more.
   const tier = groupBy === "trace_tier" ? { "Trace Tier": "trace_tier" } : {};
   const dimensions: Record<string, string> = { ...DIMENSIONS, ...tier };
-  const measures: Record<string, keyof Measures> = MEASURES[kind];
+  const measures: Record<string, Measure> = MEASURES[kind];
   const end = newline === "crlf" ? "\r\n" : "\n";
   const header = [
     "Time Bucket Start",
@@ -46,12 +46,11 @@ export function* toCsv(
   ];
   let piece = header.map(cell).join(",") + end;
   for (const row of rows) {
-    const measured = measure(row.count);
     const cells = [
       toWireTime(row.bucket.start),
       toWireTime(row.bucket.end),
       ...Object.values(dimensions).map((key) => row.dimensions[key] ?? ""),
-      ...Object.values(measures).map((key) => String(measured[key] ?? 0)),
+      ...Object.values(measures).map((key) => String(row.measured[key] ?? 0)),
     ];
     piece += cells.map(cell).join(",") + end;
     if (piece.length >= PIECE) {

@@ -1,11 +1,12 @@
-import { DateTime } from "luxon";
 import { z } from "zod";
+import type { TraceTier } from "../engine/ledger.ts";
 import { checked } from "../http/checked.ts";
 import { badRequest, invalid } from "../http/refusal.ts";
 import type { Settings } from "../settings.ts";
+import { instantOf } from "./instant.ts";
 
 type GroupBy = "workspace" | "project" | "user" | "api_key" | "trace_tier";
-export type Kind = "traces" | "langsmith_deployments";
+type Kind = "traces" | "langsmith_deployments";
 
 export interface UsageQuery {
   /** Epoch ms. */
@@ -15,17 +16,15 @@ export interface UsageQuery {
   readonly workspaceIds: readonly string[];
   readonly groupBy: GroupBy;
   readonly kind: Kind;
-  readonly tier: "longlived" | "shortlived" | null;
+  /** Null: all tiers. */
+  readonly tier: TraceTier | null;
 }
 
-const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:?\d{2})?)?$/i;
 const GROUPINGS = ["workspace", "project", "user", "api_key"] as const;
 
-/** ISO 8601 to epoch ms; UTC without an offset, midnight without a time (our guesses). */
 const instant = z.string().transform((text, context) => {
-  const [, date, time = "00:00", offset = "Z"] = ISO.exec(text) ?? [];
-  const parsed = date === undefined ? undefined : DateTime.fromISO(`${date}T${time}${offset.toUpperCase()}`);
-  if (parsed?.isValid) return parsed.toMillis();
+  const parsed = instantOf(text);
+  if (parsed !== undefined) return parsed;
   context.addIssue("Input should be a valid datetime");
   return z.NEVER;
 });
@@ -39,7 +38,7 @@ const parameters = {
     z.array(z.guid().toLowerCase()),
   ),
 };
-/** Unknown and repeated parameters are refused (our guess): a typing error must not pass for a filter. */
+/** A parameter that is given twice is refused (our guess). The tiered contract has fewer (docs/platform.md, Contracts). */
 const tiered = z.strictObject({ ...parameters, group_by: z.enum(GROUPINGS).default("workspace") });
 const dayGranular = z.strictObject({
   ...parameters,
@@ -47,30 +46,44 @@ const dayGranular = z.strictObject({
   kind: z.enum(["traces", "langsmith_deployments"]).default("traces"),
   trace_tier: z.enum(["longlived", "shortlived"]).optional(),
 });
+type Given = Readonly<Record<string, unknown>>;
 
 /**
  * Reads the query of both billing routes (docs/platform.md, Contracts), or refuses it with every problem. `now` in epoch
  * ms. That a wrong query is answered with 422 and a list of loc, msg and type is seen in client code.
  */
 export function fromQuery(
-  given: Readonly<Record<string, unknown>>,
-  { contract, refuseFuture }: Settings,
+  given: Given,
+  { contract, unknownParameters, deploymentUsage, refuseFuture }: Settings,
   now: number,
 ): UsageQuery {
-  // The tiered contract has fewer parameters.
+  const names = Object.keys(contract === "tiered" ? tiered.shape : dayGranular.shape);
+  const understood = withoutUnknown(given, names, unknownParameters);
   const schema: z.ZodType<z.output<typeof dayGranular>> =
     contract === "tiered"
       ? tiered.transform((query) => ({ ...query, kind: "traces" as const }))
       : dayGranular;
-  const query = checked(schema, given, "query");
-  const { start_time: start, end_time: end, group_by: groupBy, kind, trace_tier: tier = null } = query;
+  const query = checked(schema, understood, "query");
+  const { start_time: start, end_time: end, group_by: groupBy, kind } = query;
   if (end <= start) throw wrongEnd("end_time must be after start_time");
   if (refuseFuture && end > now) throw wrongEnd("end_time must not be in the future");
-  // Documented for group_by; that the filter is refused too is our guess.
-  if (kind === "langsmith_deployments" && (groupBy === "trace_tier" || tier !== null)) {
-    throw badRequest("trace_tier cannot be used with kind=langsmith_deployments");
+  if (kind === "langsmith_deployments" && deploymentUsage === "refused") {
+    throw badRequest("kind=langsmith_deployments is not available on this server");
   }
+  // Documented: refused as a dimension, ignored as a filter.
+  if (kind === "langsmith_deployments" && groupBy === "trace_tier") {
+    throw badRequest("group_by=trace_tier cannot be used with kind=langsmith_deployments");
+  }
+  const tier = kind === "traces" ? (query.trace_tier ?? null) : null;
   return { start, end, workspaceIds: [...new Set(query.workspace_ids)], groupBy, kind, tier };
+}
+
+/** Which of the three a server does is not known. Refused with 422 where the schema meets them. */
+function withoutUnknown(given: Given, names: readonly string[], how: Settings["unknownParameters"]): Given {
+  const unknown = Object.keys(given).filter((name) => !names.includes(name));
+  if (how === "400" && unknown.length > 0) throw badRequest(`Unknown query parameter: ${unknown.join(", ")}`);
+  if (how !== "ignore") return given;
+  return Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
 }
 
 function wrongEnd(msg: string) {

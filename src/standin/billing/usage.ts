@@ -1,15 +1,25 @@
-import type { Stream, Workspace } from "../engine/organisation.ts";
+import { bucketOf } from "../engine/edits.ts";
+import type { Workspace } from "../engine/organisation.ts";
 import type { StrideName } from "../faults.ts";
 import type { Format, World } from "../world.ts";
+import { type Measure, measuresOf, type Part, partsOf } from "./parts.ts";
 import type { UsageQuery } from "./query.ts";
 import { cut, dayGranular, LENGTH, type Range, strideOf } from "./stride.ts";
 
 type Dimensions = Readonly<Record<string, string | null>>;
 
+export type Measured = Partial<Record<Measure, number>>;
+
 interface UsageRow {
   readonly bucket: Range;
   readonly dimensions: Dimensions;
-  readonly count: number;
+  readonly measured: Measured;
+}
+
+interface Group {
+  readonly dimensions: Dimensions;
+  /** By bucket. */
+  readonly sums: ReadonlyMap<Measure, Float64Array>;
 }
 
 export interface Usage {
@@ -35,45 +45,52 @@ export function usageOf(
   const stride = wrong === "coarser" ? coarser(answered.stride) : (wrong ?? answered.stride);
   const { buckets, edges } = cut(answered.range, stride, align);
 
-  const groups = new Map<string | null, { dimensions: Dimensions; counts: Float64Array }>();
-  const countsOf = (dimensions: Dimensions): Float64Array => {
+  const measures = measuresOf(query);
+  const groups = new Map<string | null, Group>();
+  const groupOf = (dimensions: Dimensions): Group => {
     const [id = null] = Object.values(dimensions);
-    const group = groups.get(id) ?? { dimensions, counts: new Float64Array(buckets.length) };
-    groups.set(id, group);
-    return group.counts;
+    const known = groups.get(id);
+    if (known !== undefined) return known;
+    const sums = new Map(measures.map((one) => [one, new Float64Array(buckets.length)]));
+    groups.set(id, { dimensions, sums });
+    return { dimensions, sums };
   };
   const { organisation, access } = world;
   const workspaces = organisation.workspaces.filter(
     (one) => query.workspaceIds.includes(one.id) && access.canRead(one),
   );
   if (query.groupBy === "workspace" && !omitZero) {
-    for (const workspace of workspaces) countsOf(ofWorkspace(workspace));
+    for (const workspace of workspaces) groupOf(ofWorkspace(workspace));
   }
-  const streams = organisation.streams.filter(
-    ({ project, tier }) =>
-      workspaces.includes(project.workspace) &&
-      !project.dropped &&
-      (query.tier === null || query.tier === tier) &&
-      (query.kind === "traces" || project.agent),
+  const parts = partsOf(world, query).filter(
+    ({ stream: { project } }) => workspaces.includes(project.workspace) && !project.dropped,
   );
-  for (const stream of streams) {
-    const counts = world.ledger.counts(stream, edges);
-    for (const { cell, delta } of world.discrepanciesIn({ stride, format, groupBy: query.groupBy }, stream)) {
-      const i = edges.findIndex((from, at) => cell.at >= from && cell.at < (edges[at + 1] ?? from));
+  for (const part of parts) {
+    const { stream, tier, measure } = part;
+    const counts = part.counts(edges);
+    const about = { stride, format, groupBy: query.groupBy, tier: query.tier, measure };
+    // Where tiers are rows, the short-lived one takes what is about all tiers.
+    const isMeant = tier !== "longlived" || query.tier !== null;
+    for (const { cell, delta } of isMeant ? world.discrepanciesIn(about, stream) : []) {
+      const i = bucketOf(edges, cell.at);
       if (i >= 0) counts[i] = Math.max(0, (counts[i] ?? 0) + delta);
     }
-    const sums = countsOf(dimensionsOf(stream, query.groupBy));
+    const sums = groupOf(dimensionsOf(part, query.groupBy)).sums.get(measure);
+    if (sums === undefined) continue;
     counts.forEach((count, i) => {
       sums[i] = (sums[i] ?? 0) + count;
     });
   }
+  const start = query.kind === "traces" ? world.ledger.dataStart : world.deploymentLedger.start;
   const rows: UsageRow[] = [];
   buckets.forEach((bucket, i) => {
     // If zeroes are sent, none are sent before the data start or in the future (our guess).
-    const known = bucket.end > world.ledger.dataStart && bucket.start < world.now();
-    for (const { dimensions, counts } of groups.values()) {
-      const count = counts[i] ?? 0;
-      if (count > 0 || (!omitZero && known)) rows.push({ bucket, dimensions, count });
+    const known = bucket.end > start && bucket.start < world.now();
+    for (const { dimensions, sums } of groups.values()) {
+      const amounts = [...sums].map(([measure, counts]) => [measure, counts[i] ?? 0] as const);
+      const isUsed = amounts.some(([, amount]) => amount > 0);
+      if (isUsed || (!omitZero && known))
+        rows.push({ bucket, dimensions, measured: Object.fromEntries(amounts) });
     }
   });
   return { stride, rows };
@@ -85,7 +102,8 @@ function coarser(stride: StrideName): StrideName {
 }
 
 /** docs/platform.md, Records. `trace_tier` and `api_key_id`: Contracts. */
-function dimensionsOf({ project, user, key, tier }: Stream, groupBy: UsageQuery["groupBy"]): Dimensions {
+function dimensionsOf({ stream, tier }: Part, groupBy: UsageQuery["groupBy"]): Dimensions {
+  const { project, user, key } = stream;
   switch (groupBy) {
     case "workspace":
       return ofWorkspace(project.workspace);

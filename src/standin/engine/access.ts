@@ -1,14 +1,19 @@
-import { forbidden, invalidToken } from "../http/refusal.ts";
+import { forbidden, invalidToken, workspaceRequired } from "../http/refusal.ts";
 import type { Organisation, Workspace } from "./organisation.ts";
 
-/** `no wrong key`: a request without a key passes. */
-export type Needs = "nothing" | "no wrong key" | "key" | "organization:read";
+/**
+ * `no wrong key`: a request without a key passes. `workspace`: the key, and for a key of the organization the workspace
+ * in `X-Tenant-Id`.
+ */
+export type Needs = "nothing" | "no wrong key" | "key" | "organization:read" | "workspace";
 
 /** What the one API key may do; each part can be revoked and granted while the server runs. */
 export class Access {
   apiKey: string;
   revoked = false;
   organizationRead = true;
+  /** A key of the whole organization, not of one workspace. */
+  organizationScoped = false;
   readonly #organisation: Organisation;
   readonly #unreadable: Set<Workspace>;
 
@@ -40,6 +45,8 @@ export class Access {
     const organisation = headers["x-organization-id"];
     if (organisation !== undefined && organisation !== this.#organisation.id) throw forbidden();
     const tenant = headers["x-tenant-id"];
+    // That requests of the control plane need it is documented; the body is seen (docs/platform.md, Control plane, Requests).
+    if (needs === "workspace" && this.organizationScoped && tenant === undefined) throw workspaceRequired();
     if (
       tenant !== undefined &&
       !this.#organisation.workspaces.some((w) => w.id === tenant && this.canRead(w))
@@ -53,6 +60,7 @@ export class Access {
       api_key: this.apiKey,
       revoked: this.revoked,
       organization_read: this.organizationRead,
+      organization_scoped: this.organizationScoped,
       unreadable: [...this.#unreadable].map((w) => w.id),
     };
   }

@@ -1,21 +1,29 @@
-import { findStream, type Organisation, openStream, type Sender, type Stream } from "./organisation.ts";
-import { tracesByHour, tracesOfDay } from "./rhythm.ts";
+import { between, Course, HOUR, type UpTo } from "./course.ts";
+import { bucketOf, Edits } from "./edits.ts";
+import {
+  findStream,
+  type Organisation,
+  openStream,
+  type Sender,
+  type Stream,
+  untilOf,
+} from "./organisation.ts";
+import { LonglivedCourse } from "./retention.ts";
 
 /**
- * All traces in hourly rows: the seeded history, and what was added or restated since. Every answer, in any dimension,
- * stride and format, is a sum of these rows, so all answers agree.
+ * All traces in hourly rows: the seeded history, and what was added, restated or upgraded since. Every answer, in any
+ * dimension, tier, stride and format, is a sum of these rows, so all answers agree.
  */
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-
 export interface Cell extends Sender {
   /** Any instant of the hour, epoch ms. */
   readonly at: number;
 }
 
+export type TraceTier = "longlived" | "shortlived";
+
 interface LedgerOptions {
   readonly seed: number;
-  readonly organisation: Organisation;
+  readonly organisation: Pick<Organisation, "streams">;
   /** Epoch ms, the start of a UTC day; no usage before it. */
   readonly dataStart: number;
   readonly now: () => number;
@@ -24,65 +32,62 @@ interface LedgerOptions {
 export class Ledger {
   readonly dataStart: number;
   readonly #options: LedgerOptions;
-  /** By stream: traces from the data start to the start of each day, computed as far as asked. */
-  readonly #sums = new Map<Stream, number[]>();
-  /** By stream and hour: difference from the seeded history. */
-  readonly #edits = new Map<Stream, Map<number, number>>();
+  readonly #seeded: UpTo;
+  readonly #seededLonglived: UpTo;
+  readonly #edits = new Edits();
+  readonly #longlivedEdits = new Edits();
   /** Changes that show from an instant on. */
-  #pending: { readonly cell: Cell; readonly delta: number; readonly from: number }[] = [];
+  #pending: { readonly change: () => void; readonly from: number }[] = [];
 
   constructor(options: LedgerOptions) {
     this.dataStart = options.dataStart;
     this.#options = options;
+    const course = new Course(options.seed, options.dataStart);
+    const longlived = new LonglivedCourse(options.seed, course, options.now);
+    this.#seeded = (stream, at) => course.upTo(stream, at);
+    this.#seededLonglived = (stream, at) => longlived.upTo(stream, at);
   }
 
   /**
    * Traces of a stream between neighbouring `edges` (ascending, epoch ms): one number fewer than edges. A row counts
-   * where its hour begins (our guess), so adjacent ranges count nothing twice.
+   * where its hour begins (our guess), so adjacent ranges count nothing twice. Null: of both tiers.
    */
-  counts(stream: Stream, edges: readonly number[]): Float64Array {
+  counts(stream: Stream, edges: readonly number[], tier: TraceTier | null = null): Float64Array {
     this.#applyDue();
-    const counts = new Float64Array(Math.max(0, edges.length - 1));
-    if (stream.project.dropped) return counts;
-    const until = this.#until(stream);
+    if (stream.project.dropped) return new Float64Array(Math.max(0, edges.length - 1));
+    const until = untilOf(stream, this.#options.now());
     const hours = edges.map((edge) => Math.ceil(edge / HOUR) * HOUR);
-    let before = this.#seeded(stream, hours[0] ?? 0, until);
-    for (let i = 0; i < counts.length; i++) {
-      const upTo = this.#seeded(stream, hours[i + 1] ?? 0, until);
-      counts[i] = upTo - before;
-      before = upTo;
+    const all = between(this.#seeded, stream, hours, until);
+    for (const hour of this.#edits.hours(stream)) {
+      const i = hour < until ? bucketOf(hours, hour) : -1;
+      const seeded = hourOf(this.#seeded, stream, hour, until);
+      if (i >= 0) all[i] = (all[i] ?? 0) + this.#traces(stream, hour, until) - seeded;
     }
-    for (const [hour, delta] of this.#edits.get(stream) ?? []) {
-      if (hour >= until) continue;
-      const i = hours.findIndex((from, at) => hour >= from && hour < (hours[at + 1] ?? from));
-      if (i >= 0) counts[i] = (counts[i] ?? 0) + Math.max(delta, -this.#seededHour(stream, hour, until));
-    }
-    return counts;
+    if (tier === null) return all;
+    const longlived = this.#longlivedCounts(stream, hours, until);
+    return tier === "longlived" ? longlived : all.map((traces, i) => traces - (longlived[i] ?? 0));
   }
 
   /** Traces of one hourly row, now. */
-  read(cell: Cell): number {
+  read(cell: Cell, tier: TraceTier | null = null): number {
     const stream = findStream(this.#options.organisation, cell);
     const hour = Math.floor(cell.at / HOUR) * HOUR;
-    return (stream && this.counts(stream, [hour, hour + HOUR])[0]) ?? 0;
+    return (stream && this.counts(stream, [hour, hour + HOUR], tier)[0]) ?? 0;
   }
 
   /**
    * Changes one row by `delta`, never below 0: late arrivals, traffic, restatements. A future row shows when the clock
-   * reaches its hour. A row before the data start throws.
+   * reaches its hour. A row before the data start throws. What is taken is short-lived as long as there is any.
    */
-  change(cell: Cell, delta: number): { before: number; after: number } {
-    const hour = Math.floor(cell.at / HOUR) * HOUR;
-    if (!Number.isSafeInteger(delta)) throw new RangeError(`delta ${delta} is not a whole number of traces`);
-    if (!(hour >= this.dataStart)) {
-      throw new RangeError(`${cell.at} is before the data start ${new Date(this.dataStart).toISOString()}`);
-    }
+  change(cell: Cell, delta: number, tier: TraceTier = "shortlived"): { before: number; after: number } {
+    const hour = this.#hourOf(cell, delta);
     const stream = openStream(this.#options.organisation, cell);
     const before = this.read(cell);
-    const edits = this.#edits.get(stream) ?? new Map<number, number>();
-    this.#edits.set(stream, edits);
-    const least = -this.#seededHour(stream, hour, Number.POSITIVE_INFINITY);
-    edits.set(hour, Math.max(least, (edits.get(hour) ?? 0) + delta));
+    const traces = this.#traces(stream, hour);
+    const after = Math.max(0, traces + delta);
+    const longlived = this.#longlived(stream, hour) + (tier === "longlived" ? after - traces : 0);
+    this.#edits.set(stream, hour, after - hourOf(this.#seeded, stream, hour));
+    this.#setLonglived(stream, hour, longlived);
     return { before, after: this.read(cell) };
   }
 
@@ -90,7 +95,52 @@ export class Ledger {
   changeLater(cell: Cell, delta: number, from: number): void {
     // Its stream is known at once, so that an answer looks for it.
     openStream(this.#options.organisation, cell);
-    this.#pending.push({ cell, delta, from });
+    this.#pending.push({ change: () => this.change(cell, delta), from });
+  }
+
+  /**
+   * Makes so many short-lived traces of one row long-lived, as many as there are, and returns the row's long-lived ones.
+   * They stay in the hour of their receipt (our guess: usage is counted when it is received). `from`: shows from then on.
+   */
+  upgrade(cell: Cell, traces: number, from?: number): { before: number; after: number } {
+    const hour = this.#hourOf(cell, traces);
+    const before = this.read(cell, "longlived");
+    if (from !== undefined && from > this.#options.now()) {
+      this.#pending.push({ change: () => this.upgrade(cell, traces), from });
+      return { before, after: before };
+    }
+    const stream = findStream(this.#options.organisation, cell);
+    if (stream === undefined || this.#options.now() < hour) return { before, after: before };
+    this.#setLonglived(stream, hour, this.#longlived(stream, hour) + Math.max(0, traces));
+    return { before, after: this.read(cell, "longlived") };
+  }
+
+  #longlivedCounts(stream: Stream, hours: readonly number[], until: number): Float64Array {
+    const counts = between(this.#seededLonglived, stream, hours, until);
+    const edited = new Set([...this.#edits.hours(stream), ...this.#longlivedEdits.hours(stream)]);
+    for (const hour of edited) {
+      const i = hour < until ? bucketOf(hours, hour) : -1;
+      const seeded = hourOf(this.#seededLonglived, stream, hour, until);
+      if (i >= 0) counts[i] = (counts[i] ?? 0) + this.#longlived(stream, hour, until) - seeded;
+    }
+    return counts;
+  }
+
+  /** Of one row; without `until` as it will be when its hour is over. */
+  #traces(stream: Stream, hour: number, until?: number): number {
+    return Math.max(0, hourOf(this.#seeded, stream, hour, until) + this.#edits.of(stream, hour));
+  }
+
+  /** Never more than the row has. */
+  #longlived(stream: Stream, hour: number, until?: number): number {
+    const seeded = hourOf(this.#seededLonglived, stream, hour, until);
+    const wanted = Math.max(0, seeded + this.#longlivedEdits.of(stream, hour));
+    return Math.min(wanted, this.#traces(stream, hour, until));
+  }
+
+  #setLonglived(stream: Stream, hour: number, wanted: number): void {
+    const longlived = Math.min(Math.max(0, wanted), this.#traces(stream, hour));
+    this.#longlivedEdits.set(stream, hour, longlived - hourOf(this.#seededLonglived, stream, hour));
   }
 
   #applyDue(): void {
@@ -99,37 +149,18 @@ export class Ledger {
     if (due.length === 0) return;
     // First, since a change counts.
     this.#pending = this.#pending.filter(({ from }) => from > now);
-    for (const { cell, delta } of due) this.change(cell, delta);
+    for (const { change } of due) change();
   }
 
-  /** Usage exists up to now, and in a deleted workspace up to its deletion. */
-  #until(stream: Stream): number {
-    return Math.min(this.#options.now(), stream.project.workspace.deletedAt ?? Number.POSITIVE_INFINITY);
+  #hourOf({ at }: Cell, traces: number): number {
+    if (!Number.isSafeInteger(traces)) throw new RangeError(`${traces} is not a whole number of traces`);
+    const hour = Math.floor(at / HOUR) * HOUR;
+    if (hour >= this.dataStart) return hour;
+    throw new RangeError(`${at} is before the data start ${new Date(this.dataStart).toISOString()}`);
   }
+}
 
-  #seededHour(stream: Stream, hour: number, until: number): number {
-    return this.#seeded(stream, hour + HOUR, until) - this.#seeded(stream, hour, until);
-  }
-
-  /** Seeded traces from the data start to `at` or `until`, whichever is earlier. */
-  #seeded(stream: Stream, at: number, until: number): number {
-    const to = Math.min(at, until);
-    if (stream.weight === 0 || to <= this.dataStart) return 0;
-    const day = Math.floor(to / DAY);
-    const sum = this.#sumTo(stream, day);
-    const hours = (to - day * DAY) / HOUR;
-    if (hours === 0) return sum;
-    const ofDay = this.#sumTo(stream, day + 1) - sum;
-    return sum + tracesByHour(this.#options.seed, stream, day, hours, ofDay);
-  }
-
-  #sumTo(stream: Stream, day: number): number {
-    const first = this.dataStart / DAY;
-    const sums = this.#sums.get(stream) ?? [0];
-    this.#sums.set(stream, sums);
-    for (let n = sums.length; n <= day - first; n++) {
-      sums.push((sums[n - 1] ?? 0) + tracesOfDay(this.#options.seed, stream, first + n - 1));
-    }
-    return sums[day - first] ?? 0;
-  }
+/** Seeded part of one row. */
+function hourOf(upTo: UpTo, stream: Stream, hour: number, until = hour + HOUR): number {
+  return upTo(stream, Math.min(hour + HOUR, until)) - upTo(stream, Math.min(hour, until));
 }

@@ -9,11 +9,17 @@ const PROJECT_NAME = "agent-server";
 
 /** The run engine of one world: each run is billed in its ledger. */
 export function runsOf(world: World): RunEngine {
-  let sender: Sender | undefined;
-  // One trace a run, recorded when it starts (our guess).
+  let sender: (Sender & { readonly deployment: Project }) | undefined;
+  // One trace a run, recorded when it starts (our guess); the deployment's own usage beside it.
   const meter = () => {
     sender ??= newSender(world);
-    if (world.now() >= world.ledger.dataStart) bill(world, sender, world.faults.nextOfMeter());
+    const { deployment, ...own } = sender;
+    const at = world.now();
+    if (at >= world.ledger.dataStart) bill(world, own, world.faults.nextOfMeter());
+    if (at < world.deploymentLedger.start) return;
+    for (const measure of ["agent_runs", "nodes_executed"] as const) {
+      world.deploymentLedger.change({ ...own, project: deployment, at }, measure, 1);
+    }
   };
   return new RunEngine(() => world.now(), meter);
 }
@@ -54,16 +60,18 @@ function other<T>(all: readonly T[], own: T | null): T | null {
  * readable and that nobody traces into, so that a probe finds no other traffic there; else in the first readable one.
  * Entered with the first trace, so that an organisation without traffic stays as seeded.
  */
-function newSender({ organisation, access, seed }: World): Sender {
+function newSender({ organisation, access, seed }: World): Sender & { readonly deployment: Project } {
   const listed = organisation.workspaces.filter((one) => access.canRead(one) && one.deletedAt === null);
   const isQuiet = (one: Workspace) => !organisation.streams.some(({ project }) => project.workspace === one);
   const workspace = listed.find(isQuiet) ?? listed[0] ?? organisation.workspaces[0];
   if (workspace === undefined) throw new Error("an organisation without a workspace");
   // Ids depend on the seed alone, so the same traffic has the same ids on another day.
   const { uuid } = dice(seed + 7919);
-  const project: Project = { id: uuid(), name: PROJECT_NAME, workspace, agent: true, dropped: false };
+  const project: Project = { id: uuid(), name: PROJECT_NAME, workspace, dropped: false };
   const key: Key = { id: uuid(), shortKey: `sk...${access.apiKey.slice(-4)}` };
   organisation.projects.push(project);
   organisation.keys.push(key);
-  return { project, user: null, key };
+  const deployment: Project = { ...project, id: uuid() };
+  organisation.deployments.push(deployment);
+  return { project, user: null, key, deployment };
 }

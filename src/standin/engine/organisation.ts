@@ -1,4 +1,5 @@
 import { unknownThing } from "../http/refusal.ts";
+import { type Retention, SHORT_LIVED } from "./retention.ts";
 
 /** What usage belongs to. Admin routes change names and flags; ids never change. */
 export interface Workspace {
@@ -9,12 +10,11 @@ export interface Workspace {
   deletedAt: number | null;
 }
 
+/** A traced project, or a deployment, which is called a project too and has an id of another space (documented). */
 export interface Project {
   readonly id: string;
   name: string;
   readonly workspace: Workspace;
-  /** Runs as a deployed agent: its traces are agent runs too (kind=langsmith_deployments). */
-  readonly agent: boolean;
   /** Removed from every answer, its past too. */
   dropped: boolean;
 }
@@ -29,22 +29,23 @@ export interface Key {
   readonly shortKey: string;
 }
 
-type TraceTier = "longlived" | "shortlived";
 export type Rhythm = "office" | "evening" | "nightly" | "steady";
 
-/** Who sends traces: one project, one user or none, one key or none. Each count belongs to one stream. */
+/** Who sends traces, or runs a deployment: one project, one user or none, one key or none. Each count belongs to one. */
 export interface Stream {
   readonly index: number;
   readonly project: Project;
   readonly user: User | null;
   readonly key: Key | null;
-  readonly tier: TraceTier;
+  readonly retention: Retention;
   readonly rhythm: Rhythm;
   /** Traces on an ordinary weekday; 0 for a stream without seeded history. */
   readonly weight: number;
   /** Days since 1970-01-01: first day with usage, and first day without again. */
   readonly begins: number;
   readonly ends: number;
+  /** Of a deployment, that stand by while nothing runs. */
+  readonly replicas: number;
 }
 
 export interface Organisation {
@@ -55,6 +56,8 @@ export interface Organisation {
   readonly users: User[];
   readonly keys: Key[];
   readonly streams: Stream[];
+  readonly deployments: Project[];
+  readonly deploymentStreams: Stream[];
   /** Seeded as unreadable for the key. */
   readonly unreadable: readonly Workspace[];
 }
@@ -64,6 +67,8 @@ export const workspaceOf = ({ workspaces }: Organisation, id: string): Workspace
   workspaces.find((one) => one.id === id) ?? missing("workspace", id);
 export const projectOf = ({ projects }: Organisation, id: string): Project =>
   projects.find((one) => one.id === id) ?? missing("project", id);
+export const deploymentOf = ({ deployments }: Organisation, id: string): Project =>
+  deployments.find((one) => one.id === id) ?? missing("deployment", id);
 export const userOf = ({ users }: Organisation, id: string): User =>
   users.find((one) => one.id === id) ?? missing("user", id);
 export const keyOf = ({ keys }: Organisation, shortKey: string): Key =>
@@ -75,12 +80,14 @@ function missing(kind: string, id: string): never {
 
 export type Sender = Pick<Stream, "project" | "user" | "key">;
 
-export function findStream({ streams }: Organisation, of: Sender): Stream | undefined {
+type Streams = Pick<Organisation, "streams">;
+
+export function findStream({ streams }: Streams, of: Sender): Stream | undefined {
   return streams.find((s) => s.project === of.project && s.user === of.user && s.key === of.key);
 }
 
 /** The stream of these three; a new one has no seeded history. */
-export function openStream(organisation: Organisation, { project, user, key }: Sender): Stream {
+export function openStream(organisation: Streams, { project, user, key }: Sender): Stream {
   const known = findStream(organisation, { project, user, key });
   if (known !== undefined) return known;
   const opened: Stream = {
@@ -88,12 +95,18 @@ export function openStream(organisation: Organisation, { project, user, key }: S
     user,
     key,
     index: organisation.streams.length,
-    tier: "shortlived",
+    retention: SHORT_LIVED,
     rhythm: "steady",
     weight: 0,
     begins: 0,
     ends: Number.POSITIVE_INFINITY,
+    replicas: 0,
   };
   organisation.streams.push(opened);
   return opened;
+}
+
+/** Epoch ms: usage exists up to now, and in a deleted workspace up to its deletion. */
+export function untilOf({ project }: Stream, now: number): number {
+  return Math.min(now, project.workspace.deletedAt ?? Number.POSITIVE_INFINITY);
 }

@@ -1,5 +1,6 @@
 import type { Key, Organisation, Project, Rhythm, Stream, User, Workspace } from "./organisation.ts";
 import { type Dice, dice } from "./random.ts";
+import { type Retention, SHORT_LIVED } from "./retention.ts";
 
 /**
  * The seeded organisation holds what breaks readers of exports: commas, quotes, line breaks, formula starts, tabs,
@@ -68,11 +69,14 @@ export function seedOrganisation({ seed, scale }: { seed: number; scale: number 
     keys,
     projects: [],
     streams: [],
+    deployments: [],
+    deploymentStreams: [],
     unreadable: workspaces.slice(UNREADABLE),
   };
   workspaces.forEach((_, w) => {
     if (w !== EMPTY) seedWorkspace(organisation, roll, { w, projects: many(6) });
   });
+  seedDeployments(organisation, seed);
   return organisation;
 }
 
@@ -89,21 +93,20 @@ function seedWorkspace(
       id: roll.uuid(),
       name: projectName(w, p),
       workspace,
-      agent: p % 3 === 2,
       dropped: false,
     };
     organisation.projects.push(project);
     const begins = p === 3 ? (LATE_STARTS[w] ?? 0) : 0;
-    seedStreams(organisation, roll, { project, members, begins, rhythm: rhythm(w, p) });
+    seedStreams(organisation, roll, { project, members, begins, rhythm: rhythm(w, p), place: p });
   }
 }
 
 function seedStreams(
   organisation: Organisation,
   roll: Dice,
-  of: Pick<Stream, "project" | "begins" | "rhythm"> & { members: readonly User[] },
+  of: Pick<Stream, "project" | "begins" | "rhythm"> & { members: readonly User[]; place: number },
 ): void {
-  const { project, members, begins, rhythm } = of;
+  const { project, members, begins, rhythm, place } = of;
   // From tens to thousands a day, most projects small.
   const perDay = 20 * 150 ** roll.next();
   const keys = roll.some(organisation.keys, 3);
@@ -123,14 +126,60 @@ function seedStreams(
       project,
       user,
       key,
-      tier: roll.next() < 0.4 ? "longlived" : "shortlived",
+      retention: retention(place, roll.next()),
       rhythm,
       weight: (perDay * (parts[i] ?? 0)) / whole,
       begins: Math.max(begins, moves < 0.15 ? turn : 0),
       ends: moves > 0.15 && moves < 0.25 ? turn : FOREVER,
+      replicas: 0,
     };
     organisation.streams.push(stream);
   });
+}
+
+/** First days of rules that upgrade traces: the long-lived share of some projects rises there. */
+const RULES_FROM = [day("2026-02-09"), day("2026-05-18"), day("2026-08-24")];
+
+/** Two of three projects have a rule, of which every second one runs a week later: after its days became final. */
+function retention(place: number, luck: number): Retention {
+  const received = luck < 0.4 ? luck / 2 : 0;
+  if (place % 3 === 0) return { ...SHORT_LIVED, received, upgraded: received };
+  const upgraded = Math.min(1, received + 0.1 + 0.3 * luck);
+  const ruleFrom = RULES_FROM[Math.floor(place / 2) % RULES_FROM.length] ?? 0;
+  return { received, upgraded, ruleFrom, nightsLater: place % 2 === 0 ? 0 : 7 };
+}
+
+/**
+ * Every third traced project is a deployment too: it has the same name (documented) and another id. Dice of its own, so
+ * that the history of traces is the same with deployments and without.
+ */
+function seedDeployments(organisation: Organisation, seed: number): void {
+  const roll = dice(seed + 15_485_863);
+  const traced = organisation.workspaces.flatMap(({ id }) =>
+    organisation.projects.filter(({ workspace }) => workspace.id === id).filter((_, p) => p % 3 === 2),
+  );
+  for (const { name, workspace } of traced) {
+    const project: Project = { id: roll.uuid(), name, workspace, dropped: false };
+    organisation.deployments.push(project);
+    const moves = roll.next();
+    const turn = day("2026-01-05") + roll.below(300);
+    const shape = {
+      ...{ project, rhythm: roll.next() < 0.5 ? ("steady" as const) : ("office" as const) },
+      ...{ retention: SHORT_LIVED, begins: moves < 0.2 ? turn : 0, ends: moves > 0.9 ? turn : FOREVER },
+    };
+    const runners: [User | null, Key | null][] = [
+      [null, null],
+      [null, roll.pick(organisation.keys)],
+      ...roll.some(organisation.users, 3).map((user): [User, Key] => [user, roll.pick(organisation.keys)]),
+    ];
+    for (const [user, key] of runners) {
+      // A development deployment has no replica while nothing runs.
+      const replicas = user === null && key === null ? roll.below(4) : 0;
+      const weight = 5 * 40 ** roll.next();
+      const index = organisation.deploymentStreams.length;
+      organisation.deploymentStreams.push({ ...shape, index, user, key, weight, replicas });
+    }
+  }
 }
 
 /** `default` occurs twice in one workspace: a name identifies no project. */

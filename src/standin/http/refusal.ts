@@ -25,6 +25,10 @@ export const invalidToken = (): Refusal => new Refusal(401, { detail: "Invalid t
 /** Seen. */
 export const forbidden = (): Refusal => new Refusal(403, { error: "Forbidden" });
 
+/** Seen: a key of the organization came without a workspace. */
+export const workspaceRequired = (): Refusal =>
+  new Refusal(403, { error: "org_scoped_key_requires_workspace" });
+
 /** HTTPValidationError; that billing sends it is seen in client code. */
 export const invalid = (problems: readonly ValidationProblem[]): Refusal =>
   new Refusal(422, { detail: problems });

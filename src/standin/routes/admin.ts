@@ -1,5 +1,15 @@
 import { z } from "zod";
-import { keyOf, projectOf, userOf, workspaceOf } from "../engine/organisation.ts";
+import { deploymentMeasures } from "../engine/deployment-ledger.ts";
+import {
+  deploymentOf,
+  keyOf,
+  type Organisation,
+  type Project,
+  projectOf,
+  type Stream,
+  userOf,
+  workspaceOf,
+} from "../engine/organisation.ts";
 import { newTemplate, type Templates } from "../engine/templates.ts";
 import { faultOptionsSchema, strideNames } from "../faults.ts";
 import { checked } from "../http/checked.ts";
@@ -12,8 +22,10 @@ import type { World } from "../world.ts";
 const PREFIX = "/__standin";
 
 const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+const tier = z.enum(["longlived", "shortlived"]);
 const cell = {
   workspace_id: z.string().optional(),
+  /** Of a project, or of a deployment where deployment usage is meant. */
   project_id: z.string(),
   user_id: z.string().nullable(),
   api_key_short_key: z.string().nullable(),
@@ -30,6 +42,7 @@ const bodies = {
     api_key: z.string().min(1).optional(),
     revoked: z.boolean().optional(),
     organization_read: z.boolean().optional(),
+    organization_scoped: z.boolean().optional(),
   }),
   workspace: z.strictObject({
     name: z.string().optional(),
@@ -38,7 +51,9 @@ const bodies = {
   }),
   project: z.strictObject({ name: z.string().optional(), dropped: z.boolean().optional() }),
   user: z.strictObject({ email: z.string().nullable() }),
-  arrivals: z.strictObject({ ...cell, traces: z.int().min(1) }),
+  arrivals: z.strictObject({ ...cell, traces: z.int().min(1), trace_tier: tier.default("shortlived") }),
+  upgrades: z.strictObject({ ...cell, traces: z.int().min(1), from: instant.optional() }),
+  deploymentUsage: z.strictObject({ ...cell, measure: z.enum(deploymentMeasures), delta: z.int() }),
   restatements: z.strictObject({ ...cell, delta: z.int() }),
   discrepancies: z.strictObject({
     ...cell,
@@ -46,6 +61,8 @@ const bodies = {
     stride: z.enum(strideNames),
     group_by: z.enum(["workspace", "project", "user", "api_key"]).optional(),
     format: z.enum(["json", "csv"]).optional(),
+    trace_tier: tier.nullable().default(null),
+    measure: z.enum(["traces", ...deploymentMeasures]).default("traces"),
   }),
 };
 
@@ -62,13 +79,14 @@ export function admin(world: World, templates: () => Templates): Route[] {
     handle: ({ body: given, params }) =>
       json(answer(checked(body, given ?? undefined), params) ?? { ok: true }),
   });
-  const cellOf = (of: Omit<z.output<typeof bodies.arrivals>, "traces">) => {
-    const { organisation, ledger } = world;
-    const project = projectOf(organisation, of.project_id);
+  const cellOf = (of: z.output<z.ZodObject<typeof cell>>, isDeployed = false) => {
+    const { organisation, ledger, deploymentLedger } = world;
+    const project = (isDeployed ? deploymentOf : projectOf)(organisation, of.project_id);
     if (of.workspace_id !== undefined && of.workspace_id !== project.workspace.id) {
       throw problem(["workspace_id"], `project ${project.id} is in workspace ${project.workspace.id}`);
     }
-    if (of.hour < ledger.dataStart) throw problem(["hour"], "before the data start");
+    const start = isDeployed ? deploymentLedger.start : ledger.dataStart;
+    if (of.hour < start) throw problem(["hour"], "before the data start");
     const user = of.user_id === null ? null : userOf(organisation, of.user_id);
     const key = of.api_key_short_key === null ? null : keyOf(organisation, of.api_key_short_key);
     return { project, user, key, at: of.hour };
@@ -92,11 +110,13 @@ export function admin(world: World, templates: () => Templates): Route[] {
       return world.faults.inspect();
     }),
     route("DELETE", "/faults", nothing, () => world.faults.clear()),
-    route("PATCH", "/access", bodies.access, ({ api_key, revoked, organization_read }) => {
+    route("PATCH", "/access", bodies.access, (given) => {
+      const { api_key, revoked, organization_read, organization_scoped } = given;
       const { access } = world;
       access.apiKey = api_key ?? access.apiKey;
       access.revoked = revoked ?? access.revoked;
       access.organizationRead = organization_read ?? access.organizationRead;
+      access.organizationScoped = organization_scoped ?? access.organizationScoped;
       return access.inspect();
     }),
     route("PATCH", "/workspaces/:id", bodies.workspace, ({ name, readable, deleted }, { id = "" }) => {
@@ -105,20 +125,34 @@ export function admin(world: World, templates: () => Templates): Route[] {
       if (readable !== undefined) world.access.setReadable(workspace, readable);
       if (deleted !== undefined) workspace.deletedAt = deleted ? (workspace.deletedAt ?? world.now()) : null;
     }),
-    route("PATCH", "/projects/:id", bodies.project, ({ name, dropped }, { id = "" }) => {
-      const project = projectOf(world.organisation, id);
-      project.name = name ?? project.name;
-      project.dropped = dropped ?? project.dropped;
-    }),
+    ...(
+      [
+        ["projects", projectOf],
+        ["deployments", deploymentOf],
+      ] as const
+    ).map(([path, find]) =>
+      route("PATCH", `/${path}/:id`, bodies.project, ({ name, dropped }, { id = "" }) => {
+        const project = find(world.organisation, id);
+        project.name = name ?? project.name;
+        project.dropped = dropped ?? project.dropped;
+      }),
+    ),
     route("PATCH", "/users/:id", bodies.user, ({ email }, { id = "" }) => {
       userOf(world.organisation, id).email = email;
     }),
     route("POST", "/templates", newTemplate, (given) => templates().create(given)),
-    route("POST", "/arrivals", bodies.arrivals, (of) => world.ledger.change(cellOf(of), of.traces)),
+    route("POST", "/arrivals", bodies.arrivals, (of) =>
+      world.ledger.change(cellOf(of), of.traces, of.trace_tier),
+    ),
+    route("POST", "/upgrades", bodies.upgrades, (of) => world.ledger.upgrade(cellOf(of), of.traces, of.from)),
+    route("POST", "/deployment-usage", bodies.deploymentUsage, (of) =>
+      world.deploymentLedger.change(cellOf(of, true), of.measure, of.delta),
+    ),
     route("POST", "/restatements", bodies.restatements, (of) => world.ledger.change(cellOf(of), of.delta)),
     route("POST", "/discrepancies", bodies.discrepancies, (of) => {
-      const { stride, group_by: groupBy, format, delta } = of;
-      world.discrepancies.push({ stride, groupBy, format, delta, cell: cellOf(of) });
+      const { stride, group_by: groupBy, format, trace_tier, measure, delta } = of;
+      const about = { stride, groupBy, format, tier: trace_tier, measure };
+      world.discrepancies.push({ ...about, delta, cell: cellOf(of, measure !== "traces") });
     }),
     route("DELETE", "/discrepancies", nothing, () => {
       world.discrepancies.length = 0;
@@ -127,8 +161,8 @@ export function admin(world: World, templates: () => Templates): Route[] {
 }
 
 function inspect(world: World): object {
-  const { seed, organisation, ledger, access, settings } = world;
-  const { id, name, workspaces, projects, users, keys, streams } = organisation;
+  const { seed, organisation, ledger, deploymentLedger, access, settings } = world;
+  const { id, name, workspaces, users, keys } = organisation;
   return {
     seed,
     id,
@@ -136,17 +170,27 @@ function inspect(world: World): object {
     settings,
     access: access.inspect(),
     workspaces: workspaces.map((one) => ({ ...one, readable: access.canRead(one) })),
-    projects: projects.map(({ workspace, ...rest }) => ({ ...rest, workspace_id: workspace.id })),
+    ...shown(organisation),
     users,
     keys,
-    streams: streams.map(({ project, user, key, tier }) => ({
-      project_id: project.id,
-      user_id: user?.id ?? null,
-      api_key_short_key: key?.shortKey ?? null,
-      trace_tier: tier,
-    })),
     data_start: new Date(ledger.dataStart).toISOString(),
+    deployment_start: new Date(deploymentLedger.start).toISOString(),
     now: new Date(world.now()).toISOString(),
+  };
+}
+
+function shown({ projects, streams, deployments, deploymentStreams }: Organisation): object {
+  const ofProject = ({ workspace, ...rest }: Project) => ({ ...rest, workspace_id: workspace.id });
+  const ofStream = ({ project, user, key }: Stream) => ({
+    project_id: project.id,
+    user_id: user?.id ?? null,
+    api_key_short_key: key?.shortKey ?? null,
+  });
+  return {
+    projects: projects.map(ofProject),
+    streams: streams.map(ofStream),
+    deployments: deployments.map(ofProject),
+    deployment_streams: deploymentStreams.map(ofStream),
   };
 }
 

@@ -1,6 +1,6 @@
 import { toCsv } from "../billing/csv.ts";
 import { fromQuery, type UsageQuery } from "../billing/query.ts";
-import { measures, toWireUsage } from "../billing/record.ts";
+import { toWireUsage } from "../billing/record.ts";
 import { type Usage, usageOf } from "../billing/usage.ts";
 import { json, type Route } from "../http/route.ts";
 import type { Answer } from "../http/wire.ts";
@@ -23,12 +23,12 @@ export function billing(world: World): Route[] {
   return [
     route("json", (usage, query) => json(toWireUsage(usage, query, world.settings.contract))),
     route("csv", (usage, query) => {
-      const { contract, csvNewline } = world.settings;
+      const { csvNewline } = world.settings;
       return {
         status: 200,
         type: "text/csv; charset=utf-8",
         headers: { "content-disposition": 'attachment; filename="granular-usage.csv"' },
-        body: toCsv(usage, query, measures(contract, query.kind), csvNewline),
+        body: toCsv(usage, query, csvNewline),
       };
     }),
   ];

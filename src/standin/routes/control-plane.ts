@@ -9,7 +9,7 @@ const templateUpdate = z.strictObject({ name: templateName.nullish() });
 const noQuery = z.strictObject({});
 const ids = z.object({ id: z.guid(), revision: z.guid().optional() });
 
-/** Templates and deployments (docs/platform.md, Control plane); every route needs the key. */
+/** Templates and deployments (docs/platform.md, Control plane); every route needs the key, and its workspace. */
 export function controlPlane(templates: () => Templates, deployments: () => Deployments): Route[] {
   const route = (
     method: Route["method"],
@@ -19,7 +19,7 @@ export function controlPlane(templates: () => Templates, deployments: () => Depl
   ): Route => ({
     method,
     path,
-    needs: "key",
+    needs: "workspace",
     handle({ params, query, body }) {
       checked(noQuery, query, "query");
       return json(answer({ params, body }), status);

@@ -46,6 +46,6 @@ export function listing(world: World): Route[] {
       return { id, display_name: name };
     }),
     // Our guess: a version is no secret and needs no key.
-    route("/api/v1/info", "nothing", noQuery, () => ({ version: "0.0.0-standin" })),
+    route("/api/v1/info", "nothing", noQuery, () => ({ version: world.settings.serverVersion })),
   ];
 }

@@ -1,0 +1,143 @@
+import { describe, expect, test } from "vitest";
+import { deploymentMeasures } from "../../../src/standin/engine/deployment-ledger.ts";
+import { GRANULAR_USAGE, NOW, setup, sum, type UsageAnswer } from "./setup.ts";
+
+const DAY = { start: "2026-06-02", end: "2026-06-03" };
+const more = { kind: "langsmith_deployments" };
+const of = (answer: UsageAnswer, measure: string): number =>
+  answer.usage.reduce((all, record) => all + Number(record[measure]), 0);
+
+describe("deployment usage", () => {
+  test("its three measures add up alike in every dimension, and in the export", async () => {
+    const { usage, csv } = await setup({ contract: "day-granular" });
+    const week = { start: "2026-06-01", end: "2026-06-08", more };
+    const answers = await Promise.all(
+      ["workspace", "project", "user", "api_key"].map(async (by) => [
+        await usage({ ...week, by }),
+        await csv({ ...week, by }),
+      ]),
+    );
+    for (const measure of deploymentMeasures) {
+      const sums = answers.map(([answer]) => of(answer as UsageAnswer, measure));
+      expect(new Set(sums).size).toBe(1);
+      expect(sums[0]).toBeGreaterThan(0);
+    }
+    for (const [answer, lines] of answers as [UsageAnswer, Record<string, string>[]][]) {
+      const column = (name: string) => lines.reduce((all, line) => all + Number(line[name]), 0);
+      expect(lines[0]).not.toHaveProperty("Traces");
+      expect([column("Nodes Executed"), column("Agent Runs"), column("Agent Uptime (seconds)")]).toEqual(
+        deploymentMeasures.map((measure) => of(answer, measure)),
+      );
+    }
+  });
+
+  test("no measure follows from another: a deployment stands by while nothing runs", async () => {
+    const { usage } = await setup({ contract: "day-granular" });
+    const { usage: records } = await usage({ ...DAY, by: "project", more });
+    for (const [one, another] of [
+      ["nodes_executed", "agent_runs"],
+      ["agent_uptime_seconds", "agent_runs"],
+    ] as const) {
+      const ratios = records.map((record) => Number(record[one]) / Number(record[another]));
+      expect(new Set(ratios).size).toBeGreaterThan(3);
+    }
+    const users = await usage({ ...DAY, by: "user", more });
+    expect(users.usage.filter((record) => record.dimensions.user_id === null)).toHaveLength(1);
+  });
+
+  test("a project is a deployment there: another id, also where a traced project has the name", async () => {
+    const { standin, usage } = await setup({ contract: "day-granular" });
+    const { usage: records } = await usage({ ...DAY, by: "project", more });
+    const traced = standin.organisation.projects;
+    for (const { dimensions } of records) {
+      expect(traced.map(({ id }) => id)).not.toContain(dimensions.project_id);
+      expect(traced.map(({ name }) => name)).toContain(dimensions.project_name);
+    }
+  });
+
+  test.each([
+    [{}, "2025-12-01"],
+    [{ deploymentStart: "2026-03-02" }, "2026-03-02"],
+    [{ dataStart: "2026-04-06" }, "2026-03-02"],
+  ])("with %j it begins on %s, whenever traces do", async (options, begins) => {
+    const { usage } = await setup({ contract: "day-granular", ...options });
+    const before = Date.parse(begins) - 20 * 86_400_000;
+    expect((await usage({ start: before, end: begins, more })).usage).toEqual([]);
+    const first = await usage({ start: begins, end: Date.parse(begins) + 86_400_000, more });
+    expect(of(first, "agent_runs")).toBeGreaterThan(0);
+  });
+
+  test("it is empty where it was not switched on, and may be refused", async () => {
+    const { standin, usage, get, target } = await setup({ contract: "day-granular" });
+    standin.settings.deploymentUsage = "off";
+    expect((await usage({ ...DAY, more })).usage).toEqual([]);
+    standin.settings.deploymentUsage = "refused";
+    expect((await get(target({ ...DAY, more }))).status).toBe(400);
+    expect(sum(await usage(DAY))).toBeGreaterThan(0);
+  });
+
+  test("a cell of one measure can be changed, and nothing else changes", async () => {
+    const { standin, usage, admin } = await setup({ contract: "day-granular" });
+    const [stream] = standin.organisation.deploymentStreams;
+    const before = await usage({ ...DAY, more });
+    const traces = await usage(DAY);
+    const cell = {
+      project_id: stream?.project.id,
+      user_id: stream?.user?.id ?? null,
+      api_key_short_key: stream?.key?.shortKey ?? null,
+      hour: "2026-06-02T10:00:00Z",
+    };
+    await admin("POST", "/deployment-usage", { ...cell, measure: "agent_uptime_seconds", delta: 77 });
+    const after = await usage({ ...DAY, more });
+    expect(deploymentMeasures.map((one) => of(after, one) - of(before, one))).toEqual([0, 0, 77]);
+    expect(await usage(DAY)).toEqual(traces);
+    const changed = await admin("POST", "/deployment-usage", { ...cell, measure: "agent_runs", delta: -1e9 });
+    expect(changed).toMatchObject({ after: 0 });
+  });
+
+  test("trace_tier is ignored, and refused as a dimension with 400", async () => {
+    const { usage, get, target } = await setup({ contract: "day-granular" });
+    const ignored = await usage({ ...DAY, more: { ...more, trace_tier: "longlived" } });
+    expect(ignored).toEqual(await usage({ ...DAY, more }));
+    expect((await get(target({ ...DAY, by: "trace_tier", more }))).status).toBe(400);
+  });
+});
+
+describe("a contract that knows neither kinds nor tiers", () => {
+  test.each([
+    ["422", 422],
+    ["400", 400],
+    ["ignore", 200],
+  ] as const)("unknownParameters %s answers %d", async (unknownParameters, status) => {
+    const { standin, get, target, usage } = await setup({ unknownParameters });
+    for (const parameter of [more, { trace_tier: "longlived" }, { limit: "5" }]) {
+      for (const path of [undefined, "/export"] as const) {
+        expect((await get(target({ ...DAY, more: parameter }, path))).status).toBe(status);
+      }
+    }
+    expect((await usage(DAY)).usage[0]).not.toHaveProperty("agent_runs");
+    // As it is with any contract: its own parameters are still checked.
+    const wrong = await get(`${GRANULAR_USAGE}?start_time=2026-06-02&kind=traces`);
+    expect(wrong.status).toBe(status === 400 ? 400 : 422);
+    if (unknownParameters === "ignore") {
+      expect(await usage({ ...DAY, more: { trace_tier: "longlived" } })).toEqual(await usage(DAY));
+      expect(await usage({ ...DAY, more })).toEqual(await usage(DAY));
+    }
+    standin.settings.contract = "day-granular";
+    expect((await get(target({ ...DAY, more }))).status).toBe(200);
+    expect((await get(target({ ...DAY, more: { limit: "5" } }))).status).toBe(status);
+  });
+});
+
+test.each([
+  ["2026-06-02T00:00:00Z", "20260602"],
+  ["2026-06-02T00:00:00Z", "2026-W23-2"],
+  ["2026-06-02T10:00:00Z", "2026W232T10"],
+  ["2026-06-02T10:30:00Z", "20260602T123000+0200"],
+  ["2026-06-02T00:00:00Z", "2026-153"],
+])("%s may be written as %s", async (plain, written) => {
+  const { usage, standin } = await setup();
+  standin.setClock({ frozenAt: NOW });
+  const end = "2026-06-03T10:00:00Z";
+  expect(await usage({ start: written, end })).toEqual(await usage({ start: plain, end }));
+});
