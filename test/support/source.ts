@@ -9,6 +9,7 @@ import {
   type ReconcileResult,
   reconcile,
 } from "../../src/pipeline/reconcile/reconcile.ts";
+import { learnMeters } from "../../src/pipeline/source/learn-meters.ts";
 import { openSource } from "../../src/pipeline/source/open-source.ts";
 import type { OpenSource } from "../../src/pipeline/source/source.ts";
 import { type PlanRequest, planSource, routineDemand } from "../../src/pipeline/sync/plan.ts";
@@ -184,6 +185,7 @@ export async function openBench(
     open,
     async sync(how) {
       const source = await open(how);
+      await learnMeters(source);
       const wanted = routineDemand(source, await storeNow(source.store.db));
       return run(source, await planRoutine(source, { wanted }));
     },
@@ -201,6 +203,7 @@ export async function openBench(
       await sql(
         "UPDATE usage.source_fact SET probe_after = now() - interval '1 s' WHERE probe_after IS NOT NULL",
       );
+      await sql("UPDATE usage.source_meter SET ask_again_at = now()");
     },
     sql,
     close: async () => {

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { syncJob } from "../../../jobs/sync.ts";
 import { requireSources } from "../../config/config.ts";
+import { learnMeters } from "../../pipeline/source/learn-meters.ts";
 import { keptDemand, routineDemand } from "../../pipeline/sync/plan.ts";
 import { planRoutine } from "../../pipeline/sync/sync.ts";
 import { retryNow } from "../../store/load/failures.ts";
@@ -22,6 +23,7 @@ async function run(session: Session, options: { inline?: boolean }): Promise<num
     "sync",
     async (source, now) => {
       await retryNow(source.store.db, source.sourceId);
+      await learnMeters(source);
       const wanted = routineDemand(source, now);
       const workspaceIds = source.workspaces.map((one) => one.workspaceId);
       const asked = { wanted: keptDemand(source, now), workspaceIds };

@@ -2,6 +2,7 @@ import { fewestRequests } from "../../domain/planning/request.ts";
 import { abandonProbe, type ProbeResult, probeMeter } from "../../pipeline/probe/probe.ts";
 import { reconcile } from "../../pipeline/reconcile/reconcile.ts";
 import { asRun } from "../../pipeline/runs.ts";
+import { learnMeters } from "../../pipeline/source/learn-meters.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
 import { statusOfAsked } from "../../pipeline/sync/asked-range.ts";
 import { planSource, routineDemand } from "../../pipeline/sync/plan.ts";
@@ -24,13 +25,16 @@ export async function firstSync(source: OpenSource, output: Output, loader: Load
   const startedAt = clock.now();
   const before = await newestFetch(store.db);
   const now = await storeNow(store.db);
+  await learnMeters(source);
   const wanted = routineDemand(source, now);
   const slices = await planSource(source, { wanted, reprocess: "missing" });
   await loader.sync(source);
   const workspaceIds = source.workspaces.map((one) => one.workspaceId);
   const loaded = await statusOfAsked(store.db, source, { wanted, workspaceIds });
   const extracted = (await fetchTotals(store.db, { source: config.slug, after: before })).map((totals) => {
-    const own = slices.filter((s) => s.groupBy === totals.groupBy && s.window.stride === totals.stride);
+    const own = slices.filter(
+      (s) => s.meter === totals.meter && s.groupBy === totals.groupBy && s.window.stride === totals.stride,
+    );
     return { ...totals, windows: own.length, fewest: fewestRequests(own) };
   });
   const range = { start: source.dataStart, end: now };

@@ -6,8 +6,9 @@ import { describeProbe } from "../commands/probe.ts";
 import { describeReconcile } from "../commands/reconcile.ts";
 import { rowsOf, table } from "./output.ts";
 import { describeRange } from "./range-report.ts";
+import { dimensionText } from "./run-report.ts";
 
-const EXTRACTED = ["groupBy", "stride", "windows", "requests", "fewest", "records", "traces"] as const;
+const EXTRACTED = ["dimension", "stride", "windows", "requests", "fewest", "records", "traces"] as const;
 
 export function describeDemo(shown: {
   extracted: readonly (FetchTotals & { windows: number; fewest: number })[];
@@ -19,7 +20,10 @@ export function describeDemo(shown: {
 }): string {
   const extracted = table(
     ["dimension", "stride", "windows", "requests", "fewest possible", "records stored", "traces"],
-    rowsOf(shown.extracted, EXTRACTED),
+    rowsOf(
+      shown.extracted.map((one) => ({ ...one, dimension: dimensionText(one.meter, one.groupBy) })),
+      EXTRACTED,
+    ),
   );
   const totals = table(
     ["workspace", "days loaded", "traces", "last 7 days"],

@@ -3,6 +3,7 @@ import { isLoaded, type RangeLine } from "../../domain/planning/range-status.ts"
 import { EXIT } from "../session/exit.ts";
 import { withoutZeros } from "./fit.ts";
 import { instant, table } from "./output.ts";
+import { dimensionText } from "./run-report.ts";
 
 /** What `--json` shows of the range that was asked for. */
 export function rangeToData(lines: readonly RangeLine[]) {
@@ -19,7 +20,7 @@ export function describeRange(lines: readonly RangeLine[]): string {
   const { sentence, open } = rangeSentence(lines);
   if (open.length === 0) return sentence;
   const rows = open.map((line) => [
-    ...[line.groupBy, line.stride, line.status, line.code ?? "-", line.buckets],
+    ...[dimensionText(line.meter, line.groupBy), line.stride, line.status, line.code ?? "-", line.buckets],
     ...[instant(line.first), instant(line.end), line.retryAt === null ? "-" : instant(line.retryAt)],
   ]);
   const head = ["dimension", "stride", "status", "reason", "buckets", "from", "to", "next attempt"];

@@ -1,3 +1,5 @@
+import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
 import type { RunResult } from "../../pipeline/extract/run-inline.ts";
 import { EXIT } from "../session/exit.ts";
 import { withoutZeros } from "./fit.ts";
@@ -11,19 +13,32 @@ const ROWS = ["records", "traces", "inserted", "updated", "retired", "unchanged"
 /** A run as a table by dimension and stride, with its failures. */
 export function describeRun(run: RunResult): string {
   const rows = run.counts.map(
-    ({ groupBy, stride, planned, requests, failed, notAvailable, rows: counts }) => {
+    ({ meter, groupBy, stride, planned, requests, failed, notAvailable, rows: counts }) => {
       const numbers = ROWS.map((name) => counts[name]);
-      return [groupBy, stride, planned, requests, ...numbers, failed + counts.unverified, notAvailable];
+      return [
+        dimensionText(meter, groupBy),
+        stride,
+        planned,
+        requests,
+        ...numbers,
+        failed + counts.unverified,
+        notAvailable,
+      ];
     },
   );
   const failures = run.failures.map(({ slice, code, message }) => {
-    const { groupBy, window, members } = slice;
-    const what = `${groupBy} ${window.stride} ${instant(window.start)} to ${instant(window.end)}`;
+    const { meter, groupBy, window, members } = slice;
+    const what = `${dimensionText(meter, groupBy)} ${window.stride} ${instant(window.start)} to ${instant(window.end)}`;
     const where =
       members.length === 1 ? `workspace ${members[0]?.workspaceId}` : `${members.length} workspaces`;
     return `failed: ${what}, ${where}: ${message} [${code}]`;
   });
   return [table(...withoutZeros(HEAD, rows)), ...failures].join("\n");
+}
+
+/** Such as `project`, or `long-lived traces by project`. */
+export function dimensionText(meter: Meter, groupBy: GroupBy): string {
+  return meter === "traces" ? groupBy : `${METER_NAME[meter]} by ${groupBy}`;
 }
 
 export function exitOfRun(run: RunResult): number {

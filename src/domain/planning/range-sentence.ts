@@ -1,4 +1,5 @@
 import { STRIDES } from "../time/stride.ts";
+import { METER_NAME, METERS } from "../usage/meter.ts";
 import { isLoaded, type RangeLine } from "./range-status.ts";
 
 /** What the tables say about a range that was asked for. `open`: what is left of it, which the sentence leads to. */
@@ -18,8 +19,15 @@ export function rangeSentence(lines: readonly RangeLine[]): {
 
 const UNIT = "buckets x workspaces x dimensions";
 
-/** Such as `by day 444 final and 36 provisional`. */
-function describeLoaded(lines: readonly RangeLine[]): string {
+/** Such as `by day 444 final and 36 provisional; long-lived traces by day 444 final`. */
+function describeLoaded(all: readonly RangeLine[]): string {
+  return METERS.flatMap((meter) => {
+    const loaded = describeStrides(all.filter((line) => line.meter === meter));
+    return loaded === "" ? [] : [meter === "traces" ? loaded : `${METER_NAME[meter]} ${loaded}`];
+  }).join("; ");
+}
+
+function describeStrides(lines: readonly RangeLine[]): string {
   return STRIDES.flatMap((stride) => {
     const count = (status: RangeLine["status"]) =>
       lines.reduce((sum, one) => sum + (one.stride === stride && one.status === status ? one.buckets : 0), 0);

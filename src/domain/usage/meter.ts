@@ -31,6 +31,14 @@ export const METER: Readonly<Record<Meter, MeterTerms>> = {
   },
 };
 
+/** For people. */
+export const METER_NAME: Readonly<Record<Meter, string>> = {
+  traces: "traces",
+  longlived: "long-lived traces",
+  shortlived: "short-lived traces",
+  deployments: "deployment usage",
+};
+
 /** The meter of a scope's kind and tier; undefined for one that this release does not know. */
 export function meterOf(kind: string, tier: string): Meter | undefined {
   return METERS.find((meter) => METER[meter].kind === kind && METER[meter].tier === tier);

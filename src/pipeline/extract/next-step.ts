@@ -7,6 +7,7 @@ import {
 } from "../../domain/planning/request.ts";
 import { scopesOf } from "../../store/catalog/scopes.ts";
 import { learnCapability } from "../../store/catalog/server-capabilities.ts";
+import { learnMeter } from "../../store/catalog/source-meters.ts";
 import { failScopes } from "../../store/load/failures.ts";
 import type { OpenSource } from "../source/source.ts";
 import type { NextStep } from "./split.ts";
@@ -27,6 +28,10 @@ export async function takeNextStep(
   if (step.learn !== undefined) {
     source.capabilities.add(step.learn);
     await learnCapability(store.db, { sourceId, capability: step.learn, evidence: message });
+  }
+  if (step.ends !== undefined) {
+    source.meters.delete(step.ends);
+    await learnMeter(store.db, { sourceId, meter: step.ends, state: "notAvailable", evidence: message });
   }
   if (step.keep) {
     const failure = { scopeIds: scopeIdsOf(slice), period: slice.window, stamp };

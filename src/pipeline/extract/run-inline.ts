@@ -1,6 +1,7 @@
 import PQueue from "p-queue";
 import type { UsageRequest } from "../../domain/planning/request.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
+import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { noteTaskFailed } from "../../store/work/runs.ts";
 import type { OpenSource } from "../source/source.ts";
@@ -13,8 +14,9 @@ import { isStrideRefused } from "./stride-retry.ts";
 /** Slices fetched at once: enough to keep the network and Postgres busy on two cores. */
 const CONCURRENCY = 4;
 
-/** What a run did for one dimension and stride. Figures of different strides or dimensions are never added together. */
+/** What a run did for one meter, dimension and stride. Figures of different ones are never added together. */
 interface RunCounts {
+  readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   readonly rows: RowCounts;
@@ -33,7 +35,7 @@ interface SliceFailure {
 }
 
 export interface RunResult {
-  /** In order of dimension, then from the coarsest stride. */
+  /** In order of meter and dimension, then from the coarsest stride. */
   readonly counts: readonly RunCounts[];
   readonly failures: readonly SliceFailure[];
 }
@@ -59,7 +61,7 @@ export async function runInline(
   let stop: unknown;
 
   const count = (slice: UsageRequest, add: (counts: RunCounts) => RunCounts) => {
-    const key = `${slice.groupBy} ${slice.window.stride}`;
+    const key = `${slice.meter} ${slice.groupBy} ${slice.window.stride}`;
     counts.set(key, add(counts.get(key) ?? nothingOf(slice)));
   };
   const fail = (slice: UsageRequest, { code = "", message = "" }: SliceResult) =>
@@ -106,7 +108,7 @@ export async function runInline(
     await source.access.confirm();
     await keepStatistics(source.store);
   }
-  return { counts: [...counts.values()].sort(byDimensionAndStride), failures };
+  return { counts: [...counts.values()].sort(byMeterDimensionAndStride), failures };
 }
 
 function notAvailable(slice: UsageRequest): SliceResult {
@@ -120,13 +122,14 @@ function notAvailable(slice: UsageRequest): SliceResult {
   };
 }
 
-function nothingOf({ groupBy, window }: UsageRequest): RunCounts {
+function nothingOf({ meter, groupBy, window }: UsageRequest): RunCounts {
   const none = { planned: 0, requests: 0, failed: 0, notAvailable: 0, discarded: 0 };
-  return { groupBy, stride: window.stride, rows: NO_ROWS, ...none };
+  return { meter, groupBy, stride: window.stride, rows: NO_ROWS, ...none };
 }
 
-function byDimensionAndStride(a: RunCounts, b: RunCounts): number {
+function byMeterDimensionAndStride(a: RunCounts, b: RunCounts): number {
   return (
+    METERS.indexOf(a.meter) - METERS.indexOf(b.meter) ||
     GROUPINGS.indexOf(a.groupBy) - GROUPINGS.indexOf(b.groupBy) ||
     STRIDES.indexOf(b.stride) - STRIDES.indexOf(a.stride)
   );

@@ -1,10 +1,18 @@
 import type { UnstoredRequest, UsageRequest } from "../../domain/planning/request.ts";
 import { planWindows } from "../../domain/planning/windows.ts";
-import { DAY_MS, finerStride, floorToGrid, HOUR_MS, STRIDE_MS } from "../../domain/time/stride.ts";
+import {
+  DAY_MS,
+  finerStride,
+  floorToGrid,
+  HOUR_MS,
+  STRIDE_MS,
+  type Stride,
+} from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { AnswerFlaw } from "../../domain/usage/answer.ts";
 import type { PlatformError } from "../../errors.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
+import type { LearnableMeter } from "../../store/catalog/source-meters.ts";
 
 /** What to do about a slice that could not be loaded. */
 export interface NextStep {
@@ -16,6 +24,8 @@ export interface NextStep {
   /** Whether the slice's own scopes keep it as a failure, to be asked again later. */
   readonly keep: boolean;
   readonly learn?: ServerCapability;
+  /** What the server counts no more. */
+  readonly ends?: LearnableMeter;
 }
 
 /** Statuses that one workspace or one record may cause; 414 and 431 are a URL that is too long. */
@@ -30,15 +40,21 @@ export function afterFlaw(
 ): NextStep {
   const { code, message } = flaw;
   if (flaw.kind === "record") return split(slice, flaw, maySplit);
-  const finer = finerStride(slice.window.stride);
+  const finer = finerOf(slice);
   if (finer !== undefined && !lacks.has(`no_${finer}`)) {
     const parts = over(slice, planWindows(slice.window, finer));
     return { outcome: "split", code, message, parts, keep: true };
   }
   // One misplaced bucket is a bad answer. Only an answer in another stride shows that the server has no hours.
-  if (finer === undefined && code === "stride_differs")
+  if (slice.window.stride === "hour" && code === "stride_differs")
     return { outcome: "not_available", code, message, parts: [], keep: false, learn: "no_hour" };
   return { outcome: "failed", code, message, parts: [], keep: true };
+}
+
+/** Only traces of all tiers are kept by the hour. */
+function finerOf({ meter, window }: UsageRequest): Stride | undefined {
+  const finer = finerStride(window.stride);
+  return finer === "hour" && meter !== "traces" ? undefined : finer;
 }
 
 /** After a refused request, or an answer that failed its schema (docs/architecture.md, rule 12). */
@@ -50,6 +66,8 @@ export function afterRefusal(
 ): NextStep {
   const { code, message, status, locations } = error;
   const { start, end, stride } = slice.window;
+  if (slice.meter !== "traces" && isMeterRefused(error))
+    return { outcome: "not_available", code, message, parts: [], keep: false, ends: slice.meter };
   if (
     end > now &&
     (status === 400 || status === 422) &&
@@ -66,6 +84,13 @@ export function afterRefusal(
     return split(slice, { code, message }, maySplit);
   }
   return { outcome: "failed", code, message, parts: [], keep: true };
+}
+
+/** Whether the server does not take the parameters of other meters (docs/platform.md, Two live contracts). */
+function isMeterRefused({ status, locations, message, url }: PlatformError): boolean {
+  if (status !== 400 && status !== 422) return false;
+  // The address has them whatever is refused.
+  return [...locations, message.replaceAll(url, "")].some((text) => /\b(kind|trace_tier)\b/.test(text));
 }
 
 /** By workspace, then by time, down to one bucket: one bad record costs one bucket. */

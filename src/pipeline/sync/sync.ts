@@ -3,6 +3,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { retryAfterOutage } from "../../store/load/outage.ts";
 import { enterSlices, slicesInFlight } from "../../store/work/slices.ts";
+import { learnMeters } from "../source/learn-meters.ts";
 import type { OpenSource } from "../source/source.ts";
 import { planRetries, planSource, routineDemand, type Want } from "./plan.ts";
 import { syncBudget } from "./sync-budget.ts";
@@ -14,6 +15,7 @@ import { syncBudget } from "./sync-budget.ts";
  */
 export async function planSync(source: OpenSource) {
   const { sourceId, store, log, runId } = source;
+  await learnMeters(source);
   const askedAgain = await retryAfterOutage(store.db, sourceId);
   const now = await storeNow(store.db);
   const { needed, allowed, problem } = syncBudget(source, now);

@@ -86,16 +86,25 @@ export function eachOf(fromWireRecord: FromWireRecord): ToRecords {
 }
 
 const amount = z.int().nonnegative();
-/** All three are required: a server that does not know deployment usage ignores `kind` and answers none of them. */
 const measuresSchema = z.object({ nodes_executed: amount, agent_runs: amount, agent_uptime_seconds: amount });
 
-/** A record of deployment usage becomes one of each measure. */
+/**
+ * A record of deployment usage becomes one of each measure, all of which are required. A server that does not know deployment
+ * usage ignores `kind` and answers none of them: then the fault's location ends in `.measures`.
+ */
 export function eachMeasure(fromWireRecord: FromWireRecord): ToRecords {
   return (raw, first) =>
     raw.flatMap((one, offset) => {
       const record = fromWireRecord(one, first + offset);
       const checked = measuresSchema.safeParse(one);
-      if (!checked.success) throw schemaFault(checked.error, one, first + offset);
+      if (!checked.success) {
+        if (hasMeasure(one)) throw schemaFault(checked.error, one, first + offset);
+        const path = `usage[${first + offset}]`;
+        throw recordFault(
+          `record ${first + offset}: ${path} has none of ${METER.deployments.measures.join(", ")}`,
+          `usage.${first + offset}.measures`,
+        );
+      }
       const amounts = checked.data as Record<Measure, number>;
       return METER.deployments.measures.map((measure) => ({
         ...record,
@@ -103,6 +112,10 @@ export function eachMeasure(fromWireRecord: FromWireRecord): ToRecords {
         traces: Math.abs(amounts[measure]),
       }));
     });
+}
+
+function hasMeasure(raw: unknown): boolean {
+  return METER.deployments.measures.some((measure) => (raw as Record<string, unknown>)[measure] != null);
 }
 
 /** `raw` fits its schema, so `dimensions` is an object. The fields looked at here are beyond the schema. */

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Meter } from "../../domain/usage/meter.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { Database } from "../db/database.ts";
 
 /** A meter that not every server counts. Traces of all tiers are always counted. */
@@ -28,7 +28,8 @@ const ASK_AGAIN_AFTER = {
 } as const;
 
 /**
- * Keeps what was learned. A beginning only moves earlier: usage that the platform has dropped since stays stored.
+ * Keeps what was learned. A beginning only moves earlier: usage that the platform has dropped since stays stored. Failures of a
+ * meter that is not available are gone.
  */
 export async function learnMeter(
   db: Database,
@@ -49,6 +50,13 @@ export async function learnMeter(
     set is_available = excluded.is_available, evidence = excluded.evidence, ask_again_at = excluded.ask_again_at,
         starts_on = case when excluded.is_available then least(m.starts_on, excluded.starts_on) end,
         learned_at = case when m.is_available = excluded.is_available then m.learned_at else now() end
+  `.execute(db);
+  if (state !== "notAvailable") return;
+  // Nobody asks again for what is not counted.
+  const { kind, tier } = METER[meter];
+  await sql`
+    delete from usage.failure f using usage.every_scope c
+    where c.scope_id = f.scope_id and c.source_id = ${sourceId} and c.kind = ${kind} and c.trace_tier = ${tier}
   `.execute(db);
 }
 

@@ -182,7 +182,7 @@ export async function cellFacts(
         from usage.slice w join usage.source s using (source_id)
         where s.slug = ${source} and w.state in ('waiting', 'queued') and w.period_start < ${end} and w.period_end > ${start}
           and ${workspaceId} = any (w.workspace_ids)
-          and w.group_by in (select group_by from usage.scope where scope_id = any (${[...scopeIds]}::integer[]))
+          and w.scope_ids && ${[...scopeIds]}::integer[]
         order by w.slice_id limit ${MOST}
       ) x) as tasks,
       (select coalesce(json_agg(x), '[]') from (

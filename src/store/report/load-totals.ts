@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Stride } from "../../domain/time/stride.ts";
+import { type Meter, meterOf } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
@@ -27,6 +28,7 @@ export async function dailyTotals(db: Database, source: string): Promise<Workspa
 }
 
 export interface FetchTotals {
+  readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   readonly requests: number;
@@ -44,21 +46,24 @@ export async function newestFetch(db: Database): Promise<number> {
   return (rows[0] as { newest: number }).newest;
 }
 
-/** Requests for usage after a fetch number, by dimension and stride, with the records and traces that were loaded. */
+/** Requests for usage after a fetch number, by meter, dimension and stride, with the records and traces that were loaded. */
 export async function fetchTotals(
   db: Database,
   { source, after }: { source: string; after: number },
 ): Promise<FetchTotals[]> {
-  const { rows } = await sql<FetchTotals>`
-    select f.group_by as "groupBy", f.stride, count(*)::integer as requests,
+  const { rows } = await sql<Omit<FetchTotals, "meter"> & { kind: string; tier: string }>`
+    select f.kind, f.trace_tier as tier, f.group_by as "groupBy", f.stride, count(*)::integer as requests,
            coalesce(sum(f.records) filter (where f.outcome = 'loaded'), 0)::bigint as records,
            coalesce(sum(f.traces) filter (where f.outcome = 'loaded'), 0)::bigint as traces,
            count(*) filter (where f.outcome in ('failed', 'refused'))::integer as failed
     from usage.fetch f join usage.source s using (source_id)
     where s.slug = ${source} and f.fetch_number > ${after} and f.purpose = 'load'
-    group by f.group_by, f.stride
-    order by usage.dimension_position(f.group_by),
+    group by f.kind, f.trace_tier, f.group_by, f.stride
+    order by f.kind desc, f.trace_tier, usage.dimension_position(f.group_by),
              array_position(array['year', 'month', 'week', 'day', 'hour'], f.stride)
   `.execute(db);
-  return rows;
+  return rows.flatMap(({ kind, tier, ...totals }) => {
+    const meter = meterOf(kind, tier);
+    return meter === undefined ? [] : [{ meter, ...totals }];
+  });
 }

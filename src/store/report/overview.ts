@@ -98,7 +98,7 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
                           then greatest(now(), min(f.retry_at) filter (where a.is_asked))
                         end at time zone 'UTC', ${ISO}
                       ) as "nextRetry"
-               from usage.failure f join usage.scope c using (scope_id)
+               from usage.failure f join usage.every_scope c using (scope_id)
                join usage.entity e on e.entity_id = c.workspace_id
                left join usage.source_fact n on n.source_id = c.source_id and n.fact = 'no_' || c.stride
                cross join lateral (select n.fact is null and ${isConfigured} as is_asked) a
@@ -222,7 +222,7 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
       ) x) as freshness,
       (select coalesce(json_agg(x), '[]') from (
         select s.slug as source, f.state, count(*)::integer as parts
-        from usage.failure f join usage.scope c using (scope_id) join usage.source s using (source_id) group by 1, 2
+        from usage.failure f join usage.every_scope c using (scope_id) join usage.source s using (source_id) group by 1, 2
       ) x) as failures,
       (select coalesce(json_agg(x), '[]') from (
         select s.slug as source, d.kind, d.state, count(*)::integer as differences

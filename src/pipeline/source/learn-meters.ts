@@ -1,0 +1,167 @@
+import { requestsFor, type UnstoredRequest } from "../../domain/planning/request.ts";
+import { DAY_MS, floorToGrid, STRIDE_MS, strideOfRange } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
+import type { UsageRecord } from "../../domain/usage/record.ts";
+import { PlatformError } from "../../errors.ts";
+import { type LearnableMeter, learnedMeters, learnMeter } from "../../store/catalog/source-meters.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { ask, queryOf } from "./ask.ts";
+import type { OpenSource } from "./source.ts";
+
+/** What an answer showed about a meter. `unknown`: nothing yet, so it is asked again with the next sync. */
+interface Lesson {
+  readonly state: "available" | "notAvailable" | "unknown";
+  readonly evidence: string;
+  /** First day of deployment usage, epoch milliseconds. */
+  readonly start?: number;
+}
+
+/**
+ * Learns which of the wanted meters the server counts, where that is not known or was learned long ago, and from when on.
+ * Nothing of a meter is asked for before: a server that does not know `trace_tier` answers all traces in its place.
+ *
+ * What was learned replaces `source.meters`. A refused key or an absent server ends it with their errors.
+ */
+export async function learnMeters(source: OpenSource): Promise<void> {
+  const { store, sourceId, settings, log } = source;
+  const known = new Map((await learnedMeters(store.db, sourceId)).map((one) => [one.meter, one]));
+  const isDue = (meter: LearnableMeter) =>
+    settings.meters.includes(meter) && known.get(meter)?.isDue !== false;
+  const lessons = new Map<LearnableMeter, Lesson>();
+  if (isDue("longlived") || isDue("shortlived")) {
+    const lesson = await learnTiers(source);
+    for (const tier of ["longlived", "shortlived"] as const) {
+      if (settings.meters.includes(tier)) lessons.set(tier, lesson);
+    }
+  }
+  if (isDue("deployments")) lessons.set("deployments", await learnDeployments(source));
+  for (const [meter, lesson] of lessons) {
+    const before = known.get(meter);
+    // What is counted stays counted until an answer says that it is not.
+    if (lesson.state === "unknown" && before?.isAvailable === true) continue;
+    const { state, evidence, start } = lesson;
+    const startsOn = start === undefined ? {} : { startsOn: new Date(start).toISOString().slice(0, 10) };
+    await learnMeter(store.db, { sourceId, meter, state, evidence, ...startsOn });
+    const isAvailable = state === "available";
+    if (before?.isAvailable !== isAvailable) log.info({ meter, isAvailable, evidence }, "meter learned");
+  }
+  if (lessons.size === 0) return;
+  const learned = await learnedMeters(store.db, sourceId);
+  for (const { meter, isAvailable, startsOn } of learned) {
+    if (!isAvailable) source.meters.delete(meter);
+    else source.meters.set(meter, startsOn === null ? source.dataStart : Date.parse(`${startsOn}T00:00:00Z`));
+  }
+}
+
+/** From this version on, a self-hosted server does not track long-lived traces: it answers zero for ever (docs/platform.md). */
+const WITHOUT_TIERS = [0, 16, 0] as const;
+
+/**
+ * Compares the tiers with all traces over the time that has ended. A server that ignores `trace_tier` answers each tier with
+ * all traces.
+ */
+async function learnTiers(source: OpenSource): Promise<Lesson> {
+  const range = { start: source.dataStart, end: floorToGrid(await storeNow(source.store.db), DAY_MS) };
+  if (range.end <= range.start) return { state: "unknown", evidence: "no day has ended yet" };
+  const sums = { traces: 0, longlived: 0, shortlived: 0 };
+  for (const meter of ["traces", "longlived", "shortlived"] as const) {
+    const refused = await sumUp(source, { meter, range }, ({ traces }) => {
+      sums[meter] += traces;
+    });
+    if (refused !== undefined) return refused;
+    if (sums.traces === 0) return { state: "unknown", evidence: "no trace is counted yet" };
+  }
+  const { traces, longlived, shortlived } = sums;
+  const figures = `${count(traces)} traces, ${count(longlived)} long-lived, ${count(shortlived)} short-lived`;
+  if (longlived === traces && shortlived === traces)
+    return { state: "notAvailable", evidence: `it answers all traces for each tier: ${figures}` };
+  if (longlived === 0) {
+    const version =
+      (await ask(source, () => source.billing.info({ signal: source.signal })))?.version ?? null;
+    if (version !== null && isFrom(version, WITHOUT_TIERS))
+      return {
+        state: "notAvailable",
+        evidence: `version ${version} answers no long-lived trace, and self-hosted servers do not track them from ${WITHOUT_TIERS.join(".")} on`,
+      };
+  }
+  if (longlived + shortlived === traces) return { state: "available", evidence: figures };
+  return { state: "unknown", evidence: `the tiers do not add up: ${figures}` };
+}
+
+/** Years that are looked through for the beginning of deployment usage. */
+const YEARS_BACK = 5;
+
+/** Looks for the first day of deployment usage: by year, within that year by month, within that month by day. */
+async function learnDeployments(source: OpenSource): Promise<Lesson> {
+  const now = await storeNow(source.store.db);
+  const end = floorToGrid(now, DAY_MS);
+  let range: Interval = { start: floorToGrid(now - YEARS_BACK * STRIDE_MS.year, STRIDE_MS.year), end };
+  for (const length of [STRIDE_MS.year, STRIDE_MS.month, DAY_MS]) {
+    const { start } = range;
+    let first = Number.POSITIVE_INFINITY;
+    const refused = await sumUp(source, { meter: "deployments", range }, ({ bucketStart, traces }) => {
+      if (traces > 0) first = Math.min(first, Math.max(bucketStart ?? start, start));
+    });
+    if (refused !== undefined) return refused;
+    if (first === Number.POSITIVE_INFINITY) {
+      if (length === STRIDE_MS.year)
+        return { state: "notAvailable", evidence: "it answers no deployment usage" };
+      break;
+    }
+    range = { start: floorToGrid(first, DAY_MS), end: Math.min(first + length, end) };
+  }
+  const day = new Date(range.start).toISOString().slice(0, 10);
+  return { state: "available", evidence: `deployment usage begins on ${day}`, start: range.start };
+}
+
+/**
+ * Passes each number that is answered for the range to `onRecord`, by workspace. Returns a lesson where the server refuses
+ * to count the meter, or answers something else in its place.
+ */
+async function sumUp(
+  source: OpenSource,
+  { meter, range }: { meter: Meter; range: Interval },
+  onRecord: (record: UsageRecord) => void,
+): Promise<Lesson | undefined> {
+  const { billing, signal } = source;
+  const window = { ...range, stride: strideOfRange(range.end - range.start) };
+  const members = source.workspaces.map(({ workspaceId }) => ({ workspaceId }));
+  const requests: UnstoredRequest[] = requestsFor({ meter, groupBy: "workspace", window, members });
+  try {
+    for (const request of requests) {
+      const received: UsageRecord[] = [];
+      // Kept until the answer is whole: an attempt that breaks off is made again.
+      await ask(source, () => {
+        received.length = 0;
+        return billing.usage(queryOf(request), {
+          signal,
+          onRecords: (records) => void received.push(...records),
+        });
+      });
+      for (const record of received) onRecord(record);
+    }
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof PlatformError) || meter === "traces") throw error;
+    const { status, isAboutRecords, locations, message } = error;
+    if (status === 400 || status === 422)
+      return { state: "notAvailable", evidence: `it refuses it: ${message}` };
+    if (locations.some((location) => location.endsWith(".measures")))
+      return { state: "notAvailable", evidence: `it answers no measure of deployments: ${message}` };
+    // One wrong record does not say what the server counts.
+    if (isAboutRecords) return { state: "unknown", evidence: message };
+    throw error;
+  }
+}
+
+function isFrom(version: string, least: readonly number[]): boolean {
+  const parts = /^v?(\d+)\.(\d+)\.(\d+)/.exec(version)?.slice(1).map(Number);
+  if (parts === undefined) return false;
+  const differing = least.findIndex((part, i) => part !== parts[i]);
+  return differing === -1 || (parts[differing] as number) > (least[differing] as number);
+}
+
+function count(number: number): string {
+  return number.toLocaleString("en-US");
+}
