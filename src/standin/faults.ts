@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { instantOf } from "./billing/instant.ts";
 import { strideOf } from "./billing/stride.ts";
+import { deploymentMeasures } from "./engine/deployment-ledger.ts";
 import { dice } from "./engine/random.ts";
 import { METER_NAMED, type MeterFault, meterStepSchema } from "./meter-faults.ts";
 
@@ -37,6 +39,14 @@ const faultSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("whole"), framing: z.enum(["chunked", "close"]) }),
   /** Right counts in another stride than the range asks for; without `stride` the next coarser one. */
   z.strictObject({ kind: z.literal("stride"), stride: z.enum(strideNames).optional() }),
+  /** Deployment usage without one of its measures (no field, no column), or with an impossible one in each record. */
+  z.strictObject({
+    kind: z.literal("measure"),
+    wrong: z.enum(["missing", "negative", "fractional"]),
+    measure: z.enum(deploymentMeasures).default("agent_uptime_seconds"),
+  }),
+  /** A tier that holds more than all tiers: each record one trace more. */
+  z.strictObject({ kind: z.literal("tier-excess") }),
 ]);
 export type Fault = z.output<typeof faultSchema>;
 
@@ -77,6 +87,10 @@ const NAMED = {
   "cut-gzip": { kind: "cut", framing: "gzip", at: "half" },
   slow: { kind: "slow", ms: 1000 },
   "wrong-stride": { kind: "stride" },
+  "measure-missing": { kind: "measure", wrong: "missing", measure: "agent_uptime_seconds" },
+  "measure-negative": { kind: "measure", wrong: "negative", measure: "agent_uptime_seconds" },
+  "measure-fractional": { kind: "measure", wrong: "fractional", measure: "agent_uptime_seconds" },
+  "tier-excess": { kind: "tier-excess" },
 } as const satisfies Record<string, Fault>;
 export type FaultName = keyof typeof NAMED | keyof typeof METER_NAMED;
 export const faultNames = [...Object.keys(NAMED), ...Object.keys(METER_NAMED)] as FaultName[];
@@ -232,7 +246,8 @@ function matchesTime(
   { during, stride }: z.output<typeof stepSchema>["match"],
   { query }: FaultyRequest,
 ): boolean {
-  const range = { start: Date.parse(String(query.start_time)), end: Date.parse(String(query.end_time)) };
+  const at = (time: unknown) => instantOf(String(time)) ?? Number.NaN;
+  const range = { start: at(query.start_time), end: at(query.end_time) };
   if (during !== undefined) {
     const overlaps = range.start < Date.parse(during.to) && range.end > Date.parse(during.from);
     if (!overlaps) return false;
@@ -240,7 +255,10 @@ function matchesTime(
   return stride === undefined || strideOf(range) === stride;
 }
 
-/** A gzip body can only be cut for a client that accepts gzip. */
-function applies(fault: Fault, request: FaultyRequest): boolean {
-  return !(fault.kind === "cut" && fault.framing === "gzip") || request.acceptsGzip;
+/** A gzip body can only be cut for a client that accepts gzip, and what one answer lacks can only be spoilt in another. */
+function applies(fault: Fault, { query, acceptsGzip }: FaultyRequest): boolean {
+  const isOfDeployments = query.kind === "langsmith_deployments";
+  if (fault.kind === "measure") return isOfDeployments;
+  if (fault.kind === "tier-excess") return query.trace_tier !== undefined && !isOfDeployments;
+  return !(fault.kind === "cut" && fault.framing === "gzip") || acceptsGzip;
 }

@@ -29,20 +29,20 @@ const PIECE = 16_384;
 
 /** Yields the export in pieces of about 16 KB, so that it streams. */
 export function* toCsv(
-  { rows }: Usage,
+  { rows, missing }: Usage,
   { groupBy, kind }: UsageQuery,
   newline: Settings["csvNewline"],
 ): Generator<string> {
   // No column is documented for this dimension; our guess is one more.
   const tier = groupBy === "trace_tier" ? { "Trace Tier": "trace_tier" } : {};
   const dimensions: Record<string, string> = { ...DIMENSIONS, ...tier };
-  const measures: Record<string, Measure> = MEASURES[kind];
+  const measures = Object.entries<Measure>(MEASURES[kind]).filter(([, measure]) => measure !== missing);
   const end = newline === "crlf" ? "\r\n" : "\n";
   const header = [
     "Time Bucket Start",
     "Time Bucket End",
     ...Object.keys(dimensions),
-    ...Object.keys(measures),
+    ...measures.map(([name]) => name),
   ];
   let piece = header.map(cell).join(",") + end;
   for (const row of rows) {
@@ -50,7 +50,7 @@ export function* toCsv(
       toWireTime(row.bucket.start),
       toWireTime(row.bucket.end),
       ...Object.values(dimensions).map((key) => row.dimensions[key] ?? ""),
-      ...Object.values(measures).map((key) => String(row.measured[key] ?? 0)),
+      ...measures.map(([, measure]) => String(row.measured[measure] ?? 0)),
     ];
     piece += cells.map(cell).join(",") + end;
     if (piece.length >= PIECE) {

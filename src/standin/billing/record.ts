@@ -9,7 +9,7 @@ import type { Measured, Usage } from "./usage.ts";
  * `api_key_id` (Contracts).
  */
 export function toWireUsage(
-  { stride, rows }: Usage,
+  { stride, rows, missing }: Usage,
   { groupBy }: UsageQuery,
   contract: Settings["contract"],
 ): object {
@@ -23,6 +23,8 @@ export function toWireUsage(
       dimensions: plain ? { api_key_short_key: dimensions.api_key_short_key } : dimensions,
       ...none,
       ...measured,
+      // JSON leaves out what is undefined.
+      ...(missing && { [missing]: undefined }),
     })),
   };
 }

@@ -26,6 +26,8 @@ export interface Usage {
   readonly stride: StrideName;
   /** By time, then in the organisation's order (our guess). */
   readonly rows: readonly UsageRow[];
+  /** Left out by a fault. */
+  readonly missing?: Measure;
 }
 
 /**

@@ -1,7 +1,8 @@
 import { toCsv } from "../billing/csv.ts";
 import { fromQuery, type UsageQuery } from "../billing/query.ts";
 import { toWireUsage } from "../billing/record.ts";
-import { type Usage, usageOf } from "../billing/usage.ts";
+import { answered } from "../billing/spoil.ts";
+import type { Usage } from "../billing/usage.ts";
 import { json, type Route } from "../http/route.ts";
 import type { Answer } from "../http/wire.ts";
 import type { Format, World } from "../world.ts";
@@ -16,8 +17,7 @@ export function billing(world: World): Route[] {
     needs: "organization:read",
     handle({ query: given, fault }) {
       const query = fromQuery(given, world.settings, world.now());
-      const wrong = fault?.kind === "stride" ? (fault.stride ?? "coarser") : null;
-      return answer(usageOf(world, query, { wrong, format }), query);
+      return answer(answered(world, query, format, fault), query);
     },
   });
   return [

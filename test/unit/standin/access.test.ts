@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { busyCell, type setup, sum } from "./setup.ts";
+import { busyCell, setup, sum } from "./setup.ts";
 
 const DAY = { start: "2026-06-02", end: "2026-06-03" };
 
@@ -39,6 +39,26 @@ describe("access of the key", () => {
     expect(await listed(bench)).toHaveLength(4);
     const all = await listed(bench, "?include_deleted=true");
     expect(all.find(({ id }) => id === workspace.id)?.is_deleted).toBe(true);
+  });
+
+  test("a key of the organization names the workspace of a control-plane request", async () => {
+    const { get, admin, standin, target } = await setup({ organizationScoped: true });
+    const template = "/v2/sandboxes/templates/nobody";
+    const refused = await get(template);
+    expect([refused.status, await refused.json()]).toEqual([
+      403,
+      { error: "org_scoped_key_requires_workspace" },
+    ]);
+    const [readable, , , , , unreadable] = standin.organisation.workspaces.map(({ id }) => id);
+    expect((await get(template, { "x-tenant-id": `${readable}` })).status).toBe(404);
+    expect((await get(template, { "x-tenant-id": `${unreadable}` })).status).toBe(403);
+    // Billing and the listing are of the organization.
+    expect([(await get(target(DAY))).status, (await get("/api/v1/workspaces")).status]).toEqual([200, 200]);
+    await admin("PATCH", "/access", { organization_scoped: false });
+    expect((await get(template)).status).toBe(404);
+    await admin("PATCH", "/access", { organization_scoped: true });
+    await admin("POST", "/reset", {});
+    expect((await get(template)).status).toBe(403);
   });
 
   test("the key can be revoked and rotated, and can lose organization:read", async () => {

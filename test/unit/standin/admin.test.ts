@@ -43,6 +43,33 @@ describe("usage that changes afterwards", () => {
     expect([sum(await usage(ask)), await inCsv()]).toEqual([before, before + 7]);
   });
 
+  test("the export of one tier or of one measure of deployments may differ too", async () => {
+    const { standin, usage, csv, admin, cell } = await busyCell();
+    standin.settings.contract = "day-granular";
+    const [ran] = standin.organisation.deploymentStreams;
+    const ofRun = {
+      project_id: ran?.project.id,
+      user_id: ran?.user?.id ?? null,
+      api_key_short_key: ran?.key?.shortKey ?? null,
+      hour: HOUR,
+    };
+    const wrong = { stride: "day", format: "csv", delta: 7 };
+    await admin("POST", "/discrepancies", { ...cell, ...wrong, trace_tier: "longlived" });
+    await admin("POST", "/discrepancies", { ...ofRun, ...wrong, measure: "nodes_executed" });
+    const differs = async (more: Record<string, string>, measure: string, column: string) => {
+      const answer = await usage({ ...DAY, by: "project", more });
+      const lines = await csv({ ...DAY, by: "project", more });
+      const right = answer.usage.reduce((all, record) => all + Number(record[measure]), 0);
+      return lines.reduce((all, line) => all + Number(line[column]), 0) - right;
+    };
+    expect(await differs({}, "traces", "Traces")).toBe(0);
+    expect(await differs({ trace_tier: "longlived" }, "traces", "Traces")).toBe(7);
+    expect(await differs({ trace_tier: "shortlived" }, "traces", "Traces")).toBe(0);
+    const deployments = { kind: "langsmith_deployments" };
+    expect(await differs(deployments, "nodes_executed", "Nodes Executed")).toBe(7);
+    expect(await differs(deployments, "agent_runs", "Agent Runs")).toBe(0);
+  });
+
   test("an arrival in the future shows when the clock reaches its hour", async () => {
     const { usage, admin, cell } = await busyCell();
     await admin("POST", "/clock", { now: "2026-06-02T09:30:00Z" });

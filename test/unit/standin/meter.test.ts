@@ -101,6 +101,21 @@ describe("the meter", () => {
     expect(keys.find((one) => one.dimensions.api_key_short_key === "sk...-key")?.traces).toBe(1);
   });
 
+  test("a run is usage of its deployment too, which has the project's name and another id", async () => {
+    const { client, thread_id, start, usage, standin, quiet } = await metered();
+    standin.settings.contract = "day-granular";
+    await client.runs.join(thread_id, (await start("hello")).run_id);
+    const more = { kind: "langsmith_deployments" };
+    const { usage: records } = await usage({ ...DAY, by: "project", workspaces: [`${quiet}`], more });
+    expect(records).toMatchObject([{ agent_runs: 1, nodes_executed: 1, traces: 0 }]);
+    const traced = standin.organisation.projects.at(-1);
+    expect(records[0]?.dimensions).toEqual({
+      project_id: standin.organisation.deployments.at(-1)?.id,
+      project_name: traced?.name,
+    });
+    expect(records[0]?.dimensions.project_id).not.toBe(traced?.id);
+  });
+
   test("runs are billed in the clock's hour, but not before the data start", async () => {
     const { client, thread_id, start, usage, standin } = await metered();
     standin.setClock({ frozenAt: NOW + 3 * 3_600_000 });
