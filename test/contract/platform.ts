@@ -1,4 +1,4 @@
-import { startStandin } from "../../src/standin/server.ts";
+import { type StandinOptions, startStandin } from "../../src/standin/server.ts";
 
 /**
  * The platform under test: the one that USAGE_CONTRACT_BASE_URL and USAGE_CONTRACT_API_KEY name, or else the stand-in.
@@ -16,11 +16,15 @@ export interface Platform {
 const DAY = 86_400_000;
 const SETTLED_AFTER = 10 * DAY;
 
-export async function platform(contract?: "tiered" | "day-granular"): Promise<Platform> {
+/** Contract and options are those of the stand-in. */
+export async function platform(
+  contract?: "tiered" | "day-granular",
+  options: StandinOptions = {},
+): Promise<Platform> {
   const { USAGE_CONTRACT_BASE_URL: url, USAGE_CONTRACT_API_KEY: apiKey } = process.env;
   if (url === undefined || url === "") {
     const now = Date.parse("2026-11-18T09:41:00Z");
-    const standin = await startStandin({ now: () => now, ...(contract && { contract }) });
+    const standin = await startStandin({ now: () => now, ...(contract && { contract }), ...options });
     return withWorkspaces({ url: standin.url, apiKey: standin.apiKey, now, close: standin.close });
   }
   if (apiKey === undefined)
