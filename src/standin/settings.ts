@@ -11,6 +11,8 @@ export const settingsSchema = z.strictObject({
   unknownParameters: z.enum(["ignore", "400", "422"]),
   /** Deployment usage: kept, not switched on (accepted, without any usage), or `kind` is refused with 400. */
   deploymentUsage: z.enum(["on", "off", "refused"]),
+  /** Measures of the other kind in a record: 0, or left out as in the examples of the platform's documentation. */
+  otherMeasures: z.enum(["zero", "absent"]),
   /** What `/info` says. */
   serverVersion: z.string().min(1),
   /** A self-hosted server of 0.16.0 or later keeps no long-lived usage. */
@@ -40,6 +42,7 @@ export const DEFAULT_SETTINGS: Settings = {
   // A typing error must not pass for a filter, and 422 is the only error of a wrong query that is specified.
   unknownParameters: "422",
   deploymentUsage: "on",
+  otherMeasures: "zero",
   serverVersion: "0.0.0-standin",
   hosting: "self-hosted",
   align: "window",

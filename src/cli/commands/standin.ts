@@ -39,6 +39,11 @@ export function define(command: Command): void {
         .choices(["on", "off", "refused"])
         .default("on"),
     )
+    .addOption(
+      new Option("--other-measures <how>", "measures of the other kind: 0, or left out (day-granular)")
+        .choices(["zero", "absent"])
+        .default("zero"),
+    )
     .option("--deployment-start <date>", "first day of deployment usage (default: 2025-12-01)", firstDay)
     .option(
       "--server-version <version>",

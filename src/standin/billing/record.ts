@@ -11,11 +11,13 @@ import type { Measured, Usage } from "./usage.ts";
 export function toWireUsage(
   { stride, rows, missing }: Usage,
   { groupBy }: UsageQuery,
-  contract: Settings["contract"],
+  { contract, otherMeasures }: Settings,
 ): object {
   const plain = contract === "tiered" && groupBy === "api_key";
   const none: Measured =
-    contract === "tiered" ? {} : Object.fromEntries(["traces", ...deploymentMeasures].map((one) => [one, 0]));
+    contract === "tiered" || otherMeasures === "absent"
+      ? {}
+      : Object.fromEntries(["traces", ...deploymentMeasures].map((one) => [one, 0]));
   return {
     stride: toWireStride(stride),
     usage: rows.map(({ bucket, dimensions, measured }) => ({

@@ -21,7 +21,7 @@ export function billing(world: World): Route[] {
     },
   });
   return [
-    route("json", (usage, query) => json(toWireUsage(usage, query, world.settings.contract))),
+    route("json", (usage, query) => json(toWireUsage(usage, query, world.settings))),
     route("csv", (usage, query) => {
       const { csvNewline } = world.settings;
       return {

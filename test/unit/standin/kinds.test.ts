@@ -103,6 +103,14 @@ describe("deployment usage", () => {
   });
 });
 
+test("measures of the other kind are 0, or left out", async () => {
+  const { usage } = await setup({ contract: "day-granular", otherMeasures: "absent" });
+  expect(Object.keys((await usage(DAY)).usage[0] ?? {})).toEqual(["time_bucket", "dimensions", "traces"]);
+  expect(Object.keys((await usage({ ...DAY, more })).usage[0] ?? {}).slice(2)).toEqual([
+    ...deploymentMeasures,
+  ]);
+});
+
 describe("a contract that knows neither kinds nor tiers", () => {
   test.each([
     ["422", 422],
