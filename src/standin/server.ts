@@ -101,7 +101,7 @@ function build(world: World): FastifyInstance {
   open(app, world, [
     ...billing(world),
     ...listing(world),
-    ...controlPlane(templates, deployments),
+    ...controlPlane(world, templates, deployments),
     ...threads(runs),
     ...agentToAgent(world, runs),
   ]);

@@ -32,6 +32,10 @@ export const settingsSchema = z.strictObject({
   csvNewline: z.enum(["crlf", "lf"]),
   /** Of the deployment's configuration file: true removes `/a2a` and the agent cards. */
   http: z.strictObject({ disable_a2a: z.boolean() }),
+  /** `specified`: A2A as the specification has it. `live`: as newer servers speak it (docs/platform.md, Agent server). */
+  a2a: z.enum(["specified", "live"]),
+  /** False: template calls are gone, as on servers with snapshots (docs/platform.md, Control plane). */
+  templates: z.boolean(),
 });
 
 export type Settings = z.output<typeof settingsSchema>;
@@ -53,4 +57,6 @@ export const DEFAULT_SETTINGS: Settings = {
   framing: "length",
   csvNewline: "crlf",
   http: { disable_a2a: false },
+  a2a: "specified",
+  templates: true,
 };

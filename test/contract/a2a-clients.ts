@@ -4,8 +4,9 @@ import * as protocol1 from "a2a-sdk-1/client";
 
 /** What the suite uses of both clients of the protocol, and of their answers. */
 export interface Conversation {
-  send(text: string, prior?: TaskAnswer): Promise<TaskAnswer>;
-  stream(text: string, prior?: TaskAnswer): AsyncIterable<TaskAnswer & { final: boolean }>;
+  /** An empty id of the prior answer is not sent. */
+  send(text: string, prior?: Prior): Promise<TaskAnswer>;
+  stream(text: string, prior?: Prior): AsyncIterable<TaskAnswer & { final: boolean }>;
   task(of: TaskAnswer): Promise<TaskAnswer>;
   cancel(of: TaskAnswer): Promise<unknown>;
 }
@@ -17,6 +18,8 @@ interface TaskAnswer {
   readonly reply: string | undefined;
 }
 
+type Prior = Pick<TaskAnswer, "id" | "contextId">;
+
 interface Server {
   readonly url: string;
   readonly apiKey: string;
@@ -25,7 +28,8 @@ interface Server {
 
 export const CLIENTS: Record<string, (server: Server) => Promise<Conversation>> = {
   "@a2a-js/sdk 0.3": with03,
-  "@a2a-js/sdk 1.x in its 0.3 mode": with1,
+  /** In its 0.3 mode, unless the card lists 1.0. */
+  "@a2a-js/sdk 1.x": with1,
 };
 
 const CARD = "/.well-known/agent-card.json";
@@ -45,13 +49,14 @@ async function with03({ url, apiKey, assistant }: Server): Promise<Conversation>
     cardResolver: new protocol03.DefaultAgentCardResolver({ fetchImpl }),
   });
   const client = await factory.createFromUrl(url, `${CARD}?assistant_id=${assistant}`);
-  const params = (text: string, prior?: TaskAnswer) => ({
+  const params = (text: string, prior?: Prior) => ({
     message: {
       kind: "message" as const,
       role: "user" as const,
       messageId: randomUUID(),
       parts: [{ kind: "text" as const, text }],
-      ...(prior && { contextId: prior.contextId, taskId: prior.id }),
+      ...(prior && { contextId: prior.contextId }),
+      ...(prior?.id && { taskId: prior.id }),
     },
   });
   return {
@@ -100,7 +105,7 @@ async function with1({ url, apiKey, assistant }: Server): Promise<Conversation> 
   const client = await factory.createFromUrl(url, `${CARD}?assistant_id=${assistant}`);
   type Request = Parameters<typeof client.sendMessage>[0];
   const USER = 1;
-  const params = (text: string, prior?: TaskAnswer): Request => ({
+  const params = (text: string, prior?: Prior): Request => ({
     tenant: "",
     configuration: undefined,
     metadata: undefined,

@@ -1,17 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CLIENTS, type Conversation } from "./a2a-clients.ts";
-import { ASSISTANT, LOCAL, type Reach, reach, untested } from "./reach.ts";
+import { A2AS, ASSISTANT, LOCAL, type Reach, reach, untested } from "./reach.ts";
+
+interface Ids {
+  readonly taskId: string;
+  readonly contextId: string;
+}
 
 /** The A2A endpoint and the agent card (docs/platform.md, Agent server), for the protocol's own clients and on the wire. */
 
-describe.skipIf(untested("DEPLOYMENT_URL"))("A2A", () => {
+describe.skipIf(untested("DEPLOYMENT_URL")).each(A2AS)("A2A, %s", (a2a) => {
+  const isLive = a2a === "live";
   let the: Reach;
   beforeAll(async () => {
-    the = await reach("DEPLOYMENT_URL");
+    the = await reach("DEPLOYMENT_URL", { a2a });
   });
   afterAll(() => the.close());
 
   describe.each(Object.entries(CLIENTS))("with %s", (name, connect) => {
+    const speaks1 = isLive && name.includes("1.x");
     let client: Conversation;
     beforeAll(async () => {
       client = await connect({ ...the, assistant: ASSISTANT });
@@ -36,9 +43,9 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("A2A", () => {
       }
     });
 
-    test("a later message with the prior ids stays in the conversation, which is a thread", async () => {
+    test("a later message stays in the conversation, which is a thread", async () => {
       const first = await client.send("one");
-      const second = await client.send("two", first);
+      const second = await client.send("two", isLive ? { ...first, id: "" } : first);
       expect(second.contextId).toBe(first.contextId);
       expect(second.id).not.toBe(first.id);
       expect(second.state).toBe("completed");
@@ -54,7 +61,13 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("A2A", () => {
       ]);
     });
 
-    test("a stream sends the task, its start and its end", async () => {
+    test.runIf(isLive)("the id of an ended task is refused, and nothing is sent for it", async () => {
+      const first = await client.send("one");
+      await expect(client.send("two", first)).rejects.toThrow(/terminal|not supported|operation/i);
+    });
+
+    // Its events are not wrapped, as this client expects them (docs/platform.md, Agent server).
+    test.skipIf(speaks1)("a stream sends the task, its start and its end", async () => {
       const events = [];
       for await (const event of client.stream("streamed delay=50")) events.push(event);
       expect(events[0]).toMatchObject({ state: "submitted", final: false });
@@ -66,8 +79,9 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("A2A", () => {
         final: true,
       });
       expect(events.at(-1)?.reply).toBeTruthy();
+      const prior = { id: isLive ? "" : `${events[0]?.id}`, contextId: `${events[0]?.contextId}` };
       const again = [];
-      for await (const event of client.stream("and on", events[0])) again.push(event);
+      for await (const event of client.stream("and on", prior)) again.push(event);
       expect(again.at(-1)).toMatchObject({ contextId: events[0]?.contextId, final: true });
     });
 
@@ -132,6 +146,72 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("A2A", () => {
     ],
   ])("%s is JSON-RPC error %d", async (_what, expected, body) => {
     expect(await code(body)).toEqual([200, "7", expected]);
+  });
+
+  const NAMES = isLive
+    ? [
+        ["message/send", "tasks/get"],
+        ["SendMessage", "GetTask"],
+      ]
+    : [["message/send", "tasks/get"]];
+  test.each(NAMES)("a conversation by %s and %s has the spelling of its names", async (send, get) => {
+    const answer = async (method: string, params: object) => {
+      const response = await post(call(method, params));
+      return ((await response.json()) as { result: Record<string, never> }).result;
+    };
+    const sent = await answer(send, { message: message() });
+    const task = (sent as { task?: Record<string, unknown> }).task ?? sent;
+    expect("task" in sent).toBe(send === "SendMessage");
+    const state = send === "SendMessage" ? "TASK_STATE_COMPLETED" : "completed";
+    expect(task).toMatchObject({ status: { state } });
+    const { id, contextId } = task as { id: string; contextId: string };
+    expect(await answer(get, { id, contextId })).toMatchObject({ id, contextId, status: { state } });
+    expect(await answer(send, { message: message({ contextId }) })).toBeTruthy();
+  });
+
+  test.runIf(isLive).each([
+    ["an ended task", -32004, (ids: Ids) => call("message/send", { message: message(ids) })],
+    ["an ended task, in 1.0", -32004, (ids: Ids) => call("SendMessage", { message: message(ids) })],
+    [
+      "a task of nobody",
+      -32001,
+      ({ contextId }: Ids) =>
+        call("message/send", {
+          message: message({ contextId, taskId: "00000000-0000-4000-8000-000000000000" }),
+        }),
+    ],
+    [
+      "a context of another form",
+      -32602,
+      () => call("message/send", { message: message({ contextId: "c1" }) }),
+    ],
+    [
+      "eleven messages of history",
+      -32602,
+      ({ taskId }: Ids) => call("tasks/get", { id: taskId, historyLength: 11 }),
+    ],
+    ["subscribing again", -32601, ({ taskId }: Ids) => call("tasks/resubscribe", { id: taskId })],
+    ["push notifications", -32601, ({ taskId }: Ids) => call("tasks/pushNotificationConfig/set", { taskId })],
+    ["cancelling, in 1.0", -32004, ({ taskId }: Ids) => call("CancelTask", { id: taskId })],
+  ])("%s is JSON-RPC error %d on a live server", async (_what, expected, body) => {
+    const response = await post(call("message/send", { message: message() }));
+    const { result } = (await response.json()) as { result: { id: string; contextId: string } };
+    const ids = { taskId: result.id, contextId: result.contextId };
+    expect(await code(body(ids))).toEqual([200, "7", expected]);
+  });
+
+  test("only a live card lists its interfaces, and only a live server has the names of 1.0", async () => {
+    const response = await fetch(`${the.url}/.well-known/agent-card.json?assistant_id=${ASSISTANT}`, {
+      headers: { "x-api-key": the.apiKey },
+    });
+    const { supportedInterfaces } = (await response.json()) as { supportedInterfaces?: object[] };
+    if (!isLive) {
+      expect(supportedInterfaces).toBeUndefined();
+      if (LOCAL) expect(await code(call("SendMessage", { message: message() }))).toEqual([200, "7", -32601]);
+      return;
+    }
+    const url = expect.stringContaining("/a2a/");
+    expect(supportedInterfaces).toContainEqual({ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" });
   });
 
   test("an unknown assistant is an invalid parameter and has no card", async () => {

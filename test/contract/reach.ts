@@ -1,4 +1,4 @@
-import { startStandin } from "../../src/standin/server.ts";
+import { type StandinOptions, startStandin } from "../../src/standin/server.ts";
 
 /**
  * The control plane or deployment under test: the one that the environment names, or else the stand-in. On a live
@@ -6,7 +6,7 @@ import { startStandin } from "../../src/standin/server.ts";
  *
  * - `USAGE_CONTRACT_API_KEY`, and `USAGE_CONTRACT_CONTROL_PLANE_URL` with `USAGE_CONTRACT_TEMPLATE` (a template's name)
  * - and `USAGE_CONTRACT_DEPLOYMENT_URL` with `USAGE_CONTRACT_ASSISTANT` (default agent) and `USAGE_CONTRACT_SLOW_TEXT`
- *   (what makes that assistant take some seconds)
+ *   (what makes that assistant take some seconds), and `USAGE_CONTRACT_A2A=live` where a finished task's id is refused
  */
 export interface Reach {
   readonly url: string;
@@ -32,10 +32,19 @@ export const untested = (what: "CONTROL_PLANE_URL" | "DEPLOYMENT_URL"): boolean 
   isLive && given(what) === undefined;
 export const LOCAL = !isLive;
 
-export async function reach(what: "CONTROL_PLANE_URL" | "DEPLOYMENT_URL"): Promise<Reach> {
+export type A2a = "specified" | "live";
+/** The stand-in speaks both. */
+export const A2AS: readonly A2a[] = LOCAL
+  ? ["specified", "live"]
+  : [given("A2A") === "live" ? "live" : "specified"];
+
+export async function reach(
+  what: "CONTROL_PLANE_URL" | "DEPLOYMENT_URL",
+  options: StandinOptions = {},
+): Promise<Reach> {
   const url = given(what);
   if (url === undefined) {
-    const { url, apiKey, close } = await startStandin();
+    const { url, apiKey, close } = await startStandin(options);
     return { url, apiKey, local: true, close };
   }
   const apiKey = given("API_KEY");

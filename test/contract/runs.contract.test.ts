@@ -132,7 +132,7 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
     const wrong = [
       { assistant_id: "agent", input: { messages: [] } },
       { assistant_id: "agent", input: { messages: [{ role: "user" }] } },
-      { assistant_id: "agent", input: { messages: [{ role: "oracle", content: "x" }] } },
+      { assistant_id: "agent", input: { messages: [{ role: 5, content: "x" }] } },
       { assistant_id: "agent", input: said("x"), multitask_strategy: "hope" },
       { assistant_id: "agent", input: said("x"), after_seconds: 5 },
     ];
@@ -147,6 +147,30 @@ describe.skipIf(untested("DEPLOYMENT_URL"))("threads and runs", () => {
   });
 
   describe.runIf(LOCAL)("on the assistant that echoes its input", () => {
+    test("what the specification leaves open is accepted, and the run carries it", async () => {
+      const { thread_id } = await client.threads.create();
+      const messages = [
+        { role: "system", content: "be brief" },
+        { role: "oracle", content: "I know" },
+        { role: "user", content: "hello", id: "m1" },
+      ];
+      const run = await client.runs.create(thread_id, ASSISTANT, {
+        input: { messages, topic: "greeting" },
+        config: { configurable: { model: "none" }, recursion_limit: 5 },
+        context: { user: "u1" },
+        streamMode: ["values", "messages"],
+      });
+      expect((run as { kwargs?: unknown }).kwargs).toMatchObject({
+        input: { messages, topic: "greeting" },
+        config: { configurable: { model: "none" }, recursion_limit: 5 },
+        context: { user: "u1" },
+        stream_mode: ["values", "messages"],
+      });
+      await client.runs.join(thread_id, run.run_id);
+      const { values } = state.parse(await client.threads.getState(thread_id));
+      expect(values.messages?.map(({ type }) => type)).toEqual(["system", "chat", "human", "ai"]);
+    });
+
     test("reject gets 409 and changes nothing", async () => {
       const { thread_id } = await client.threads.create();
       const earlier = await start(thread_id, "delay=300 one");

@@ -56,6 +56,12 @@ export function define(command: Command): void {
         .default("self-hosted"),
     )
     .option("--organization-scoped", "the key belongs to no workspace: control-plane requests name one")
+    .addOption(
+      new Option("--a2a <which>", "A2A as the specification has it, or as newer servers speak it")
+        .choices(["specified", "live"])
+        .default("specified"),
+    )
+    .option("--no-templates", "do not serve sandbox templates, as servers with snapshots")
     .option("--no-listing", "do not serve /workspaces, /orgs/current and /info")
     .option("--refuse-future", "refuse an end_time in the future")
     .option("--send-zero", "send buckets without usage as 0 instead of omitting them")

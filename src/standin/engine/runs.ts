@@ -12,8 +12,8 @@ export type Strategy = "reject" | "enqueue" | "interrupt" | "rollback";
 
 export interface Message {
   readonly id: string;
-  /** Messages in state have these types, whatever role they were sent with (documented). */
-  readonly type: "human" | "ai";
+  /** Messages in state have types, whatever role they were sent with: `human`, `ai`, `system` and others (documented). */
+  readonly type: string;
   readonly content: string;
 }
 
@@ -33,9 +33,12 @@ export interface Run {
   readonly strategy: Strategy;
   readonly input: readonly Message[];
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** The input and what else the run was created with. */
+  readonly kwargs: Readonly<Record<string, unknown>>;
   readonly createdAt: number;
   updatedAt: number;
   status: RunStatus;
+  isRolledBack: boolean;
   error: string | null;
   /** Of the thread before this run; what a rollback restores. */
   before: readonly Message[];
@@ -51,6 +54,7 @@ interface RunRequest {
   readonly input: readonly Pick<Message, "type" | "content">[];
   readonly strategy: Strategy;
   readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly kwargs?: Readonly<Record<string, unknown>>;
 }
 
 export class RunEngine implements PartState {
@@ -58,6 +62,8 @@ export class RunEngine implements PartState {
   readonly #meter: () => void;
   readonly #threads = new Map<string, Thread>();
   readonly #timers = new Map<Run, NodeJS.Timeout>();
+  /** Runs that were rolled back: no longer runs, but their A2A tasks can be read. */
+  readonly #rolledBack = new Map<string, Run>();
 
   /** `meter` counts one trace. */
   constructor(now: () => number, meter: () => void) {
@@ -89,13 +95,19 @@ export class RunEngine implements PartState {
     return run;
   }
 
-  /** The run with that id, or that A2A task id, in any thread. */
-  runById(runId: string): Run | undefined {
-    return [...this.#threads.values()].flatMap(({ runs }) => runs).find((run) => run.id === runId);
+  /** All runs of all threads, oldest first. */
+  runs(): Run[] {
+    const all = [...this.#threads.values()].flatMap(({ runs }) => runs);
+    return all.sort((a, b) => a.createdAt - b.createdAt);
+  }
+
+  /** The run of that A2A task id, in any thread; one that was rolled back, too. */
+  runById(taskId: string): Run | undefined {
+    return this.#rolledBack.get(taskId) ?? this.runs().find((run) => run.id === taskId);
   }
 
   /** Enters a run as pending; it begins at once if the thread is idle. */
-  start({ thread, input, strategy, metadata = {} }: RunRequest): Run {
+  start({ thread, input, strategy, metadata = {}, kwargs = {} }: RunRequest): Run {
     const earlier = thread.runs.filter(isOpen);
     if (earlier.length > 0) this.#decide(earlier, strategy);
     const at = this.#now();
@@ -105,9 +117,11 @@ export class RunEngine implements PartState {
       strategy,
       input: input.map((message) => ({ id: randomUUID(), ...message })),
       metadata,
+      kwargs,
       createdAt: at,
       updatedAt: at,
       status: "pending",
+      isRolledBack: false,
       error: null,
       before: [],
       after: [],
@@ -144,6 +158,7 @@ export class RunEngine implements PartState {
     this.#timers.clear();
     for (const { runs } of this.#threads.values()) for (const run of runs) run.ended.resolve("deleted");
     this.#threads.clear();
+    this.#rolledBack.clear();
   }
 
   inspect(): object {
@@ -204,6 +219,9 @@ export class RunEngine implements PartState {
   #rollBack(run: Run): void {
     this.#stop(run);
     if (run.status === "running") run.thread.messages = run.before;
+    run.isRolledBack = true;
+    run.updatedAt = this.#now();
+    this.#rolledBack.set(run.id, run);
     this.#forget(run);
   }
 
@@ -233,6 +251,8 @@ export function toWireRun(run: Run): object {
     updated_at: new Date(run.updatedAt).toISOString(),
     status: run.status,
     metadata: run.metadata,
+    // What it was created with (documented).
+    kwargs: run.kwargs,
     multitask_strategy: run.strategy,
   };
 }

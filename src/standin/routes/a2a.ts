@@ -1,6 +1,17 @@
 import { z } from "zod";
-import { askedTask, CODES, envelope, type Id, RpcRefusal, type Sent, sentMessage } from "../a2a/rpc.ts";
-import { toWireTask, toWireUpdate } from "../a2a/task.ts";
+import {
+  actionOf,
+  askedTask,
+  askedTasks,
+  CODES,
+  type Dialect,
+  envelope,
+  type Id,
+  RpcRefusal,
+  type Sent,
+  sentMessage,
+} from "../a2a/rpc.ts";
+import { isOver, toWireTask, toWireUpdate } from "../a2a/task.ts";
 import { ASSISTANT, isAssistant } from "../engine/echo.ts";
 import type { Run, RunEngine } from "../engine/runs.ts";
 import { checked } from "../http/checked.ts";
@@ -11,7 +22,7 @@ import type { World } from "../world.ts";
 
 /**
  * The A2A endpoint and the agent card (docs/platform.md, Agent server): a contextId is a thread, a task is a run. A later
- * message may name an ended task. A missing key passes, as for threads (our guess).
+ * message may name an ended task, but not on a live server. A missing key passes, as for threads (our guess).
  */
 export function agentToAgent(world: World, engine: () => RunEngine): Route[] {
   const route = (
@@ -33,16 +44,21 @@ export function agentToAgent(world: World, engine: () => RunEngine): Route[] {
   const notAllowed = (): never => {
     throw new Refusal(405, { error: "Method Not Allowed" });
   };
+  const isLive = () => world.settings.a2a === "live";
   return [
-    route("POST", "/a2a/:assistant", (exchange) => post(engine(), exchange)),
+    route("POST", "/a2a/:assistant", (exchange) => post(engine(), exchange, isLive())),
     route("GET", "/a2a/:assistant", notAllowed),
     route("DELETE", "/a2a/:assistant", notAllowed),
-    route("GET", "/.well-known/agent-card.json", card),
+    route("GET", "/.well-known/agent-card.json", (exchange) => card(exchange, isLive())),
   ];
 }
 
 /** How a text that is no JSON-RPC request is refused is seen. */
-async function post(engine: RunEngine, { body, headers, params }: Exchange): Promise<Answer> {
+async function post(
+  engine: RunEngine,
+  { body, headers, params }: Exchange,
+  isLive: boolean,
+): Promise<Answer> {
   const text = body as string;
   if (Buffer.byteLength(text) > MOST_BODY) return refused(413, `The body is larger than ${MOST_BODY} bytes`);
   let given: unknown;
@@ -54,7 +70,9 @@ async function post(engine: RunEngine, { body, headers, params }: Exchange): Pro
   const { success, data: rpc } = envelope.safeParse(given);
   if (!success) return refused(400, "Invalid JSON-RPC message");
   const { id, method } = rpc;
-  const wanted = method === "message/stream" ? "text/event-stream" : "application/json";
+  const action = actionOf(method ?? "", isLive);
+  const streams = action?.does === "stream";
+  const wanted = streams ? "text/event-stream" : "application/json";
   if (!accepts(headers.accept, wanted)) return refused(400, `Accept header must include ${wanted}`);
   if (id === undefined || method === undefined) {
     // A notification, or a response: accepted and ignored.
@@ -62,77 +80,96 @@ async function post(engine: RunEngine, { body, headers, params }: Exchange): Pro
       return refused(400, "Neither request, response nor notification");
     return { status: 202, type: "application/json", body: "" };
   }
-  const call = { engine, assistant: params.assistant ?? "", params: rpc.params, id };
   try {
-    if (method === "message/stream") return stream(call, begin(call));
-    return json({ jsonrpc: "2.0", id, result: await result(method, call) });
+    if (action === undefined) throw new RpcRefusal(CODES.methodNotFound, `Method not found: ${method}`);
+    const call = { engine, assistant: params.assistant ?? "", params: rpc.params, id, ...action };
+    if (streams) return stream(call, begin(call));
+    return json({ jsonrpc: "2.0", id, result: await result(call) });
   } catch (error) {
     if (!(error instanceof RpcRefusal)) throw error;
     const failed = { jsonrpc: "2.0", id, error: { code: error.code, message: error.message } };
-    return method === "message/stream" ? events([failed]) : json(failed);
+    return streams ? events([failed]) : json(failed);
   }
 }
 
-interface Call {
+interface Call extends NonNullable<ReturnType<typeof actionOf>> {
   readonly engine: RunEngine;
   readonly assistant: string;
   readonly params: unknown;
   readonly id: Id;
 }
 
-async function result(method: string, call: Call): Promise<object> {
-  switch (method) {
-    case "message/send": {
-      const run = begin(call);
-      await run.ended.promise;
-      return toWireTask(run);
-    }
-    case "tasks/get":
-      return getTask(call);
-    case "tasks/cancel":
-      throw new RpcRefusal(CODES.unsupported, "Task cancellation is not currently supported");
-    default:
-      throw new RpcRefusal(CODES.methodNotFound, `Method not found: ${method}`);
-  }
+async function result(call: Call): Promise<object> {
+  const { does, version } = call;
+  if (does === "get") return getTask(call);
+  if (does === "list") return listTasks(call);
+  if (does === "cancel")
+    throw new RpcRefusal(CODES.unsupported, "Task cancellation is not currently supported");
+  const run = begin(call);
+  await run.ended.promise;
+  const task = toWireTask(run, version);
+  // The one answer that A2A 1.0 wraps here (docs/platform.md, Agent server).
+  return version === "1.0" ? { task } : task;
 }
 
-function begin({ engine, assistant, params }: Call): Run {
-  const sent = sentMessage(params);
+function begin(call: Call): Run {
+  const { engine, assistant, params } = call;
+  const sent = sentMessage(params, call);
   if (!isAssistant(assistant))
     throw new RpcRefusal(CODES.invalidParams, `Assistant '${assistant}' not found`);
-  const thread = threadOf(engine, sent);
-  return engine.start({ thread, input: [{ type: "human", content: sent.text }], strategy: "enqueue" });
+  const thread = threadOf(engine, sent, call);
+  const kwargs = { input: { messages: [{ role: "user", content: sent.text }] } };
+  return engine.start({
+    thread,
+    input: [{ type: "human", content: sent.text }],
+    strategy: "enqueue",
+    kwargs,
+  });
 }
 
 /** A new contextId begins a conversation with that id (seen). */
-function threadOf(engine: RunEngine, { contextId, taskId }: Sent) {
+function threadOf(engine: RunEngine, { contextId, taskId }: Sent, { isLive }: Dialect) {
   if (taskId === undefined) return engine.find(contextId ?? "") ?? engine.createThread(contextId);
   const task = engine.runById(taskId);
   if (task === undefined) throw new RpcRefusal(CODES.taskNotFound, `Task '${taskId}' not found`);
   if (contextId !== undefined && contextId !== task.thread.id) {
     throw new RpcRefusal(CODES.invalidParams, `Task '${taskId}' is not of context '${contextId}'`);
   }
+  // docs/platform.md, Agent server.
+  if (isLive && isOver(task)) {
+    const why = "is in a terminal state and takes no further message";
+    throw new RpcRefusal(CODES.unsupported, `Task '${taskId}' ${why}`);
+  }
   return task.thread;
 }
 
-function getTask({ engine, params }: Call): object {
+function getTask({ engine, params, version }: Call): object {
   const { id, contextId, historyLength } = askedTask(params);
   const run = engine.runById(id);
   if (run === undefined || (contextId !== undefined && contextId !== run.thread.id)) {
     throw new RpcRefusal(CODES.taskNotFound, `Task '${id}' not found`);
   }
-  return toWireTask(run, historyLength);
+  return toWireTask(run, version, historyLength);
+}
+
+/** The newest first, on one page (our guess). */
+function listTasks({ engine, params, version }: Call): object {
+  const { contextId, pageSize, historyLength } = askedTasks(params);
+  const runs = engine.runs().filter(({ thread }) => contextId === undefined || thread.id === contextId);
+  const page = runs.toReversed().slice(0, pageSize);
+  const tasks = page.map((run) => toWireTask(run, version, historyLength));
+  return { tasks, totalSize: runs.length, pageSize, nextPageToken: "" };
 }
 
 /** The protocol's events: the task, its start, its end with `final`. A client that disconnects does not end the run. */
-function stream({ id }: Call, run: Run): Answer {
+function stream({ id, version }: Call, run: Run): Answer {
   const wrap = (result: object) => ({ jsonrpc: "2.0", id, result });
   const progress = async function* () {
-    yield wrap(toWireTask(run));
+    yield wrap(toWireTask(run, version));
     await Promise.race([run.started.promise, run.ended.promise]);
-    yield wrap(toWireUpdate(run, "running", false));
+    yield wrap(toWireUpdate(run, "running", { final: false, version }));
     const end = await run.ended.promise;
-    yield wrap(toWireUpdate(run, end, true));
+    yield wrap(toWireUpdate(run, end, { final: true, version }));
   };
   return events(progress());
 }
@@ -150,7 +187,7 @@ function events(of: Iterable<object> | AsyncIterable<object>): Answer {
 }
 
 /** The agent card (docs/platform.md, Agent server), in the protocol's field names. */
-function card({ query, origin }: Exchange): Answer {
+function card({ query, origin }: Exchange, isLive: boolean): Answer {
   const { assistant_id: assistant } = checked(
     z.strictObject({ assistant_id: z.string().optional() }),
     query,
@@ -160,12 +197,18 @@ function card({ query, origin }: Exchange): Answer {
   if (assistant === undefined) return wrong("Missing required query parameter: assistant_id");
   if (!isAssistant(assistant)) return wrong(`Assistant '${assistant}' not found`);
   const modes = ["text/plain"];
+  const url = `${origin}/a2a/${assistant}`;
+  // docs/platform.md, Agent server.
+  const supportedInterfaces = ["1.0", "0.3"].map((protocolVersion) => {
+    return { url, protocolBinding: "JSONRPC", protocolVersion };
+  });
   return json({
     protocolVersion: "0.3.0",
     name: ASSISTANT.name,
     description: ASSISTANT.description,
-    url: `${origin}/a2a/${assistant}`,
+    url,
     preferredTransport: "JSONRPC",
+    ...(isLive ? { supportedInterfaces } : {}),
     capabilities: { streaming: true, pushNotifications: false, stateTransitionHistory: false },
     defaultInputModes: modes,
     defaultOutputModes: modes,

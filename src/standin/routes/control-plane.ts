@@ -2,7 +2,9 @@ import { z } from "zod";
 import { type Deployments, deploymentUpdate, newDeployment } from "../engine/deployments.ts";
 import { type Templates, templateName } from "../engine/templates.ts";
 import { checked } from "../http/checked.ts";
+import { Refusal } from "../http/refusal.ts";
 import { json, type Route } from "../http/route.ts";
+import type { World } from "../world.ts";
 
 /** Fields that cannot be changed are refused (our guess). */
 const templateUpdate = z.strictObject({ name: templateName.nullish() });
@@ -10,7 +12,11 @@ const noQuery = z.strictObject({});
 const ids = z.object({ id: z.guid(), revision: z.guid().optional() });
 
 /** Templates and deployments (docs/platform.md, Control plane); every route needs the key, and its workspace. */
-export function controlPlane(templates: () => Templates, deployments: () => Deployments): Route[] {
+export function controlPlane(
+  { settings }: Pick<World, "settings">,
+  templates: () => Templates,
+  deployments: () => Deployments,
+): Route[] {
   const route = (
     method: Route["method"],
     path: string,
@@ -25,14 +31,21 @@ export function controlPlane(templates: () => Templates, deployments: () => Depl
       return json(answer({ params, body }), status);
     },
   });
+  const known = (method: Route["method"]): Templates => {
+    if (settings.templates) return templates();
+    // On the whole path, and not in the form of a name that is not found (docs/platform.md, Control plane).
+    throw new Refusal(method === "GET" ? 404 : 405, {
+      detail: method === "GET" ? "Not Found" : "Method Not Allowed",
+    });
+  };
   const template = "/v2/sandboxes/templates/:name";
   const deployment = "/v2/deployments/:id";
   return [
     // The path of reading one is seen in client code; its shape is the update's.
-    route("GET", template, ({ params: { name = "" } }) => templates().of(name)),
+    route("GET", template, ({ params: { name = "" } }) => known("GET").of(name)),
     route("PATCH", template, ({ params: { name = "" }, body }) => {
       const { name: to } = checked(templateUpdate, body);
-      return templates().rename(name, to);
+      return known("PATCH").rename(name, to);
     }),
     // 201: documented.
     route("POST", "/v2/deployments", ({ body }) => deployments().create(checked(newDeployment, body)), 201),

@@ -15,16 +15,25 @@ const newThread = z.strictObject({
   metadata,
   if_exists: z.enum(["raise", "do_nothing"]).default("raise"),
 });
-const ROLES = { user: "human", human: "human", assistant: "ai", ai: "ai" } as const;
+/** The types of messages by role (documented). Any other role is a string too, and makes a message of type `chat`. */
+const TYPES: Readonly<Record<string, string>> = {
+  ...{ user: "human", human: "human", assistant: "ai", ai: "ai" },
+  ...{ system: "system", developer: "system", tool: "tool", function: "function" },
+};
+const anyObject = z.record(z.string(), z.unknown());
 const newRun = z.strictObject({
   assistant_id: z.string(),
-  input: z.strictObject({
-    messages: z
-      .array(
-        z.strictObject({ role: z.enum(Object.keys(ROLES) as (keyof typeof ROLES)[]), content: z.string() }),
-      )
-      .min(1),
+  // An input may have other keys, and a message other fields, such as an id (documented).
+  input: z.looseObject({
+    messages: z.array(z.looseObject({ role: z.string(), content: z.string() })).min(1),
   }),
+  // Documented, and without effect here: nothing streams, and the assistant needs no configuration.
+  config: anyObject.optional(),
+  context: anyObject.optional(),
+  stream_mode: z.union([z.string(), z.array(z.string())]).optional(),
+  stream_subgraphs: z.boolean().optional(),
+  stream_resumable: z.boolean().optional(),
+  durability: z.string().optional(),
   // `rollback`: docs/platform.md, Agent server. The others and the default are documented.
   multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]).default("enqueue"),
   metadata,
@@ -90,11 +99,17 @@ export function threads(engine: () => RunEngine): Route[] {
       if (!isAssistant(wanted.assistant_id)) {
         throw new Refusal(404, { detail: `Assistant '${wanted.assistant_id}' not found` });
       }
+      const {
+        assistant_id: _,
+        multitask_strategy: strategy,
+        metadata,
+        if_not_exists: __,
+        ...kwargs
+      } = wanted;
       const started = engine().start({
         thread: known ?? engine().createThread(ids.thread),
-        input: wanted.input.messages.map(({ role, content }) => ({ type: ROLES[role], content })),
-        strategy: wanted.multitask_strategy,
-        metadata: wanted.metadata,
+        input: wanted.input.messages.map(({ role, content }) => ({ type: typeOf(role), content })),
+        ...{ strategy, metadata, kwargs },
       });
       return {
         ...json(toWireRun(started)),
@@ -122,6 +137,10 @@ export function threads(engine: () => RunEngine): Route[] {
       return { status: 204, type: "application/json", body: "" };
     }),
   ];
+}
+
+function typeOf(role: string): string {
+  return Object.hasOwn(TYPES, role) ? `${TYPES[role]}` : "chat";
 }
 
 interface Asked<Q> {

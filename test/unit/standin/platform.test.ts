@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { poll } from "../../support/poll.ts";
 import { rawGet, setup } from "./setup.ts";
 
 /** The stand-in's own rules for control plane, runs and A2A; test/contract has those of the live platform. */
@@ -87,6 +88,60 @@ test("disable_a2a removes the endpoint and the cards, and nothing else", async (
   expect((await ask("GET", card)).status).toBe(200);
   await admin("POST", "/reset", {});
   expect((await ask("GET", card)).status).toBe(404);
+});
+
+test("templates can be gone: the whole path is refused, and not in the form of one name", async () => {
+  const { ask } = await bench({ templates: false });
+  expect(await ask("GET", "/v2/sandboxes/templates/node")).toEqual({
+    status: 404,
+    body: { detail: "Not Found" },
+  });
+  expect((await ask("PATCH", "/v2/sandboxes/templates/node", '{"name":"n"}')).status).toBe(405);
+  expect((await ask("POST", "/v2/deployments", '{"name":"a","source":"external_docker"}')).status).toBe(201);
+});
+
+test.each(["specified", "live"] as const)("a task that is rolled back ends as canceled (%s)", async (a2a) => {
+  const { ask, standin } = await bench({ a2a });
+  const rpc = async (method: string, params: object) => {
+    const call = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    return (await ask("POST", "/a2a/agent", call)).body;
+  };
+  const contextId = "00000000-0000-4000-8000-000000000001";
+  const parts = [{ kind: "text", text: "delay=60000" }];
+  const sent = rpc("message/send", { message: { role: "user", messageId: "m", parts, contextId } });
+  const runs = `/threads/${contextId}/runs`;
+  const running = () => standin.inspectParts() as { threads?: { runs: { status: string }[] }[] };
+  await poll(() => running().threads?.[0]?.runs[0]?.status === "running");
+  const input = { messages: [{ role: "user", content: "instead" }] };
+  const later = await ask(
+    "POST",
+    runs,
+    JSON.stringify({ assistant_id: "agent", input, multitask_strategy: "rollback" }),
+  );
+  expect(later.body).toMatchObject({ kwargs: { input } });
+  const { result } = await sent;
+  expect(result).toMatchObject({ contextId, status: { state: "canceled" } });
+  // Its run is gone, and its task stays readable.
+  expect((await ask("GET", `${runs}/${result.id}`)).status).toBe(404);
+  expect((await rpc("tasks/get", { id: result.id, contextId })).result).toEqual(result);
+  if (a2a === "live")
+    expect((await rpc("GetTask", { id: result.id })).result.status.state).toBe("TASK_STATE_CANCELED");
+});
+
+test("ListTasks lists the tasks of a context, the newest first", async () => {
+  const { ask } = await bench({ a2a: "live" });
+  const rpc = async (method: string, params: object) => {
+    const call = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    return (await ask("POST", "/a2a/agent", call)).body.result;
+  };
+  const message = { role: "ROLE_USER", messageId: "m", parts: [{ text: "hello" }] };
+  const { task: first } = await rpc("SendMessage", { message });
+  const { contextId } = first;
+  const { task: second } = await rpc("SendMessage", { message: { ...message, contextId } });
+  await rpc("SendMessage", { message });
+  const { tasks } = await rpc("ListTasks", { contextId });
+  expect(tasks.map(({ id }: { id: string }) => id)).toEqual([second.id, first.id]);
+  expect((await rpc("ListTasks", {})).totalSize).toBe(3);
 });
 
 test("the control plane needs the key, and the deployment refuses only a wrong one", async () => {
