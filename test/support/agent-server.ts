@@ -14,14 +14,18 @@ export interface Asked {
 
 type Answer = (response: ServerResponse, asked: Asked) => void;
 
-/** An agent server that answers each request by `answer`, right or wrong. Closed when the test ends. */
-export async function agentServer(answer: Answer) {
+/**
+ * An agent server that answers each request by `answer`, right or wrong. Closed when the test ends. Without `hasCard` it has no
+ * agent card, and does not count who asks for it.
+ */
+export async function agentServer(answer: Answer, { hasCard = false } = {}) {
   const requests: Asked[] = [];
   const server = createServer(async (request, response) => {
     let text = "";
     for await (const piece of request) text += piece;
     const { method = "", url: path = "" } = request;
     const asked = { method, path, text, id: text.startsWith("{") ? JSON.parse(text).id : "" };
+    if (path.startsWith("/.well-known/") && !hasCard) return json(response, { detail: "Not Found" }, 404);
     requests.push(asked);
     answer(response, asked);
   });

@@ -4,7 +4,7 @@ import { z } from "zod";
 export interface Task {
   readonly taskId: string | null;
   readonly contextId: string | null;
-  /** `submitted`, `working`, `completed`, `failed`, `input-required` or another. */
+  /** `submitted`, `working`, `completed`, `failed`, `input-required` or another, in the spelling of A2A 0.3. */
   readonly state: string;
   /** The texts of the artifacts, else of the status message (Agent server in docs/platform.md). */
   readonly reply: string | null;
@@ -31,7 +31,14 @@ const parts = z
   .nullish()
   .transform((all) => joined(all ?? []));
 const saying = z.object({ parts }).nullish();
-const status = z.object({ state: z.string(), message: saying });
+/** `TASK_STATE_INPUT_REQUIRED` of A2A 1.0 is `input-required` of 0.3 (Agent server in docs/platform.md). */
+const state = z.string().transform((name) => {
+  const [, of1] = /^TASK_STATE_(\w+)$/.exec(name) ?? [];
+  if (of1 === undefined) return name;
+  const lower = of1.toLowerCase().replaceAll("_", "-");
+  return { unspecified: "unknown", cancelled: "canceled" }[lower] ?? lower;
+});
+const status = z.object({ state, message: saying });
 const artifacts = z.array(z.object({ parts })).nullish();
 const taskSchema = z
   .object({ id, contextId: id, status, artifacts })
@@ -51,7 +58,8 @@ const artifact = z.object({ artifactId: z.string().default(""), parts });
 const artifactSchema = z.object({ ...update, artifact, append: z.boolean().nullish() });
 
 export function readTask(result: unknown, check: Check): Task {
-  return kindOf(result, check) === "message" ? check(result, messageSchema) : check(result, taskSchema);
+  const { kind, value } = opened(result, check);
+  return kind === "message" ? check(value, messageSchema) : check(value, taskSchema);
 }
 
 /** Whether nothing more will come: it ended, or waits for its user. */
@@ -63,21 +71,21 @@ export function hasEnded({ state }: Task): boolean {
 export function createEventReader(check: Check): (result: unknown) => TaskEvent | undefined {
   const artifacts = new Map<string, string>();
   return (result) => {
-    const kind = kindOf(result, check);
+    const { kind, value } = opened(result, check);
     if (kind === "message" || kind === "task") {
       // A task is whole: its artifacts are in it.
       const task = readTask(result, check);
       return { ...task, final: hasEnded(task) };
     }
     if (kind === "artifact-update") {
-      const { taskId, contextId, artifact, append } = check(result, artifactSchema);
+      const { taskId, contextId, artifact, append } = check(value, artifactSchema);
       const { artifactId, parts: reply } = artifact;
       const before = append === true ? (artifacts.get(artifactId) ?? "") : "";
       if (reply !== null) artifacts.set(artifactId, before + reply);
       return { taskId, contextId, state: "working", reply, final: false };
     }
     if (kind !== "status-update") return undefined;
-    const { taskId, contextId, status: now, final } = check(result, statusSchema);
+    const { taskId, contextId, status: now, final } = check(value, statusSchema);
     const task = { taskId, contextId, state: now.state, reply: now.message?.parts ?? null };
     const reply = task.reply ?? (hasEnded(task) ? joined([...artifacts.values()]) : null);
     // Without `final`, a text may still follow a state.
@@ -85,8 +93,32 @@ export function createEventReader(check: Check): (result: unknown) => TaskEvent 
   };
 }
 
-function kindOf(result: unknown, check: Check): string {
-  return check(result, z.looseObject({ kind: z.string().default("task") })).kind;
+/** The member of an envelope of A2A 1.0, by what is in it. */
+const MEMBERS = {
+  task: "task",
+  message: "message",
+  statusUpdate: "status-update",
+  artifactUpdate: "artifact-update",
+} as const;
+const named = z.looseObject({ kind: z.string().nullish() });
+const envelope = named.refine(
+  (given) => Object.keys(MEMBERS).filter((member) => given[member] != null).length < 2,
+  "it holds more than one answer",
+);
+
+/**
+ * A result out of its envelope, with its kind. A2A 0.3 names the kind in the result itself; A2A 1.0 wraps some results by
+ * their kind (Agent server in docs/platform.md). Without either it is a task, which has a status.
+ */
+function opened(result: unknown, check: Check): { readonly kind: string; readonly value: unknown } {
+  const { kind } = check(result, named);
+  if (kind != null) return { kind, value: result };
+  if (Object.hasOwn(result as object, "status")) return { kind: "task", value: result };
+  const given = check(result, envelope);
+  for (const [member, kind] of Object.entries(MEMBERS)) {
+    if (given[member] != null) return { kind, value: given[member] };
+  }
+  return { kind: "task", value: result };
 }
 
 function joined(texts: readonly (string | null)[]): string | null {

@@ -66,7 +66,8 @@ describe("exit codes", () => {
   });
 
   test.each([404, 409, 422])("a %i ends with 5", async (status) => {
-    const server = await agentServer((response) => json(response, { detail: "no" }, status));
+    const detail = { error: "NotFound", message: "no" };
+    const server = await agentServer((response) => json(response, { detail }, status), { hasCard: true });
     for (const args of [
       ["template", "get", "x"],
       ["run", "hi"],
@@ -186,12 +187,15 @@ describe("what a server sends", () => {
 
   test("controls no terminal: in replies, tables, states and errors", async () => {
     const said = task("completed", { artifacts: [{ parts: [`hello ${nasty}`] }] });
-    const server = await agentServer((response, asked) => {
-      if (asked.path.startsWith("/a2a")) rpc(response, asked, said);
-      else if (asked.path.startsWith("/.well-known"))
-        json(response, { name: nasty, description: `a\n${nasty}` });
-      else json(response, { detail: nasty }, 409);
-    });
+    const server = await agentServer(
+      (response, asked) => {
+        if (asked.path.startsWith("/a2a")) rpc(response, asked, said);
+        else if (asked.path.startsWith("/.well-known"))
+          json(response, { name: nasty, description: `a\n${nasty}` });
+        else json(response, { detail: nasty }, 409);
+      },
+      { hasCard: true },
+    );
     for (const args of [
       ["a2a", "send", "hi"],
       ["a2a", "stream", "hi"],

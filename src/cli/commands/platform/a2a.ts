@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import type { AgentCard } from "../../../platform/agents/a2a.ts";
 import type { Task, TaskEvent } from "../../../platform/agents/a2a-answers.ts";
+import type { AgentCard } from "../../../platform/agents/a2a-card.ts";
 import { table } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
 import {
@@ -24,13 +24,13 @@ export function addA2aCommands(platform: Command): void {
   const withConversation = (command: Command): Command =>
     withWithin(withAssistant(command), REPLY_WITHIN_MS)
       .option("--context <id>", "continue the conversation of an earlier answer")
-      .option("--task <id>", "continue the task of an earlier answer");
+      .option("--task <id>", "also name the task of an earlier answer, for servers that ask for it");
   withConversation(a2a.command("send <text>"))
     .description("send a message and show the reply; this costs a trace")
     .action(
       inSession(async (session: Session, options: A2aOptions, text: string) => {
-        const io = { signal: session.signal, withinMs: options.within };
-        const task = await openDeployment(session, options).a2a.send(messageOf(session, options, text), io);
+        const { a2a } = openDeployment(session, options);
+        const task = await a2a.send(messageOf(session, options, text), waitingOf(session, options));
         return showTask(session, task);
       }),
     );
@@ -57,14 +57,12 @@ export function addA2aCommands(platform: Command): void {
 }
 
 async function stream(session: Session, options: A2aOptions, text: string): Promise<number> {
-  const { output, signal } = session;
+  const { output } = session;
   const { a2a } = openDeployment(session, options);
   const events: TaskEvent[] = [];
   try {
-    for await (const event of a2a.stream(messageOf(session, options, text), {
-      signal,
-      withinMs: options.within,
-    })) {
+    const waiting = waitingOf(session, options);
+    for await (const event of a2a.stream(messageOf(session, options, text), waiting)) {
       output.note(`${event.state}${event.final ? ", final" : ""}`);
       events.push(event);
     }
@@ -85,6 +83,14 @@ function messageOf(session: Session, options: A2aOptions, text: string) {
   };
 }
 
+function waitingOf({ output, signal }: Session, { within: withinMs }: A2aOptions) {
+  const onContextAlone = () =>
+    output.note(
+      "The server takes no message for an ended task. The message is sent again with --context alone: leave out --task.",
+    );
+  return { signal, withinMs, onContextAlone };
+}
+
 function showTask({ output }: Session, task: Task): number {
   output.data(task, describeTask);
   return exitOfTask(task.state);
@@ -102,9 +108,10 @@ function describeTask({ taskId, contextId, state, reply }: Task): string {
   return `${reply ?? "(no reply)"}\n\n${table(["state", "context", "task"], [[state, contextId, taskId]])}`;
 }
 
-function describeCard({ name, description, url, skills, inputModes, outputModes }: AgentCard): string {
+function describeCard(card: AgentCard): string {
+  const { name, description, url, skills, inputModes, outputModes, protocol } = card;
   return table(
-    ["name", "description", "url", "skills", "input", "output"],
-    [[name, description, url, skills.join(", "), inputModes.join(", "), outputModes.join(", ")]],
+    ["name", "description", "url", "skills", "input", "output", "protocol"],
+    [[name, description, url, skills.join(", "), inputModes.join(", "), outputModes.join(", "), protocol]],
   );
 }

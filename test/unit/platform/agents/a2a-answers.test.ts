@@ -164,7 +164,7 @@ describe("an answer", () => {
 
 test("a card may have nulls", async () => {
   const card = { name: "a", skills: null, defaultInputModes: null, description: null };
-  const server = await agentServer((response) => json(response, card));
+  const server = await agentServer((response) => json(response, card), { hasCard: true });
   expect(await deploymentOf(server.url).a2a.card("agent")).toEqual({
     name: "a",
     description: null,
@@ -172,5 +172,6 @@ test("a card may have nulls", async () => {
     skills: [],
     inputModes: [],
     outputModes: [],
+    protocol: "0.3",
   });
 });

@@ -1,0 +1,89 @@
+import { UsageError } from "../../errors.ts";
+import type { Task } from "./a2a-answers.ts";
+import type { Protocol } from "./a2a-card.ts";
+
+/** A message. `contextId` and `taskId` are from the previous answer; the first message has none. */
+export interface Sending {
+  readonly assistantId: string;
+  readonly text: string;
+  readonly contextId?: string | null | undefined;
+  readonly taskId?: string | null | undefined;
+}
+
+/** One JSON-RPC request. */
+export interface Call {
+  readonly method: string;
+  readonly params: object;
+  readonly accept?: string;
+  /** Hidden in errors. */
+  readonly secrets?: string;
+  /** `SendRequest.effect`. */
+  readonly effect: string;
+}
+
+type Action = "send" | "stream" | "task";
+
+const METHODS: Readonly<Record<Protocol, Readonly<Record<Action, string>>>> = {
+  "0.3": { send: "message/send", stream: "message/stream", task: "tasks/get" },
+  "1.0": { send: "SendMessage", stream: "SendStreamingMessage", task: "GetTask" },
+};
+
+/** Sends a message, with the id that each attempt of it has. The parts of version 1.0 have no `kind`. */
+export function messageCall(
+  { text, contextId, taskId, messageId }: Sending & { readonly messageId: string },
+  action: "send" | "stream",
+  protocol: Protocol,
+): Call {
+  const message = {
+    ...(protocol === "1.0" ? { role: "ROLE_USER" } : { kind: "message", role: "user" }),
+    messageId,
+    parts: [protocol === "1.0" ? { text } : { kind: "text", text }],
+    ...(contextId == null ? {} : { contextId }),
+    ...(taskId == null ? {} : { taskId }),
+  };
+  const accept = action === "stream" ? "text/event-stream" : "application/json";
+  const effect = effectOfMessage(contextId);
+  return { method: METHODS[protocol][action], params: { message }, accept, secrets: text, effect };
+}
+
+/** Reads a task. Some servers ask for the context too, which version 1.0 has no place for. */
+export function taskCall(
+  { taskId, contextId }: { readonly taskId: string; readonly contextId?: string | undefined },
+  protocol: Protocol,
+): Call {
+  const params = { id: taskId, ...(contextId === undefined ? {} : { contextId }) };
+  const effect = "It changes nothing: run the command again.";
+  return { method: METHODS[protocol].task, params, effect };
+}
+
+/** A context is a thread (Agent server in docs/platform.md). */
+function effectOfMessage(contextId: string | null | undefined): string {
+  const look =
+    contextId == null
+      ? "Look at the newest traces of the deployment's project"
+      : `Look at GET /threads/${contextId}/state of the deployment`;
+  return `The message may have arrived, and then costs a trace. ${look} before you send it again.`;
+}
+
+/** A shell takes these as they are. Nobody is told to run a command with anything else that a server sent. */
+const PLAIN = /^[\w.:-]+$/;
+
+/** What to do after a stream that was cut. */
+export function lookAgain({ taskId, contextId }: Task): string {
+  const arrived = "The message has arrived.";
+  if (!PLAIN.test(`${taskId}${contextId}`)) return `${arrived} Look at its task before you send it again.`;
+  return `${arrived} Run \`usage-etl platform a2a task ${taskId} --context ${contextId}\` to see how it ended.`;
+}
+
+/** Any hexadecimal digits in UUID form, as Postgres takes them: a context is a thread. */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Checked before a request is spent: servers refuse another context with -32602. Error: `context_invalid`. */
+export function refuseContext(contextId: string | null | undefined): void {
+  if (contextId == null || UUID.test(contextId)) return;
+  throw new UsageError({
+    code: "context_invalid",
+    message: `${JSON.stringify(contextId.slice(0, 80).toWellFormed())} is not the id of a conversation, which is a UUID.`,
+    next: "Give the context of an earlier answer, such as 4340c6dc-954e-4ef4-a1e8-f73cc1826017, or none to begin a conversation.",
+  });
+}

@@ -1,0 +1,304 @@
+import { describe, expect, test } from "vitest";
+import { UsageError } from "../../../../src/errors.ts";
+import { agentServer, events, json } from "../../../support/agent-server.ts";
+import { KEY, rejection } from "../http/raw-server.ts";
+import { deploymentOf, refused, setup } from "./clients.ts";
+
+/** Servers that are newer than the specification: 1.0 names, conversations by context alone, two envelopes. */
+
+const message = { assistantId: "agent", text: "hello" };
+const NOBODY = "00000000-0000-4000-8000-000000000000";
+type Live = Awaited<ReturnType<typeof setup>>;
+const posts = ({ standin }: Live) => standin.requests.recent.filter(({ method }) => method === "POST").length;
+const humans = async ({ threads }: Live, contextId: string) =>
+  (await threads.state(contextId)).messages.filter(({ type }) => type === "human").map((one) => one.content);
+
+describe("a conversation with a live server", () => {
+  test("goes on with its context alone after -32004, and every later message at once", async () => {
+    const live = await setup({ a2a: "live" });
+    const { a2a } = live;
+    const first = await a2a.send(message);
+    expect(first).toMatchObject({ state: "completed", reply: "Echo: hello" });
+    const told: string[] = [];
+    const ids = { contextId: first.contextId, taskId: first.taskId };
+    const onContextAlone = () => told.push("alone");
+    const second = await a2a.send({ ...message, ...ids, text: "two" }, { onContextAlone });
+    expect(second).toMatchObject({ contextId: first.contextId, reply: "Echo: two" });
+    expect([posts(live), told]).toEqual([3, ["alone"]]);
+    const third = await a2a.send({
+      ...message,
+      text: "three",
+      contextId: first.contextId,
+      taskId: second.taskId,
+    });
+    expect(third.reply).toBe("Echo: three");
+    const states: string[] = [];
+    for await (const { state } of a2a.stream({ ...message, ...ids, text: "four" })) states.push(state);
+    expect(states).toEqual(["submitted", "working", "completed"]);
+    expect([posts(live), told]).toEqual([5, ["alone"]]);
+    // Each text arrived once.
+    expect(await humans(live, `${first.contextId}`)).toEqual(["hello", "two", "three", "four"]);
+  });
+
+  test("is streamed again with its context alone, and each event is seen once", async () => {
+    const live = await setup({ a2a: "live" });
+    const first = await live.a2a.send(message);
+    const states: string[] = [];
+    const ids = { contextId: first.contextId, taskId: first.taskId };
+    for await (const { state } of live.a2a.stream({ ...message, ...ids, text: "two" })) states.push(state);
+    expect(states).toEqual(["submitted", "working", "completed"]);
+    expect(await humans(live, `${first.contextId}`)).toEqual(["hello", "two"]);
+  });
+
+  test("never begins another one: a task without its context is refused", async () => {
+    const live = await setup({ a2a: "live" });
+    const { taskId } = await live.a2a.send(message);
+    const error = await refused(live.a2a.send({ ...message, taskId }));
+    expect([error.code, error.next]).toEqual([
+      "rpc_error",
+      expect.stringMatching(/with --context and without --task/),
+    ]);
+    expect(posts(live)).toBe(2);
+  });
+
+  test("is not sent again where the task has not ended, or the server says something else", async () => {
+    const live = await setup({ a2a: "live" });
+    const { contextId } = await live.a2a.send(message);
+    const unknown = await refused(live.a2a.send({ ...message, contextId, taskId: NOBODY }));
+    expect([unknown.message, unknown.next]).toEqual([
+      expect.stringContaining("-32001"),
+      expect.stringMatching(/id is wrong, or the task is another assistant's.*without --task/),
+    ]);
+    const invalid = await refused(live.a2a.send({ ...message, assistantId: "nobody" }));
+    expect([invalid.message, invalid.next]).toEqual([
+      expect.stringContaining("-32602: Assistant 'nobody' not found"),
+      expect.stringMatching(/A parameter is wrong.*--assistant/),
+    ]);
+    expect(posts(live)).toBe(3);
+  });
+
+  test("-32004 without a task, and twice, is an error and not sent for ever", async () => {
+    const server = await agentServer((response, { id }) =>
+      json(response, { jsonrpc: "2.0", id, error: { code: -32004, message: "no" } }),
+    );
+    const { a2a } = deploymentOf(server.url);
+    expect((await refused(a2a.send(message))).code).toBe("rpc_error");
+    expect(server.requests).toHaveLength(1);
+    const error = await refused(a2a.send({ ...message, contextId: NOBODY, taskId: "t" }));
+    expect([error.code, server.requests.length]).toEqual(["rpc_error", 3]);
+    const [, withTask, alone] = server.requests.map(({ text }) => JSON.parse(text).params.message);
+    expect([withTask.taskId, alone.taskId, alone.contextId]).toEqual(["t", undefined, NOBODY]);
+    // It is one message, whichever attempt of it arrives.
+    expect(alone.messageId).toBe(withTask.messageId);
+  });
+
+  test.each(["c", "", "4340c6dc954e4ef4a1e8f73cc1826017", `${NOBODY}0`, `${NOBODY}\n`])(
+    "the context %j is not sent",
+    async (contextId) => {
+      const { a2a, standin } = await setup({ a2a: "live" });
+      const error = await rejection(a2a.send({ ...message, contextId }));
+      expect(error).toBeInstanceOf(UsageError);
+      expect(error).toMatchObject({ code: "context_invalid" });
+      await expect(a2a.stream({ ...message, contextId }).next()).rejects.toThrow("UUID");
+      expect(standin.requests.count).toBe(0);
+    },
+  );
+});
+
+describe("the names of methods", () => {
+  const methodsOf = async (card: unknown, status = 200) => {
+    const server = await agentServer(
+      (response, asked) => {
+        if (asked.method === "GET") return json(response, card, status);
+        if (asked.text.includes("tream")) return events(response, asked, [bare()]);
+        return json(response, { jsonrpc: "2.0", id: asked.id, result: bare() });
+      },
+      { hasCard: true },
+    );
+    const { a2a } = deploymentOf(server.url);
+    await a2a.send(message);
+    for await (const _event of a2a.stream(message));
+    await a2a.task({ assistantId: "agent", taskId: "t" });
+    const sent = server.requests
+      .filter(({ method }) => method === "POST")
+      .map(({ text }) => JSON.parse(text));
+    expect(server.requests.filter(({ method }) => method === "GET")).toHaveLength(1);
+    return sent;
+  };
+  const V03 = ["message/send", "message/stream", "tasks/get"];
+  const V1 = ["SendMessage", "SendStreamingMessage", "GetTask"];
+  const listing = (...supportedInterfaces: unknown[]) => ({ name: "a", supportedInterfaces });
+  const jsonRpc = (protocolVersion: unknown, protocolBinding: unknown = "JSONRPC") => ({
+    url: "https://elsewhere.example/a2a",
+    protocolBinding,
+    protocolVersion,
+  });
+
+  test.each([
+    ["no list", { name: "a" }, V03],
+    ["0.3", listing(jsonRpc("0.3")), V03],
+    ["1.0", listing(jsonRpc("1.0")), V1],
+    ["1.0 beside 0.3", listing(jsonRpc("0.3.0"), jsonRpc("1.0")), V1],
+    ["1.0 after nonsense", listing(null, 7, {}, jsonRpc("1.0", "jsonrpc")), V1],
+    ["1.0 over gRPC alone", listing(jsonRpc("1.0", "GRPC")), V03],
+    ["10.0", listing(jsonRpc("10.0")), V03],
+    ["a number", listing(jsonRpc(1)), V03],
+    ["a list that is none", { name: "a", supportedInterfaces: "1.0" }, V03],
+    ["a card that is none", ["1.0"], V03],
+  ])("are those that the card lists: %s", async (_what, card, names) => {
+    expect((await methodsOf(card)).map(({ method }) => method)).toEqual(names);
+  });
+
+  test.each([401, 404, 405, 503])("are those of 0.3 where the card is refused with %i", async (status) => {
+    expect((await methodsOf({ name: "a" }, status)).map(({ method }) => method)).toEqual(V03);
+  });
+
+  test("go with the spelling of their version", async () => {
+    const [of03] = await methodsOf({ name: "a" });
+    expect(of03.params.message).toMatchObject({ role: "user", parts: [{ kind: "text", text: "hello" }] });
+    const [of1, , task] = await methodsOf(listing(jsonRpc("1.0")));
+    expect(of1.params.message).toEqual({
+      role: "ROLE_USER",
+      messageId: expect.any(String),
+      parts: [{ text: "hello" }],
+    });
+    expect(task.params).toEqual({ id: "t" });
+  });
+
+  test("a silent card ends with the wait, and says that nothing was sent", async () => {
+    const server = await agentServer(() => {}, { hasCard: true });
+    const { a2a } = deploymentOf(server.url);
+    const error = await rejection(a2a.send(message, { withinMs: 100 }));
+    expect(error).toMatchObject({
+      code: "deadline_passed",
+      next: expect.stringContaining("Nothing was sent"),
+    });
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+const bare = (more: object = {}) => ({
+  id: "t",
+  contextId: "c",
+  status: { state: "TASK_STATE_COMPLETED" },
+  artifacts: [{ parts: [{ text: "hi" }] }],
+  ...more,
+});
+
+describe("an answer of 1.0", () => {
+  const sent = async (result: unknown) => {
+    const server = await agentServer((response, { id }) => json(response, { jsonrpc: "2.0", id, result }));
+    return deploymentOf(server.url).a2a.send(message);
+  };
+  const streamed = async (results: readonly unknown[]) => {
+    const server = await agentServer((response, asked) => events(response, asked, results));
+    const seen = [];
+    for await (const event of deploymentOf(server.url).a2a.stream(message)) seen.push(event);
+    return seen;
+  };
+  const read = { taskId: "t", contextId: "c", state: "completed", reply: "hi" };
+
+  test.each([
+    ["bare", bare()],
+    ["in its envelope", { task: bare() }],
+    ["with empty members", { task: bare(), message: null, statusUpdate: null }],
+    ["bare, beside a field called task", { ...bare(), task: { id: "x" } }],
+    ["in the spelling of 0.3", { task: bare({ kind: "task", status: { state: "completed" } }) }],
+  ])("is read: %s", async (_what, result) => {
+    expect(await sent(result)).toEqual(read);
+  });
+
+  test("may be a message", async () => {
+    const said = { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "hi" }], contextId: "c" };
+    expect(await sent({ message: said })).toEqual({ ...read, taskId: null });
+  });
+
+  test.each([
+    ["TASK_STATE_INPUT_REQUIRED", "input-required"],
+    ["TASK_STATE_AUTH_REQUIRED", "auth-required"],
+    ["TASK_STATE_CANCELED", "canceled"],
+    ["TASK_STATE_CANCELLED", "canceled"],
+    ["TASK_STATE_UNSPECIFIED", "unknown"],
+    ["TASK_STATE_DANCING", "dancing"],
+    ["input-required", "input-required"],
+    ["SOMETHING_ELSE", "SOMETHING_ELSE"],
+  ])("in the state %s is %s", async (state, shown) => {
+    expect((await sent({ task: bare({ status: { state } }) })).state).toBe(shown);
+  });
+
+  test.each([
+    ["two answers at once", { task: bare(), message: { parts: [] } }, "more than one answer"],
+    ["an empty envelope", {}, "id is refused"],
+    ["an envelope in an envelope", { task: { task: bare() } }, "id is refused"],
+    ["a list", [bare()], "the answer is refused"],
+    ["null", null, "the answer is refused"],
+    ["nothing", undefined, "the answer is refused"],
+    ["a text", "TASK_STATE_COMPLETED", "the answer is refused"],
+    ["a task that is a text", { task: "t" }, "the answer is refused"],
+    ["a task without a status", { task: { id: "t", contextId: "c" } }, "status"],
+    ["a state that is a number", { task: bare({ status: { state: 3 } }) }, "status.state is refused"],
+    ["an id that is empty", { task: bare({ id: "" }) }, "id is refused"],
+    ["an inherited name", { kind: "__proto__", task: bare() }, "id is refused"],
+  ])(
+    "with %s is refused in one sentence, and says that the message may have arrived",
+    async (_what, result, why) => {
+      const error = await refused(sent(result));
+      expect([error.code, error.message]).toEqual(["answer_invalid", expect.stringContaining(why)]);
+      expect(error.next).toContain("The message may have arrived");
+      expect(error.message).not.toContain(KEY);
+    },
+  );
+
+  test.each([
+    [
+      "wrapped",
+      [
+        { task: bare({ status: { state: "TASK_STATE_SUBMITTED" }, artifacts: [] }) },
+        { statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } } },
+        {
+          artifactUpdate: {
+            taskId: "t",
+            contextId: "c",
+            artifact: { artifactId: "a", parts: [{ text: "h" }] },
+          },
+        },
+        {
+          artifactUpdate: {
+            ...{ taskId: "t", contextId: "c", append: true },
+            artifact: { artifactId: "a", parts: [{ text: "i" }] },
+          },
+        },
+        { statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_COMPLETED" } } },
+      ],
+    ],
+    [
+      "bare",
+      [
+        { kind: "task", ...bare({ status: { state: "TASK_STATE_SUBMITTED" }, artifacts: [] }) },
+        { kind: "artifact-update", taskId: "t", contextId: "c", artifact: { parts: [{ text: "hi" }] } },
+        { kind: "status-update", taskId: "t", contextId: "c", status: { state: "TASK_STATE_COMPLETED" } },
+      ],
+    ],
+    [
+      "of one message",
+      [{ message: { messageId: "m", taskId: "t", contextId: "c", parts: [{ text: "hi" }] } }],
+    ],
+  ])("is streamed %s", async (_what, results) => {
+    expect((await streamed(results)).at(-1)).toEqual({ ...read, final: true });
+  });
+
+  test.each([
+    ["two answers in one event", { task: bare(), statusUpdate: {} }],
+    [
+      "an update without a task",
+      { statusUpdate: { contextId: "c", status: { state: "TASK_STATE_WORKING" } } },
+    ],
+    ["an update that is a text", { statusUpdate: "TASK_STATE_COMPLETED" }],
+    [
+      "an artifact without parts",
+      { artifactUpdate: { taskId: "t", contextId: "c", artifact: { parts: 7 } } },
+    ],
+  ])("streamed with %s is refused", async (_what, result) => {
+    expect((await refused(streamed([result]))).code).toBe("answer_invalid");
+  });
+});
