@@ -40,6 +40,8 @@ interface PlatformErrorFacts extends ErrorFacts {
   readonly status?: number;
   readonly retryAfterMs?: number;
   readonly isRetryAfterOdd?: boolean;
+  /** `detail.error` of the body, such as `NotFound` or `Conflict`. */
+  readonly reason?: string | undefined;
   /** Locations named by a 422 (`detail[].loc` joined with dots), lower-case: `query.end_time`. */
   readonly locations?: readonly string[];
 }
@@ -50,7 +52,8 @@ interface PlatformErrorFacts extends ErrorFacts {
  * Codes: `unauthorized` (401), `forbidden` (403), `rate_limited` (429), `request_refused` (other 4xx),
  * `server_error` (5xx), `network` (no answer), `timeout`, `answer_cut` (the body ended early), `answer_too_large` (the body did
  * not end), `answer_invalid` (with `locations`: these records or rows failed the schema; without: the body is not an answer of
- * this endpoint, so a smaller range would not help), `redirect_refused`, `rpc_error` (an error in a JSON-RPC response).
+ * this endpoint, so a smaller range would not help), `redirect_refused`, `rpc_error` (an error in a JSON-RPC response),
+ * `templates_missing` (404 or 405 for all templates).
  */
 export class PlatformError extends EtlError {
   readonly method: string;
@@ -60,6 +63,7 @@ export class PlatformError extends EtlError {
   readonly retryAfterMs: number | undefined;
   /** Whether its `Retry-After` was longer, or cannot be read: the message says so. */
   readonly isRetryAfterOdd: boolean;
+  readonly reason: string | undefined;
   readonly locations: readonly string[];
 
   constructor(facts: PlatformErrorFacts) {
@@ -69,6 +73,7 @@ export class PlatformError extends EtlError {
     this.status = facts.status;
     this.retryAfterMs = facts.retryAfterMs;
     this.isRetryAfterOdd = facts.isRetryAfterOdd ?? false;
+    this.reason = facts.reason;
     this.locations = facts.locations ?? [];
   }
 

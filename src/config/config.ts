@@ -8,7 +8,10 @@ export { configurationDigest, keyDigest, type SourceConfig } from "./sources.ts"
 
 export type Config = Readonly<ReturnType<typeof fromValues>>;
 /** Hosts and key for the platform's other calls. */
-export type PlatformAccess = Pick<SourceConfig, "organizationId" | "controlPlaneUrl" | "deploymentUrl"> & {
+export type PlatformAccess = Pick<
+  SourceConfig,
+  "organizationId" | "controlPlaneUrl" | "deploymentUrl" | "workspaceId" | "bearerToken"
+> & {
   readonly apiKey: Secret | undefined;
 };
 /** `keep` stores user e-mail addresses, `hash` a digest of them, `drop` none. */
@@ -39,6 +42,8 @@ function fromValues(values: Values, sources: readonly SourceConfig[]) {
       organizationId: values.USAGE_ORGANIZATION_ID,
       controlPlaneUrl: values.USAGE_CONTROL_PLANE_URL,
       deploymentUrl: values.USAGE_DEPLOYMENT_URL,
+      workspaceId: values.USAGE_WORKSPACE_ID,
+      bearerToken: values.USAGE_BEARER_TOKEN,
     },
     probeAssistant: values.USAGE_PROBE_ASSISTANT,
     /** Undefined: the service does not probe. */
@@ -95,6 +100,12 @@ function contradictions(
     const loaded = environment.USAGE_HOURLY_FOR || "P31D by default";
     problems.push(
       `USAGE_HOURLY_KEEP is ${environment.USAGE_HOURLY_KEEP}, less than USAGE_HOURLY_FOR (${loaded})`,
+    );
+  }
+  // Who means the workspaces to load must not load all of them.
+  if (values.USAGE_WORKSPACE_ID !== undefined && values.USAGE_CONTROL_PLANE_URL === undefined) {
+    problems.push(
+      "USAGE_WORKSPACE_ID is for USAGE_CONTROL_PLANE_URL, which is not set; the workspaces to load are USAGE_WORKSPACE_IDS",
     );
   }
   const canProbe = sources.some((one) => one.deploymentUrl !== undefined && one.probeProject !== undefined);

@@ -56,7 +56,7 @@ export function describeConfig(environment: Environment, own = environment): Des
 function withoutSecret(value: string, setting: SettingName): string {
   if (!URL.canParse(value)) return HIDDEN;
   const { protocol, username, password, host, pathname } = new URL(value);
-  if (host === "" || setting === "USAGE_API_KEY") return HIDDEN;
+  if (host === "" || setting === "USAGE_API_KEY" || setting === "USAGE_BEARER_TOKEN") return HIDDEN;
   if (setting === "USAGE_ALERT_WEBHOOK_URL") return `${protocol}//${host}/${HIDDEN}`;
   // A user without a password may be a password in the wrong place.
   const user = password !== "" ? `${username}:${HIDDEN}@` : username !== "" ? `${HIDDEN}@` : "";

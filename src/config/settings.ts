@@ -50,6 +50,9 @@ const rateLimit = wholeNumber.min(1, "must be at least 1").max(1_000_000, "must 
 const organizationId = z
   .string()
   .regex(/^[\x21-\x7e]*$/, "has a space, a line end or a character beyond ASCII");
+export const bearerToken = z
+  .string()
+  .regex(/^[\x21-\x7e]+$/, "has a space, a line end or a character beyond ASCII: give the token alone");
 /** A name that readers of views see. */
 const displayName = z
   .string()
@@ -139,6 +142,14 @@ export const SETTINGS = {
       .transform((text) => text.split(",").flatMap((id) => id.trim() || []))
       .pipe(z.array(workspaceId)),
     "Ids of the workspaces to load, comma-separated. Empty: all that the platform lists.",
+  ),
+  USAGE_WORKSPACE_ID: setting(
+    workspaceId.optional(),
+    "Workspace of control plane requests, sent as X-Tenant-Id. Needed with an organization's key. Unset: the header is not sent.",
+  ),
+  USAGE_BEARER_TOKEN: secret(
+    bearerToken,
+    "Token of template calls, sent as Authorization: Bearer beside the API key. Unset: the header is not sent.",
   ),
   USAGE_ORGANIZATION_ID: setting(
     organizationId.optional(),
@@ -261,6 +272,11 @@ export const sourceSchema = z.strictObject({
   /** MiB. */
   answerLimit: answerLimit.optional(),
   controlPlaneUrl: httpUrl.optional(),
+  /** Workspace of control plane requests. */
+  workspaceId: workspaceId.optional(),
+  /** Of template calls. */
+  bearerToken: bearerToken.optional(),
+  bearerTokenFile: z.string().min(1).optional(),
   deploymentUrl: httpUrl.optional(),
   /** Name or id of the project that the deployment traces into. */
   probeProject: z.string().min(1).optional(),

@@ -1,14 +1,18 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { Secret } from "./secret.ts";
-import { sourceSchema } from "./settings.ts";
+import { bearerToken, sourceSchema } from "./settings.ts";
 import { readSecretFile, type Values } from "./variables.ts";
 import "../validation.ts";
 
-type SourceFields = Omit<z.output<typeof sourceSchema>, "apiKey" | "apiKeyFile">;
+type SourceFields = Omit<
+  z.output<typeof sourceSchema>,
+  "apiKey" | "apiKeyFile" | "bearerToken" | "bearerTokenFile"
+>;
 
 export interface SourceConfig extends Readonly<SourceFields> {
   readonly apiKey: Secret;
+  readonly bearerToken?: Secret | undefined;
 }
 
 /** The source of the environment, named `default`, or those of `USAGE_SOURCES_FILE`. */
@@ -33,6 +37,8 @@ export function readSources(values: Values, problems: string[]): SourceConfig[] 
       answerLimit: values.USAGE_ANSWER_LIMIT,
       controlPlaneUrl: values.USAGE_CONTROL_PLANE_URL,
       deploymentUrl: values.USAGE_DEPLOYMENT_URL,
+      workspaceId: values.USAGE_WORKSPACE_ID,
+      bearerToken: values.USAGE_BEARER_TOKEN,
       probeProject: values.USAGE_PROBE_PROJECT,
       probeUser: values.USAGE_PROBE_USER,
       probeShortKey: values.USAGE_PROBE_SHORT_KEY,
@@ -62,15 +68,42 @@ function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
   for (const slug of new Set(slugs.filter((slug, i) => slugs.indexOf(slug) !== i))) {
     problems.push(`${file}: slug ${slug} is used twice`);
   }
-  return parsed.data.flatMap(({ apiKey, apiKeyFile, ...source }) => {
+  return parsed.data.flatMap(({ apiKey, apiKeyFile, bearerToken: token, bearerTokenFile, ...source }) => {
+    const at = `${file}: source ${source.slug}`;
+    if (source.workspaceId !== undefined && source.controlPlaneUrl === undefined) {
+      problems.push(
+        `${at} has a workspaceId, which is for its controlPlaneUrl; those to load are workspaceIds`,
+      );
+    }
+    if (token !== undefined && bearerTokenFile !== undefined) {
+      problems.push(`${at} has bearerToken and bearerTokenFile; keep one`);
+    }
+    const bearer =
+      bearerTokenFile === undefined
+        ? token
+        : readBearerFile(bearerTokenFile, `${file}: bearerTokenFile of ${source.slug}`, problems);
     if ((apiKey === undefined) === (apiKeyFile === undefined)) {
-      problems.push(`${file}: source ${source.slug} needs apiKey or apiKeyFile, one of them`);
+      problems.push(`${at} needs apiKey or apiKeyFile, one of them`);
       return [];
     }
     const key =
       apiKey ?? readSecretFile(apiKeyFile as string, `${file}: apiKeyFile of ${source.slug}`, problems);
-    return key === undefined ? [] : [{ ...source, apiKey: new Secret(key) }];
+    if (key === undefined) return [];
+    return [
+      {
+        ...source,
+        apiKey: new Secret(key),
+        bearerToken: bearer === undefined ? undefined : new Secret(bearer),
+      },
+    ];
   });
+}
+
+function readBearerFile(path: string, where: string, problems: string[]): string | undefined {
+  const text = readSecretFile(path, where, problems);
+  const { error } = bearerToken.optional().safeParse(text);
+  problems.push(...(error?.issues.map(({ message }) => `${where} ${message}`) ?? []));
+  return text;
 }
 
 /** When it changes, stored failures are retried at once. It depends on the key but does not reveal it. */

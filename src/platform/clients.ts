@@ -24,7 +24,14 @@ export function billingClientOf(
 
 /** Errors: `control_plane_missing`, `key_missing`. */
 export function controlPlaneClientOf(access: PlatformAccess): ControlPlaneClient {
-  return createControlPlaneClient(httpOf(access, access.controlPlaneUrl, CONTROL_PLANE));
+  const { workspaceId, bearerToken } = access;
+  return createControlPlaneClient(
+    httpOf(access, access.controlPlaneUrl, {
+      ...CONTROL_PLANE,
+      ...(workspaceId === undefined ? {} : { workspaceId }),
+      ...(bearerToken === undefined ? {} : { bearerToken: bearerToken.reveal() }),
+    }),
+  );
 }
 
 export type DeploymentClients = ReturnType<typeof deploymentClientsOf>;
@@ -33,6 +40,13 @@ export type DeploymentClients = ReturnType<typeof deploymentClientsOf>;
 export function deploymentClientsOf(access: PlatformAccess) {
   const http = httpOf(access, access.deploymentUrl, DEPLOYMENT);
   return { threads: createThreadsClient(http), a2a: createA2aClient(http), close: () => http.close() };
+}
+
+interface Host extends Pick<PlatformHttpOptions, "workspaceId" | "bearerToken"> {
+  readonly variable: string;
+  /** Of the error where it is not set. */
+  readonly code: string;
+  readonly next: string;
 }
 
 const CONTROL_PLANE = {
@@ -49,7 +63,7 @@ const DEPLOYMENT = {
 function httpOf(
   { apiKey, organizationId }: PlatformAccess,
   baseUrl: string | undefined,
-  { variable, code, next }: typeof CONTROL_PLANE,
+  { variable, code, next, ...more }: Host,
 ): PlatformHttp {
   if (baseUrl === undefined) throw new UsageError({ code, message: `${variable} is not set.`, next });
   if (apiKey === undefined) {
@@ -63,6 +77,7 @@ function httpOf(
     baseUrl,
     variable,
     apiKey: apiKey.reveal(),
+    ...more,
     ...(organizationId === undefined ? {} : { organizationId }),
   });
 }

@@ -101,7 +101,7 @@ export function createControlPlaneClient(http: PlatformHttp, clock: Clock = syst
   };
   return {
     template: (name: string, io?: Asking) =>
-      getJson(http, { path: templatePath(name), ...io }, templateSchema),
+      ofTemplates(getJson(http, { path: templatePath(name), withBearer: true, ...io }, templateSchema)),
     /** Throws `UsageError` (`template_name_invalid`) for a name that the platform refuses. */
     renameTemplate: async ({ name, to }: { name: string; to: string }, io?: Asking) => {
       refuseName(to);
@@ -110,10 +110,11 @@ export function createControlPlaneClient(http: PlatformHttp, clock: Clock = syst
         method: "PATCH",
         path: templatePath(name),
         body: { name: to },
+        withBearer: true,
         effect,
         ...io,
       } as const;
-      return sendJson(http, request, templateSchema);
+      return ofTemplates(sendJson(http, request, templateSchema));
     },
     /** Sends the body as it is: the specification does not describe it. */
     createDeployment: (body: FreeForm, io?: Asking) =>
@@ -148,6 +149,29 @@ export function createControlPlaneClient(http: PlatformHttp, clock: Clock = syst
     },
     close: () => http.close(),
   };
+}
+
+/**
+ * Newer servers have no templates (Control plane in docs/platform.md). A name that is not there has a form of its own, `NotFound`;
+ * any other 404, and 405, is about the whole path. Error: `templates_missing`.
+ */
+async function ofTemplates<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (error) {
+    const isGone =
+      error instanceof PlatformError &&
+      (error.status === 405 || (error.status === 404 && error.reason === undefined));
+    if (!isGone) throw error;
+    const { method, url, status } = error;
+    throw new PlatformError({
+      code: "templates_missing",
+      message: `This control plane has no sandbox templates: it refuses the whole path, not one name. ${error.message}`,
+      next: "Newer servers create sandboxes from snapshots, which have no templates. If yours has them, check host and path of USAGE_CONTROL_PLANE_URL.",
+      ...{ method, url, ...(status === undefined ? {} : { status }) },
+      cause: error,
+    });
+  }
 }
 
 /** The limits of Control plane in docs/platform.md, checked before a request is spent. */

@@ -15,6 +15,7 @@ export interface RequestContext {
   readonly effect?: string;
 }
 
+const CONTROL_PLANE = "USAGE_CONTROL_PLANE_URL";
 const MAX_EXCERPT = 300;
 const RETRYABLE_4XX = new Set([408, 425, 429]);
 const TIMEOUTS = new Set([
@@ -41,14 +42,15 @@ export function statusError(answer: ErrorAnswer, context: RequestContext): Platf
   return new PlatformError({
     code: codeOfStatus(status),
     message: `${context.method} ${context.url} answered ${status}${said}${problem === undefined ? "" : ` (${context.redact(problem)})`}`,
-    next: nextOfStatus(status, context),
+    next: nextOfStatus(answer, context),
     retryable: RETRYABLE_4XX.has(status) || status >= 500,
     method: context.method,
     url: context.url,
     status,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     isRetryAfterOdd: problem !== undefined,
-    locations: status === 422 ? locationsOf(context.redact(answer.body)) : [],
+    reason: reasonOf(detailOf(answer.body)),
+    locations: status === 422 ? locationsOf(detailOf(context.redact(answer.body))) : [],
   });
 }
 
@@ -76,18 +78,23 @@ function nextOfFault({ variable, effect }: RequestContext, whereRetried: string)
   return variable === "USAGE_BASE_URL" ? whereRetried : LATER;
 }
 
-function nextOfStatus(status: number, context: RequestContext): string {
+function nextOfStatus({ status, body }: ErrorAnswer, context: RequestContext): string {
   const { variable, method } = context;
   const isBilling = variable === "USAGE_BASE_URL";
   switch (status) {
     case 401:
       return "Set USAGE_API_KEY to a key that is valid on this host.";
     case 403:
+      // Of an organization's key, which has no workspace of its own (Control plane in docs/platform.md).
+      if (variable === CONTROL_PLANE && body.includes("org_scoped_key_requires_workspace"))
+        return "The key belongs to the organization. Set USAGE_WORKSPACE_ID to the workspace that is meant.";
       return [
         `Check that ${variable} is the host of the key's own region (the usual cause is the wrong region's host),`,
         isBilling
           ? "and that the key has the organization:read permission."
-          : "and that the key may do this.",
+          : variable === CONTROL_PLANE
+            ? "that the key may do this, and USAGE_WORKSPACE_ID if it is set."
+            : "and that the key may do this.",
       ].join(" ");
     case 404:
       if (!isBilling) return `Check the name or id. If it is right, check the path of ${variable}.`;
@@ -175,14 +182,23 @@ export function excerptOf(body: string, redact: Redact): string {
   return line.length > MAX_EXCERPT ? `${line.slice(0, MAX_EXCERPT - 3).toWellFormed()}...` : line;
 }
 
-/** `detail[].loc` of a 422 (Requests in docs/platform.md), joined with dots, in lower case; [] for any other body. */
-function locationsOf(body: string): string[] {
-  let detail: unknown;
+/** Undefined for a body that is not JSON, or has none. */
+function detailOf(body: string): unknown {
   try {
-    detail = (JSON.parse(body) as { detail?: unknown } | null)?.detail;
+    return (JSON.parse(body) as { detail?: unknown } | null)?.detail;
   } catch {
-    return [];
+    return undefined;
   }
+}
+
+/** `detail.error` (Control plane in docs/platform.md). */
+function reasonOf(detail: unknown): string | undefined {
+  const { error } = (detail ?? {}) as { error?: unknown };
+  return typeof error === "string" ? error : undefined;
+}
+
+/** `detail[].loc` of a 422 (Requests in docs/platform.md), joined with dots, in lower case; [] for any other body. */
+function locationsOf(detail: unknown): string[] {
   if (!Array.isArray(detail)) return [];
   return detail
     .map((one: { loc?: unknown } | null) => one?.loc)

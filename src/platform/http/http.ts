@@ -1,6 +1,7 @@
 import { Pool } from "undici";
 import { type Clock, describeDuration, systemClock } from "../../clock.ts";
 import { PlatformError, UsageError } from "../../errors.ts";
+import { parseBaseUrl } from "./base-url.ts";
 import { AnswerBody } from "./body.ts";
 import { Deadline } from "./deadline.ts";
 import { type RequestContext, statusError, transportError } from "./errors.ts";
@@ -12,6 +13,10 @@ export interface PlatformHttpOptions {
   readonly apiKey: string;
   /** Sent as `X-Organization-Id` where set. */
   readonly organizationId?: string;
+  /** Sent as `X-Tenant-Id` where set. */
+  readonly workspaceId?: string;
+  /** Sent as `Authorization: Bearer` by the requests that ask for it (`withBearer`). */
+  readonly bearerToken?: string;
   /**
    * Milliseconds. `headersMs`: request sent to head of the answer; `bodyMs`: between two pieces of the body; `graceMs`: from
    * the head until a body must have come at the least rate.
@@ -44,6 +49,8 @@ export interface GetRequest extends Asking {
   readonly headersMs?: number | undefined;
   /** Accepts 202 and 204, which have no body. */
   readonly mayBeEmpty?: boolean;
+  /** Sends the bearer token too, if there is one. */
+  readonly withBearer?: boolean;
 }
 
 export interface SendRequest extends GetRequest {
@@ -88,6 +95,7 @@ export class PlatformHttp {
   readonly #base: URL;
   readonly #prefix: string;
   readonly #headers: Readonly<Record<string, string>>;
+  readonly #bearer: Readonly<Record<string, string>>;
   readonly #redact: Redact;
   readonly #variable: string;
   readonly #clock: Clock;
@@ -98,7 +106,7 @@ export class PlatformHttp {
 
   /** Throws `UsageError` for a base URL or key that no request can carry. */
   constructor(options: PlatformHttpOptions) {
-    const { apiKey, organizationId } = options;
+    const { apiKey, organizationId, workspaceId, bearerToken } = options;
     this.#variable = options.variable ?? "USAGE_BASE_URL";
     this.#base = parseBaseUrl(options.baseUrl, this.#variable);
     this.#prefix = this.#base.pathname.replace(/\/+$/, "");
@@ -109,7 +117,9 @@ export class PlatformHttp {
         next: "Set USAGE_API_KEY (or the file of USAGE_API_KEY_FILE) to the key alone.",
       });
     }
-    this.#redact = createRedactor(apiKey);
+    const secrets = [apiKey, bearerToken].filter((one) => one !== undefined).map(createRedactor);
+    this.#redact = (text) => secrets.reduce((shown, hide) => hide(shown), text);
+    this.#bearer = bearerToken === undefined ? {} : { authorization: `Bearer ${bearerToken}` };
     this.#clock = { ...systemClock, ...options.clock };
     this.#timeouts = { ...TIMEOUTS, ...options.timeouts };
     this.#answerLimit = options.answerLimit ?? ANSWER_LIMIT;
@@ -119,6 +129,7 @@ export class PlatformHttp {
       "accept-encoding": "gzip",
       "user-agent": "usage-etl",
       ...(organizationId === undefined ? {} : { "x-organization-id": organizationId }),
+      ...(workspaceId === undefined ? {} : { "x-tenant-id": workspaceId }),
     };
     this.#pool = new Pool(this.#base.origin, {
       connections: options.connections ?? 8,
@@ -183,7 +194,12 @@ export class PlatformHttp {
       const answer = await this.#pool.request({
         method: context.method,
         path: target.pathname + target.search,
-        headers: { ...this.#headers, accept, ...("body" in request ? JSON_TYPE : {}) },
+        headers: {
+          ...this.#headers,
+          ...(request.withBearer === true ? this.#bearer : {}),
+          accept,
+          ...("body" in request ? JSON_TYPE : {}),
+        },
         ...("body" in request ? { body: JSON.stringify(request.body) } : {}),
         headersTimeout: headersMs,
         ...(request.headersMs === undefined ? {} : { bodyTimeout: headersMs }),
@@ -255,25 +271,6 @@ export class PlatformHttp {
     const redact: Redact = (text) => hideTexts(this.#redact(text), secrets);
     return { method, url, redact, variable, effect };
   }
-}
-
-function parseBaseUrl(text: string, variable: string): URL {
-  const url = URL.parse(text);
-  const wrong =
-    url === null || !/^https?:$/.test(url.protocol)
-      ? "is not an http or https address"
-      : url.username !== "" || url.password !== ""
-        ? "has a user name or password"
-        : url.search !== "" || url.hash !== ""
-          ? "has a query or fragment"
-          : undefined;
-  if (url !== null && wrong === undefined) return url;
-  // The message leaves out the text: it may have a password.
-  throw new UsageError({
-    code: "base_url_invalid",
-    message: `${variable} ${wrong}.`,
-    next: `Set ${variable} to the address of the platform, such as https://api.example.com or https://example.com/prefix.`,
-  });
 }
 
 /** The first 64 KiB of a refusal's body as text, or what came of it. */

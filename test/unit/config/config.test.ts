@@ -157,6 +157,34 @@ describe("readConfig refuses", () => {
     },
   );
 
+  test("a bearer token that no header can carry, without repeating it, and one given twice", () => {
+    const problem = "has a space, a line end or a character beyond ASCII: give the token alone";
+    expect(problemsOf({ USAGE_BEARER_TOKEN: `Bearer ${KEY}` })).toEqual([`USAGE_BEARER_TOKEN ${problem}`]);
+    expect(problemsOf({ USAGE_BEARER_TOKEN_FILE: file(`a\nb`) })).toEqual([`USAGE_BEARER_TOKEN ${problem}`]);
+    const both = { USAGE_BEARER_TOKEN: KEY, USAGE_BEARER_TOKEN_FILE: file(KEY) };
+    expect(problemsOf(both)).toEqual([
+      "USAGE_BEARER_TOKEN and USAGE_BEARER_TOKEN_FILE are both set; keep one",
+    ]);
+  });
+
+  test("a workspace of the control plane without one: the workspaces to load have another name", () => {
+    const [problem] = problemsOf({ ...SOURCE, USAGE_WORKSPACE_ID: ID });
+    expect(problem).toContain("the workspaces to load are USAGE_WORKSPACE_IDS");
+    expect(problemsOf({ ...SOURCE, USAGE_WORKSPACE_ID: "abc" })[0]).toContain(
+      "USAGE_WORKSPACE_ID is not a UUID",
+    );
+    const access = {
+      USAGE_WORKSPACE_ID: ID.toUpperCase(),
+      USAGE_CONTROL_PLANE_URL: "https://plane.example.com",
+    };
+    const config = readConfig({ ...SOURCE, ...access, USAGE_BEARER_TOKEN_FILE: file(`${KEY}-b\n`) });
+    for (const one of [config.platform, config.sources[0]]) {
+      expect(one?.workspaceId).toBe(ID);
+      expect(one?.bearerToken?.reveal()).toBe(`${KEY}-b`);
+    }
+    expect(JSON.stringify(config)).not.toContain(KEY);
+  });
+
   test("a base URL with a password, without repeating it", () => {
     const problems = problemsOf({ ...SOURCE, USAGE_BASE_URL: "https://me:hunter2@api.example.com" });
     expect(problems).toEqual(["USAGE_BASE_URL holds a password"]);
@@ -289,6 +317,13 @@ describe("several sources", () => {
     ["two keys", [{ ...eu, apiKeyFile: "/x" }], "needs apiKey or apiKeyFile"],
     ["no base URL", [{ slug: "eu", apiKey: KEY }], "baseUrl"],
     ["an organization with a line end", [{ ...eu, organizationId: "a\nb" }], "organizationId has a space"],
+    ["a token with a space", [{ ...eu, bearerToken: "a b" }], "bearerToken has a space"],
+    [
+      "two tokens",
+      [{ ...eu, bearerToken: "a", bearerTokenFile: "/b" }],
+      "has bearerToken and bearerTokenFile",
+    ],
+    ["a workspace of no control plane", [{ ...eu, workspaceId: ID }], "those to load are workspaceIds"],
   ])("%s is refused", (_, content, text) => {
     const problems = problemsOf(read(content)).join("\n");
     expect(problems).toContain(text);

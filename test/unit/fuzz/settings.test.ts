@@ -105,6 +105,9 @@ test(`a file of sources is read, or all that is wrong is said (seed ${SEED})`, a
     "dataStart",
     "rateLimit",
     "answerLimit",
+    "workspaceId",
+    "bearerToken",
+    "bearerTokenFile",
     "x",
   ];
   const source = fc.dictionary(fc.constantFrom(...fields), fc.oneof(text, anyJson), { maxKeys: 8 });

@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import { Secret } from "../../../../src/config/config.ts";
+import { type PlatformAccess, Secret } from "../../../../src/config/config.ts";
 import { PlatformError } from "../../../../src/errors.ts";
 import { controlPlaneClientOf, deploymentClientsOf } from "../../../../src/platform/clients.ts";
 import { PlatformHttp } from "../../../../src/platform/http/http.ts";
@@ -8,7 +8,10 @@ import { framed, KEY, rejection } from "../http/raw-server.ts";
 
 /** The clients of control plane, threads and A2A, on the stand-in and on servers that answer wrongly. */
 
-export async function setup(options: StandinOptions = {}) {
+export async function setup(
+  options: StandinOptions = {},
+  more: Pick<PlatformAccess, "workspaceId" | "bearerToken"> = {},
+) {
   const standin = await startStandin(options);
   const { url } = standin;
   const access = {
@@ -16,6 +19,7 @@ export async function setup(options: StandinOptions = {}) {
     organizationId: undefined,
     controlPlaneUrl: url,
     deploymentUrl: url,
+    ...more,
   };
   const plane = controlPlaneClientOf(access);
   const deployment = deploymentClientsOf(access);

@@ -1,6 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { inspect } from "node:util";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { Secret } from "../../../../src/config/config.ts";
 import { DeadlineError, UsageError } from "../../../../src/errors.ts";
 import { createControlPlaneClient, hasFailed } from "../../../../src/platform/agents/control-plane.ts";
+import { controlPlaneClientOf, deploymentClientsOf } from "../../../../src/platform/clients.ts";
+import { PlatformHttp } from "../../../../src/platform/http/http.ts";
 import { KEY, rawServer, rejection, status } from "../http/raw-server.ts";
 import { answered, handClock, httpOf, refused, setup } from "./clients.ts";
 
@@ -19,6 +23,92 @@ describe("control plane", () => {
     expect(taken).toMatchObject({ status: 409, retryable: false, method: "PATCH" });
     expect(taken.message).toContain("'python' already exists");
     expect(await refused(plane.template("node"))).toMatchObject({ status: 404, code: "request_refused" });
+  });
+
+  test("names the workspace of an organization's key, and says so where it is missing", async () => {
+    const bare = await setup({ organizationScoped: true });
+    for (const asked of [bare.plane.template("node"), bare.plane.deployment("d")]) {
+      const error = await refused(asked);
+      expect([error.status, error.next]).toEqual([403, expect.stringContaining("Set USAGE_WORKSPACE_ID")]);
+    }
+    const [workspace] = bare.standin.organisation.workspaces;
+    const named = await setup({ organizationScoped: true }, { workspaceId: `${workspace?.id}` });
+    expect(await named.plane.template("node")).toMatchObject({ name: "node" });
+    expect(await named.plane.renameTemplate({ name: "node", to: "node-24" })).toMatchObject({
+      name: "node-24",
+    });
+    const { id } = await named.plane.createDeployment({ name: "d", source: "external_docker" });
+    expect(await named.plane.deployment(id)).toMatchObject({ id });
+    const wrong = await setup({ organizationScoped: true }, { workspaceId: KEY });
+    const error = await refused(wrong.plane.template("node"));
+    expect([error.status, error.next]).toEqual([403, expect.stringContaining("USAGE_WORKSPACE_ID")]);
+  });
+
+  test("sends the bearer token with templates alone, and the workspace with every call but the deployment's", async () => {
+    const template = answered(JSON.stringify({ name: "t", image: "i", resources: {} }));
+    const created = answered('{"id":"d","thread_id":"t"}');
+    const server = await rawServer((head) => (head.includes("/templates/") ? template : created));
+    const token = "t0ken-of-the-gateway";
+    const access = {
+      ...{ apiKey: new Secret(KEY), organizationId: undefined },
+      ...{ controlPlaneUrl: server.url, deploymentUrl: server.url },
+      ...{ workspaceId: "w-1", bearerToken: new Secret(token) },
+    };
+    const [plane, deployment] = [controlPlaneClientOf(access), deploymentClientsOf(access)];
+    onTestFinished(() => Promise.all([plane.close(), deployment.close()]).then(() => {}));
+    await plane.template("t");
+    await plane.renameTemplate({ name: "t", to: "u" });
+    await plane.deployment("d");
+    await plane.createDeployment({});
+    await deployment.threads.createThread();
+    const has = (header: string) => server.requests.map((head) => head.toLowerCase().includes(header));
+    expect(has(`\r\nx-api-key: ${KEY.toLowerCase()}`)).toEqual([true, true, true, true, true]);
+    expect(has(`\r\nauthorization: bearer ${token}`)).toEqual([true, true, false, false, false]);
+    expect(has("\r\nx-tenant-id: w-1")).toEqual([true, true, true, true, false]);
+  });
+
+  test("the bearer token is in no error, whatever the server says", async () => {
+    const token = "t0ken-of-the-gateway";
+    const server = await rawServer((_head, index) =>
+      index === 0
+        ? status("409 Conflict", `{"detail":"no Bearer ${token} and ${encodeURIComponent(token)}"}`)
+        : { bytes: `HTTP/1.1 200 OK ${token}\r\nx: ${token}\r\n\u0000`, closing: "end" },
+    );
+    const http = new PlatformHttp({ baseUrl: server.url, apiKey: KEY, bearerToken: token });
+    onTestFinished(() => http.close());
+    const client = createControlPlaneClient(http);
+    const errors = [
+      await refused(client.renameTemplate({ name: "a", to: "b" })),
+      await refused(client.template("a")),
+    ];
+    expect(errors[0]?.message).toContain("[redacted]");
+    for (const error of errors) expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(token);
+  });
+
+  test("a server without templates says so, and one that lacks a name does not", async () => {
+    const { plane } = await setup({ templates: false });
+    for (const asked of [plane.template("node"), plane.renameTemplate({ name: "node", to: "n" })]) {
+      const error = await refused(asked);
+      expect(error).toMatchObject({ code: "templates_missing", retryable: false });
+      expect(error.message).toMatch(/^This control plane has no sandbox templates.*answered 40[45]/);
+      expect(error.next).toContain("snapshots");
+    }
+    const answers: [string, string][] = [
+      ["404 Not Found", "404 page not found"],
+      ["404 Not Found", '{"detail":"Not Found"}'],
+      ["404 Not Found", '{"detail":{"error":null}}'],
+      ["404 Not Found", "null"],
+      ["405 Method Not Allowed", ""],
+      ["404 Not Found", '{"detail":{"error":"NotFound","message":"Template \'t\' not found"}}'],
+      ["409 Conflict", '{"detail":{"error":"Conflict","message":"taken"}}'],
+      ["403 Forbidden", "{}"],
+    ];
+    const server = await rawServer((_head, index) => status(...(answers[index] ?? ["500 X", ""])));
+    const client = createControlPlaneClient(httpOf(server.url, "USAGE_CONTROL_PLANE_URL"));
+    const codes = [];
+    for (const _ of answers) codes.push((await refused(client.template("t"))).code);
+    const gone = Array.from({ length: 5 }, () => "templates_missing");
+    expect(codes).toEqual([...gone, "request_refused", "request_refused", "forbidden"]);
   });
 
   test.each(["n".repeat(64), "Node", "3node", "nöde", "", "node-", "a_b"])(
