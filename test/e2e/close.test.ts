@@ -68,6 +68,26 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
     0,
     expect.stringMatching(/warn costs \d+ days with [\d,]+ traces .* have no price, .* \[usage_unpriced\]/),
   ]);
+  // The command that accepts a contradiction accepts nothing that is found after it was printed.
+  const find = (id: string) =>
+    bench.sql(
+      `INSERT INTO usage.control_difference
+         (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
+       SELECT c.scope_id, 'stride_total', $1, $2, $3, 1, 2, 'platform_disagrees', 1
+       FROM usage.scope c JOIN usage.entity e ON e.entity_id = c.workspace_id
+       WHERE c.stride = 'day' AND c.group_by = 'project' AND e.external_id = $4`,
+      [new Date(oneDay.start), new Date(oneDay.end), id, kept],
+    );
+  await find("p");
+  const [accept = ""] = commandsIn((await usageEtl(closeWithout.split(" "), env)).stdout);
+  expect(accept).toMatch(
+    new RegExp(`^close ${name} --accept-disagreements --without ${left} --expect \\w{64}$`),
+  );
+  await find("q");
+  expect(await usageEtl(accept.split(" "), env)).toMatchObject({
+    ...{ code: 2, stderr: expect.stringContaining("[month_changed]") },
+  });
+  await bench.sql("DELETE FROM usage.control_difference");
   const closed = await usageEtl([...closeWithout.split(" "), "--json"], env);
   expect(closed).toMatchObject({ code: 0 });
   const settleAfterSeconds = 3 * 86_400;

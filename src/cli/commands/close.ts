@@ -9,6 +9,7 @@ import { inSession, type Session } from "../session/session.ts";
 interface CloseOptions {
   readonly acceptDisagreements?: boolean;
   readonly without?: readonly string[];
+  readonly expect?: readonly string[];
 }
 
 export function define(command: Command): void {
@@ -23,6 +24,10 @@ export function define(command: Command): void {
       "--accept-disagreements",
       "close although the platform contradicts itself on some days; they stay listed",
     )
+    .option(
+      "--expect <digest...>",
+      "close only what has one of these digests, which close without it and the page of the month show",
+    )
     .action(inSession(run));
 }
 
@@ -31,11 +36,15 @@ async function run(session: Session, options: CloseOptions, text: string): Promi
   const { month, closed } = await closeSources(await session.migratedStore(), {
     ...{ month: text, slugs: sources.map(({ slug }) => slug), settleAfterMs, by: commandActor() },
     ...{ without: options.without ?? [], acceptDisagreements: options.acceptDisagreements ?? false },
+    ...(options.expect === undefined ? {} : { expectedDigests: options.expect }),
   });
+  const digests = closed.flatMap(({ result }) =>
+    result.state === "open" && result.digest !== null ? [result.digest] : [],
+  );
   session.output.data(
     closed.map(({ source, result }) => ({ source, ...result })),
     () => {
-      const asked = { month, settleAfterMs, hasRedis: redisUrl !== undefined };
+      const asked = { month, settleAfterMs, hasRedis: redisUrl !== undefined, digests };
       return closed.map((one) => describeClose(one, { ...asked, without: one.asked })).join("\n");
     },
   );

@@ -37,6 +37,8 @@ export interface AskedClose {
   readonly settleAfterMs: number;
   /** Without Redis a load runs in the process of the command. */
   readonly hasRedis: boolean;
+  /** What a close that accepts disagreements would keep and accept, one for each source where nothing else is open. */
+  readonly digests?: readonly string[];
 }
 
 /** What helps against some of the open points. */
@@ -52,7 +54,7 @@ export interface Step {
 
 /** The steps in the order in which they help. Steps for what a sync can read come first. */
 export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
-  const { month, without, settleAfterMs, hasRedis } = asked;
+  const { month, without, settleAfterMs, hasRedis, digests = [] } = asked;
   const readable = open.filter(isReadable);
   const has = (...reasons: OpenReason[]) => readable.some(({ reason }) => reasons.includes(reason));
   const inlineFlags = hasRedis ? "" : " --inline";
@@ -82,7 +84,9 @@ export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
     say("reconcile", `Then reconcile with the export: \`${reconcile}\``, reconcile);
   }
   if (open.some(({ reason }) => DISAGREEMENTS.includes(reason))) {
-    const accept = `${close} --accept-disagreements${withoutFlags}`;
+    // So that nothing is accepted that is found between this list and that command.
+    const expectFlags = digests.map((digest) => ` --expect ${digest}`).join("");
+    const accept = `${close} --accept-disagreements${withoutFlags}${expectFlags}`;
     say("accept", `Ask the platform about what differs there, or accept it: \`${accept}\``, accept);
   }
   for (const one of new Map(

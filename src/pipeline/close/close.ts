@@ -16,8 +16,8 @@ export interface CloseOrder {
   readonly acceptDisagreements?: boolean;
   readonly settleAfterMs: number;
   readonly by: Actor;
-  /** The digest of the totals that somebody looked at: see `CloseRequest`. Only with one source. */
-  readonly expectedDigest?: string;
+  /** Digests of what somebody looked at, one for each source: see `CloseRequest`. */
+  readonly expectedDigests?: readonly string[];
 }
 
 export interface ClosedSource {
@@ -53,7 +53,7 @@ export async function closeSources(
     const result = await closeMonth(store, {
       ...{ sourceId, monthStart: month.start, without: asked },
       ...{ settleAfterMs, acceptDisagreements, by: order.by },
-      ...(order.expectedDigest === undefined ? {} : { expectedDigest: order.expectedDigest }),
+      ...(order.expectedDigests === undefined ? {} : { expectedDigests: order.expectedDigests }),
     });
     closed.push({ source, asked, result });
   }

@@ -1,4 +1,5 @@
 import type { CalendarMonth } from "../../domain/close/month.ts";
+import type { Interval } from "../../domain/time/window.ts";
 import { workspacesOf } from "../../store/catalog/workspaces.ts";
 import type { Database } from "../../store/db/database.ts";
 import { type ClosedMonth, closedMonth } from "../../store/report/closed-months.ts";
@@ -10,6 +11,8 @@ import { leftOut, monthOf } from "./asked.ts";
 /** What is known of a month of a source, without closing it. */
 export interface MonthLook extends MonthCheck {
   readonly month: CalendarMonth;
+  /** Its days that are expected. */
+  readonly range: Interval;
   /** Undefined while the month is open. Then `open` is what `close` would list at this moment. */
   readonly closed: ClosedMonth | undefined;
 }
@@ -33,18 +36,18 @@ export async function lookAtMonth(
   const month = monthOf(asked.month, now);
   if (dataStart >= month.end) throw monthBeforeData(month.name);
   const closed = await closedMonth(db, { sourceId, monthStart: month.start });
-  if (closed !== undefined) return { month, closed, required: [], open: [], accepted: 0 };
+  const range = daysWithin(month, dataStart);
+  if (closed !== undefined) return { month, range, closed, required: [], open: [], accepted: 0 };
   const known = await workspacesOf(db, sourceId);
   const without = leftOut(
     asked.without,
     known.map(({ workspaceId }) => workspaceId),
   );
-  const ranges = [daysWithin(month, dataStart)];
-  const [check] = await checkMonths(db, { sourceId, ranges, without, acceptDisagreements });
-  return { month, closed, ...(check as MonthCheck) };
+  const [check] = await checkMonths(db, { sourceId, ranges: [range], without, acceptDisagreements });
+  return { month, range, closed, ...(check as MonthCheck) };
 }
 
 /** The days of a month from the data start (ISO day) on. */
-export function daysWithin({ start, end }: CalendarMonth, dataStart: string): { start: number; end: number } {
+export function daysWithin({ start, end }: CalendarMonth, dataStart: string): Interval {
   return { start: Date.parse(start < dataStart ? dataStart : start), end: Date.parse(end) };
 }

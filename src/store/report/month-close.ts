@@ -1,19 +1,26 @@
 import { sql } from "kysely";
-import type { OpenDay } from "../../domain/close/open-day.ts";
+import { DISAGREEMENTS, type OpenDay } from "../../domain/close/open-day.ts";
+import type { Interval } from "../../domain/time/window.ts";
 import { UsageError } from "../../errors.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
+import { digestOfClose, digestToClose } from "./close-digest.ts";
 import { CLOSE_ACTION, closedMonth } from "./closed-months.ts";
 import { keepCorrections } from "./keep-corrections.ts";
 import { countAdjusted } from "./month-adjustments.ts";
 import { checkMonths, type MonthCheck, type RequiredWorkspace } from "./month-open-days.ts";
-import { digestOfTotals } from "./month-totals.ts";
+import { closedTotals } from "./month-totals.ts";
 
 export type CloseResult =
   | ({ readonly state: "closed"; readonly totals: number; readonly traces: number } & ClosedWith)
   | ({ readonly state: "closed_before"; readonly closedAt: string; readonly adjusted: number } & ClosedWith)
-  | { readonly state: "open"; readonly open: readonly OpenDay[] };
+  | {
+      readonly state: "open";
+      readonly open: readonly OpenDay[];
+      /** Of what `acceptDisagreements` would close; null if something else keeps the month open. */
+      readonly digest: string | null;
+    };
 
 interface ClosedWith {
   /** Days x dimensions x workspaces that were closed although the platform contradicts itself on them. */
@@ -32,8 +39,8 @@ export interface CloseRequest {
   readonly acceptDisagreements?: boolean;
   /** Platform ids of known workspaces to leave out. */
   readonly without?: readonly string[];
-  /** The `digest` of the totals that somebody looked at. If they have changed, nothing is closed. Default: any totals. */
-  readonly expectedDigest?: string;
+  /** Digests (`digestOfClose`) of what somebody looked at. If this close has another one, nothing is closed. Default: any. */
+  readonly expectedDigests?: readonly string[];
   readonly by: Actor;
 }
 
@@ -64,8 +71,10 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
     const asked = { sourceId, ranges: [range], without, acceptDisagreements };
     const { required, open, accepted } = (await checkMonths(db, asked))[0] as MonthCheck;
     if (required.length === 0) throw nothingToClose();
-    if (open.length > 0) return { state: "open", open };
-    return keepClose(db, { ...request, without, required, accepted });
+    const close = { ...request, without, required, accepted, range };
+    if (open.length === 0) return keepClose(db, close);
+    const canAccept = open.every(({ reason }) => DISAGREEMENTS.includes(reason));
+    return { state: "open", open, digest: canAccept ? await digestToClose(db, close) : null };
   });
 }
 
@@ -85,9 +94,10 @@ async function monthRange(db: Database, { sourceId, monthStart }: CloseRequest) 
 async function keepClose(
   db: Database,
   close: CloseRequest & {
-    without: readonly string[];
-    required: readonly RequiredWorkspace[];
-    accepted: number;
+    readonly without: readonly string[];
+    readonly required: readonly RequiredWorkspace[];
+    readonly range: Interval;
+    readonly accepted: number;
   },
 ): Promise<CloseResult> {
   const { sourceId, monthStart, accepted, without } = close;
@@ -127,11 +137,12 @@ async function keepClose(
     from written w join usage.series s using (series_id) join usage.scope c using (scope_id)
   `.execute(db);
   const counts = rows[0] as { totals: number; traces: number };
-  const { expectedDigest, by } = close;
-  if (expectedDigest !== undefined && expectedDigest !== (await digestOfTotals(db, closeId))) {
-    throw totalsChanged(monthStart.slice(0, 7));
-  }
   await keepCharges(db, closeId);
+  const { expectedDigests: expected, by } = close;
+  if (expected !== undefined) {
+    const digest = await digestOfClose(db, { ...close, kept: await closedTotals(db, closeId) });
+    if (!expected.includes(digest)) throw monthChanged(monthStart.slice(0, 7));
+  }
   await keepCorrections(db, closeId);
   const left = without.length === 0 ? "" : `, without ${without.join(", ")}`;
   const detail = `${monthStart.slice(0, 7)}: ${counts.traces} traces in ${counts.totals} totals${left}`;
@@ -189,10 +200,10 @@ function nothingToClose(): UsageError {
 }
 
 /** What somebody looked at is not what would be closed. */
-function totalsChanged(month: string): UsageError {
+function monthChanged(month: string): UsageError {
   return new UsageError({
     code: "month_changed",
-    message: `The totals of ${month} changed since you looked at them. Nothing was closed.`,
-    next: "Look at them again, and close the month then.",
+    message: `What a close of ${month} keeps or accepts changed since you looked at it. Nothing was closed.`,
+    next: `Look at it again: \`usage-etl close ${month}\` or its page. Close the month then.`,
   });
 }

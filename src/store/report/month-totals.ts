@@ -2,8 +2,16 @@ import { sql } from "kysely";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
+/** What a close keeps, as far as it tells two closes apart. */
+export interface KeptTotals {
+  /** Digest of all totals. */
+  readonly totals: string;
+  /** Estimated costs by currency, exact decimal texts. None without prices. */
+  readonly costs: readonly { readonly currency: string; readonly cost: string }[];
+}
+
 /** What a close would keep. */
-export interface TotalsToClose {
+export interface TotalsToClose extends KeptTotals {
   /** Totals by dimension, workspace and id, and their traces; dimensions are not to be added. */
   readonly dimensions: readonly {
     readonly groupBy: GroupBy;
@@ -15,14 +23,10 @@ export interface TotalsToClose {
     readonly name: string | null;
     readonly traces: number;
   }[];
-  /** Estimated costs by currency, exact decimal texts. None without prices. */
-  readonly costs: readonly { readonly currency: string; readonly cost: string }[];
-  /** Of all totals: two closes with the same digest keep the same. */
-  readonly digest: string;
 }
 
 /** SQL: of rows with `series_id` and `traces`. */
-const DIGEST = sql<string>`md5(coalesce(string_agg(series_id || ' ' || traces, ',' order by series_id), ''))`;
+const DIGEST_OF_TOTALS = sql<string>`md5(coalesce(string_agg(series_id || ' ' || traces, ',' order by series_id), ''))`;
 
 /** What a close of the month, for these workspaces (entity ids), would keep now: from the totals that loads keep by month. */
 export async function totalsToClose(
@@ -62,15 +66,21 @@ export async function totalsToClose(
                group by k.currency
              ) x
            ), '[]') as costs,
-           (select ${DIGEST} from total) as digest
+           (select ${DIGEST_OF_TOTALS} from total) as totals
   `.execute(db);
   return rows[0] as TotalsToClose;
 }
 
-/** The same digest, of the totals that a close has stored. */
-export async function digestOfTotals(db: Database, closeId: number): Promise<string> {
-  const { rows } = await sql<{ digest: string }>`
-    select ${DIGEST} as digest from usage.closed_total where close_id = ${closeId}
+/** The totals and costs that a close has stored. */
+export async function closedTotals(db: Database, closeId: number): Promise<KeptTotals> {
+  const { rows } = await sql<KeptTotals>`
+    select (select ${DIGEST_OF_TOTALS} from usage.closed_total where close_id = ${closeId}) as totals,
+           coalesce((
+             select json_agg(x order by x.currency) from (
+               select currency, trim_scale(sum(cost))::text as cost from usage.closed_charge
+               where close_id = ${closeId} group by currency
+             ) x
+           ), '[]') as costs
   `.execute(db);
-  return rows[0]?.digest ?? "";
+  return rows[0] as KeptTotals;
 }

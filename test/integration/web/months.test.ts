@@ -159,10 +159,32 @@ test("leaving out a workspace and accepting disagreements are looked at first, a
   const ready = await pages.get(`${path}?${both}`);
   expect(textOf(ready.text)).toContain("but for 1 that are accepted");
   expect(textOf(ready.text)).toContain(`close ${month.name} --accept-disagreements --without ${left}`);
-  const confirm = await pages.get(`${path}/close?${both}`);
-  const [, digest = ""] = /name="digest" value="(\w+)"/.exec(confirm.text) ?? [];
-  const fields = { source: "default", digest, accept: "yes", without: left };
-  expect((await pages.post(`${path}/close`, fields, { from: `${path}/close?${both}` })).status).toBe(303);
+  const confirm = `${path}/close?${both}`;
+  const look = async () => /name="digest" value="(\w+)"/.exec((await pages.get(confirm)).text)?.[1] ?? "";
+  const close = async (digest: string) => {
+    const fields = { source: "default", digest, accept: "yes", without: left };
+    return (await pages.post(`${path}/close`, fields, { from: confirm })).status;
+  };
+  // Found since, on the same day: neither a total nor the number of days that are accepted has changed.
+  const looked = await look();
+  await bench.sql(
+    `INSERT INTO usage.control_difference
+       (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
+     SELECT scope_id, kind, period_start, period_end, 'q', 3, 4, state, 2 FROM usage.control_difference`,
+  );
+  expect(await close(looked)).toBe(409);
+  const found = await look();
+  await bench.sql("UPDATE usage.control_difference SET control_traces = 5 WHERE external_id = 'q'");
+  expect(await close(found)).toBe(409);
+  // A price that came since would be kept too.
+  const disputed = await look();
+  await bench.sql(
+    `WITH k AS (INSERT INTO usage.sku (name) VALUES ('traces') ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING sku_id)
+     INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, 0.5, 'USD', '2020-01-01' FROM k`,
+  );
+  expect(await close(disputed)).toBe(409);
+  expect(await bench.sql("SELECT FROM usage.month_close")).toHaveLength(0);
+  expect(await close(await look())).toBe(303);
   expect(await bench.sql("SELECT accepted_disagreements FROM usage.month_close")).toEqual([
     { accepted_disagreements: 1 },
   ]);

@@ -4,6 +4,7 @@ import { EtlError } from "../../../errors.ts";
 import { monthOf } from "../../../pipeline/close/asked.ts";
 import { closeSources } from "../../../pipeline/close/close.ts";
 import { lookAtMonth } from "../../../pipeline/close/look.ts";
+import { digestToClose } from "../../../store/report/close-digest.ts";
 import { CLOSE_ACTION } from "../../../store/report/closed-months.ts";
 import { type Actor, recordAction } from "../../../store/work/operator-actions.ts";
 import { html } from "../html.ts";
@@ -59,9 +60,18 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
   const { month, closed } = look;
   const title = `${month.name}, ${source.source}`;
   const choice = sourceForm(`/months/${month.name}`, sources, source.source);
+  // What is accepted is named in the command: it closes nothing that is found later.
+  const digest =
+    closed === undefined && look.open.length === 0 && look.accepted > 0
+      ? await digestToClose(db, {
+          ...{ sourceId: source.sourceId, monthStart: month.start, range: look.range },
+          ...{ required: look.required, without: query.without },
+        })
+      : undefined;
   const body =
     closed === undefined
       ? openPage({
+          digest,
           ...{ look, source, accepts: query.accept === "yes", mayClose: who.role === "operator" },
           asked: askedOf(context, look.month, query.without),
           otherSources: sources.length - 1,
@@ -109,7 +119,7 @@ async function close(context: Form): Promise<Page | { redirect: string }> {
     });
   try {
     const { closed } = await closeSources(store, {
-      ...{ month, slugs: [source.source], without: body.without, by, expectedDigest: body.digest },
+      ...{ month, slugs: [source.source], without: body.without, by, expectedDigests: [body.digest] },
       ...{ acceptDisagreements: body.accept === "yes", settleAfterMs: config.settleAfterMs },
     });
     if (closed[0]?.result.state === "closed") {
@@ -119,7 +129,7 @@ async function close(context: Form): Promise<Page | { redirect: string }> {
     return await confirmPage(context, body);
   } catch (error) {
     if (!(error instanceof EtlError) || error.code !== "month_changed") throw error;
-    await refused("its totals changed");
+    await refused("it changed since it was looked at");
     const again = address(`/months/${month}/close`, {
       ...{ source: source.source, without: body.without, accept: body.accept },
     });

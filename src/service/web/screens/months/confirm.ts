@@ -1,11 +1,13 @@
 import type { MonthLook } from "../../../../pipeline/close/look.ts";
 import type { Database } from "../../../../store/db/database.ts";
+import { digestOfClose } from "../../../../store/report/close-digest.ts";
 import { totalsToClose } from "../../../../store/report/month-totals.ts";
 import type { ListedSource } from "../../../../store/report/overview.ts";
 import { type Html, html } from "../../html.ts";
 import { postForm } from "../../parts/form.ts";
 import { notice } from "../../parts/notice.ts";
-import { count, name } from "../../parts/text.ts";
+import { count, name, twin } from "../../parts/text.ts";
+import { address } from "./links.ts";
 
 /** Rows of workspaces that are listed. */
 const MOST = 100;
@@ -22,16 +24,21 @@ export async function confirmation(
   },
 ): Promise<Html> {
   const { look, source, without, accepts, csrf } = given;
-  const { month, required, accepted } = look;
+  const { month, range, required, accepted } = look;
   const totals = await totalsToClose(db, {
     ...{ sourceId: source.sourceId, monthStart: month.start },
     workspaces: required.map(({ entityId }) => entityId),
   });
+  const digest = await digestOfClose(db, { required, without, range, kept: totals });
   const traces = totals.dimensions.find(({ groupBy }) => groupBy === "workspace")?.traces ?? 0;
   const listed = totals.workspaces.slice(0, MOST);
   const hidden = totals.workspaces.length - listed.length;
+  const { start: from, end: to } = month;
+  const differences = address("/differences", { source: source.source, from, to });
+  const acceptFlags = accepts ? " --accept-disagreements" : "";
+  const withoutFlags = without.map((id) => ` --without ${id}`).join("");
   const fields = html`<input type="hidden" name="source" value="${source.source}">
-    <input type="hidden" name="digest" value="${totals.digest}">
+    <input type="hidden" name="digest" value="${digest}">
     ${accepts ? html`<input type="hidden" name="accept" value="yes">` : ""}
     ${without.map((id) => html`<input type="hidden" name="without" value="${id}">`)}`;
   return html`<p>These totals of ${source.source} are kept for good. <strong>A month closes once.</strong> What changes later becomes an adjustment beside them.</p>
@@ -47,7 +54,7 @@ export async function confirmation(
           : totals.costs.map(({ cost, currency }) => html`${cost} ${currency} `)
       }</dd>
       <dt>Left out</dt><dd>${without.length === 0 ? "no workspace" : without.map((id) => html`${name(id)} `)}</dd>
-      <dt>Accepted</dt><dd>${accepted === 0 ? "nothing" : html`${count(accepted)} days x dimensions x workspaces on which the platform contradicts itself`}</dd>
+      <dt>Accepted</dt><dd>${accepted === 0 ? "nothing" : html`${count(accepted)} days x dimensions x workspaces on which the platform contradicts itself: <a href="${differences}">both numbers of each</a>`}</dd>
     </dl>
     <div class="scroll" role="region" tabindex="0" aria-label="Workspaces of the close">
     <table><caption>Traces by workspace${hidden > 0 ? `: the ${MOST} largest, and ${hidden} more` : ""}</caption>
@@ -56,6 +63,7 @@ export async function confirmation(
         (one) =>
           html`<tr><th scope="row" title="${one.workspaceId}">${name(one.name ?? one.workspaceId)}</th><td class="number">${count(one.traces)}</td></tr>`,
       )}</tbody></table></div>
-    ${notice("warn", "If any of these totals changes before you send the form, nothing is closed.")}
-    ${postForm(`/months/${month.name}/close`, { csrf, label: `Close ${month.name}`, body: fields })}`;
+    ${notice("warn", "If any of this changes before you send the form, or another difference is found, nothing is closed.")}
+    ${postForm(`/months/${month.name}/close`, { csrf, label: `Close ${month.name}`, body: fields })}
+    ${twin(`usage-etl close ${month.name}${acceptFlags}${withoutFlags} --expect ${digest}`)}`;
 }

@@ -13,6 +13,8 @@ interface OpenMonth {
   readonly source: ListedSource;
   readonly asked: AskedClose;
   readonly accepts: boolean;
+  /** Of what is closed with accepted disagreements. */
+  readonly digest: string | undefined;
   /** Whether the person may close it. */
   readonly mayClose: boolean;
   /** Sources that the command closes with this one. */
@@ -43,10 +45,11 @@ function conditions({ asked: { without }, accepts }: OpenMonth): Html {
   return html`${left} ${accepts ? "Days on which the platform contradicts itself are accepted." : ""}`;
 }
 
-function commandOf({ look: { month }, asked: { without }, accepts }: OpenMonth): string {
+function commandOf({ look: { month }, asked: { without }, accepts, digest }: OpenMonth): string {
   const acceptFlags = accepts ? " --accept-disagreements" : "";
   const withoutFlags = without.map((id) => ` --without ${id}`).join("");
-  return `usage-etl close ${month.name}${acceptFlags}${withoutFlags}`;
+  const expectFlags = digest === undefined ? "" : ` --expect ${digest}`;
+  return `usage-etl close ${month.name}${acceptFlags}${withoutFlags}${expectFlags}`;
 }
 
 /** Leaving out workspaces and accepting disagreements, with what that means. Looking at it changes nothing. */
