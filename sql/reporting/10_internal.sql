@@ -91,9 +91,9 @@ FROM usage.scope d
 JOIN usage.source s USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = d.workspace_id
 LEFT JOIN usage.scope h
-  ON h.source_id = d.source_id AND h.kind = d.kind AND h.trace_tier = d.trace_tier AND h.group_by = d.group_by
+  ON h.source_id = d.source_id AND h.group_by = d.group_by
  AND h.workspace_id = d.workspace_id AND h.stride = 'hour'
-WHERE d.stride = 'day' AND d.kind = 'traces' AND d.trace_tier = 'all';
+WHERE d.stride = 'day';
 
 -- Loaded and settled time of each cell, as one multirange each. Hours stand in for a day that is neither loaded nor
 -- unverified: there they may show the zero that was withdrawn (days_of_hours). Each sum is a subquery of its own, so that the planner still

@@ -49,7 +49,7 @@ FROM (
          max(s.series_id) FILTER (WHERE c.stride = 'hour') AS hour_series
   FROM usage.scope c
   JOIN usage.series s USING (scope_id)
-  WHERE c.group_by = '{dimension}' AND c.stride IN ('day', 'hour') AND c.kind = 'traces' AND c.trace_tier = 'all'
+  WHERE c.group_by = '{dimension}' AND c.stride IN ('day', 'hour')
   GROUP BY s.entity_id, c.workspace_id
 ) p
 JOIN usage.labelled_entity d ON d.entity_id = p.entity_id

@@ -4,7 +4,7 @@ SELECT src.slug AS source_id, m.month_start, c.group_by, w.dimension_id AS works
        now.traces - coalesce(t.traces, 0) AS adjustment_traces, now.traces AS current_traces, m.closed_at
 FROM usage.month_close m
 JOIN usage.source src USING (source_id)
-JOIN usage.scope c ON c.source_id = m.source_id AND c.stride = 'day' AND c.kind = 'traces' AND c.trace_tier = 'all'
+JOIN usage.scope c ON c.source_id = m.source_id AND c.stride = 'day'
 JOIN usage.series s USING (scope_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id

@@ -1,10 +1,12 @@
 import type { Command } from "commander";
 import { requireSources, type SourceConfig } from "../../config/config.ts";
 import { describeCosts } from "../../domain/unpriced.ts";
+import { METER, METER_NAME, METERS, type Meter } from "../../domain/usage/meter.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
-import { knownSyncBudget } from "../../pipeline/sync/sync-budget.ts";
+import { describeAdded, knownSyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { billingClientOf } from "../../platform/clients.ts";
 import { capabilitiesOf, type LearnedCapability } from "../../store/catalog/server-capabilities.ts";
+import { type LearnableMeter, type LearnedMeter, learnedMeters } from "../../store/catalog/source-meters.ts";
 import { noteRefusal } from "../../store/catalog/sources.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import type { Store } from "../../store/db/database.ts";
@@ -134,8 +136,13 @@ async function checkStored(
     const { needed, allowed } = budget;
     notes.pass(
       "requests",
-      `a sync needs ${needed} requests; the rate limit allows ${allowed} before the next sync`,
+      `a sync needs ${needed} requests${describeAdded(budget)}; the rate limit allows ${allowed} before the next sync`,
     );
+  }
+  const learned = new Map((await learnedMeters(db, sourceId)).map((one) => [one.meter, one]));
+  notes.pass("bill", "traces: counted by workspace, project, user and key");
+  for (const meter of METERS) {
+    if (meter !== "traces") notes.pass("bill", describeMeter(meter, config.meters, learned.get(meter)));
   }
   for (const capability of await capabilitiesOf(db, sourceId))
     notes.pass("server", describeCapability(capability));
@@ -148,6 +155,23 @@ async function checkStored(
   const message = describeCosts(costs);
   if (costs.days === 0) notes.pass("costs", message);
   else notes.warn("costs", { code: "usage_unpriced", message, next: PRICE_IT });
+}
+
+/** Whether a source gives a part of the bill beside traces of all tiers. */
+function describeMeter(
+  meter: LearnableMeter,
+  wanted: readonly Meter[],
+  learned: LearnedMeter | undefined,
+): string {
+  const name = METER_NAME[meter];
+  if (!wanted.includes(meter))
+    return meter === "shortlived" && wanted.includes("longlived")
+      ? `${name}: traces less the long-lived ones`
+      : `${name}: not loaded (${METER[meter].kind === "traces" ? "USAGE_TIERS" : "USAGE_KINDS"})`;
+  if (learned === undefined) return `${name}: not asked for yet; a sync does`;
+  const { isAvailable, evidence, learnedAt } = learned;
+  const state = isAvailable ? "counted" : "not available";
+  return `${name}: ${state}, learned on ${learnedAt.toISOString().slice(0, 10)}: ${evidence}`;
 }
 
 const PRICE_IT = "Import prices that are valid on these days with `usage-etl prices import FILE`.";

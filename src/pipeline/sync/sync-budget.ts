@@ -1,6 +1,7 @@
 import type { SourceConfig } from "../../config/config.ts";
 import { planSlices } from "../../domain/planning/plan-slices.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
+import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
 import { meterStartsOf } from "../../store/catalog/source-meters.ts";
@@ -15,6 +16,8 @@ import { byMeter, type Demanding, routineDemand } from "./plan.ts";
 /** Requests of one sync once all settled time is loaded, and how many the rate limit allows until the next sync. */
 export interface SyncBudget {
   readonly needed: number;
+  /** What of it each meter but traces of all tiers adds. */
+  readonly added: readonly { readonly meter: Meter; readonly requests: number }[];
   readonly allowed: number;
   /** What to do about it, where too few are allowed. */
   readonly problem: { readonly code: string; readonly message: string; readonly next: string } | undefined;
@@ -27,6 +30,12 @@ export type Syncing = Demanding & {
 };
 
 const MINUTE_MS = 60_000;
+
+/** Such as ` (16 of them for long-lived traces)`; empty where there are traces of all tiers alone. */
+export function describeAdded({ added }: Pick<SyncBudget, "added">): string {
+  const parts = added.map(({ meter, requests }) => `${requests} of them for ${METER_NAME[meter]}`);
+  return parts.length === 0 ? "" : ` (${parts.join(", ")})`;
+}
 
 /**
  * What time that is not settled costs each sync. Where the rate limit allows less, a sync is not done when the next one
@@ -45,21 +54,23 @@ export function syncBudget(source: Syncing, now: number): SyncBudget {
       })),
     ),
   );
-  const needed = byMeter(routineDemand(source, now)).reduce(
-    (sum, [meter, wanted]) =>
-      sum + planSlices({ meter, scopes, wanted, dataStart: meters.get(meter) ?? source.dataStart }).length,
-    0,
-  );
+  const planned = byMeter(routineDemand(source, now)).map(([meter, wanted]) => ({
+    meter,
+    requests: planSlices({ meter, scopes, wanted, dataStart: meters.get(meter) ?? source.dataStart }).length,
+  }));
+  const added = planned.filter(({ meter }) => meter !== "traces");
+  const needed = planned.reduce((sum, { requests }) => sum + requests, 0);
   const { fetch } = sharesOf(config.rateLimit);
   const allowed = Math.floor((fetch.max * settings.syncEveryMs) / fetch.duration);
-  if (needed <= allowed) return { needed, allowed, problem: undefined };
+  if (needed <= allowed) return { needed, added, allowed, problem: undefined };
   const minutes = Math.ceil(((needed / fetch.max) * fetch.duration) / MINUTE_MS);
   return {
     needed,
+    added,
     allowed,
     problem: {
       code: "rate_budget_short",
-      message: `A sync of source ${config.slug} needs ${needed} requests, and the rate limit allows ${allowed} until the next sync. Figures arrive later with each sync.`,
+      message: `A sync of source ${config.slug} needs ${needed} requests${describeAdded({ added })}, and the rate limit allows ${allowed} until the next sync. Figures arrive later with each sync.`,
       next: `Set USAGE_SYNC_EVERY to PT${minutes}M or more, or raise USAGE_RATE_LIMIT if the platform grants it.`,
     },
   };

@@ -42,7 +42,7 @@ function settledDays({ sourceId, range }: AskedDays, { stride, since, only = sql
   return sql`
     own as (
       select scope_id, group_by, workspace_id from usage.scope
-      where source_id = ${sourceId} and stride = ${stride} and kind = 'traces' and trace_tier = 'all'
+      where source_id = ${sourceId} and stride = ${stride}
     ), final as (
       select v.scope_id, range_agg(tstzrange(v.period_start, v.period_end)) as parts
       from usage.coverage v join own using (scope_id)

@@ -51,7 +51,7 @@ async function findingsIn(
   const { rows } = await sql<{ digest: string }>`
     with own as materialized (
       select scope_id from usage.scope
-      where workspace_id = any (${[...workspaces]}::integer[]) and stride = 'day' and kind = 'traces' and trace_tier = 'all'
+      where workspace_id = any (${[...workspaces]}::integer[]) and stride = 'day'
     )
     select md5(coalesce(string_agg(f.finding, ',' order by f.finding collate "C"), '')) as digest
     from (

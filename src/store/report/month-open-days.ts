@@ -112,7 +112,6 @@ export async function openDays(
       cross join unnest(${[...GROUPINGS]}::text[]) g
       left join usage.scope s
         on s.source_id = e.source_id and s.workspace_id = e.entity_id and s.group_by = g and s.stride = 'day'
-       and s.kind = 'traces' and s.trace_tier = 'all'
       left join usage.source_fact n on n.source_id = e.source_id and n.fact = 'no_day'
       where e.entity_id = any (${required.map(({ entityId }) => entityId)}::integer[])
     ), loaded as materialized (

@@ -60,7 +60,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       join (select *, '{(,)}' - days as others from usage.required_workspace) e on e.workspace_id = w.entity_id
       cross join unnest(array['workspace', 'project', 'user', 'api_key']) g (group_by)
       left join usage.scope d on d.source_id = w.source_id and d.workspace_id = w.entity_id and d.group_by = g.group_by
-        and d.stride = 'day' and d.kind = 'traces' and d.trace_tier = 'all'
+        and d.stride = 'day'
       left join asked a on a.scope_id = d.scope_id
       left join usage.cell_time t on t.day_scope_id = d.scope_id
       left join usage.day_failure f on f.scope_id = d.scope_id

@@ -84,7 +84,7 @@ async function oldestPart(
              * (
                select range_agg(tstzrange(d.period_start, d.period_end))
                from usage.scope s
-               join usage.scope p using (source_id, kind, trace_tier, group_by, workspace_id)
+               join usage.scope p using (source_id, group_by, workspace_id)
                join usage.coverage d on d.scope_id = p.scope_id
                where s.scope_id = ${scopeId} and p.stride = 'day'
              ) as parts

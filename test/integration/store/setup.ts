@@ -81,5 +81,15 @@ const EMPTIED = [
   ...["hourly_record", "dated_record", "monthly_total", "coverage", "failure", "restatement"],
   ...["reconciliation_difference", "reconciled", "settlement", "late_change", "control_difference"],
   ...["matched_total", "control_check", "closed_total", "month_close", "alert", "withdrawal"],
-  ...["series", "scope", "workspace", "entity_name", "entity", "fetch", "source_fact", "source"],
+  ...[
+    "series",
+    "every_scope",
+    "workspace",
+    "entity_name",
+    "entity",
+    "fetch",
+    "source_fact",
+    "source_meter",
+    "source",
+  ],
 ];

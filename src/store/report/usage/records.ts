@@ -33,9 +33,9 @@ export function cellsOf(
     select d.scope_id as day_scope_id, h.scope_id as hour_scope_id, d.workspace_id
     from usage.scope d
     left join usage.scope h
-      on h.source_id = d.source_id and h.kind = d.kind and h.trace_tier = d.trace_tier and h.group_by = d.group_by
+      on h.source_id = d.source_id and h.group_by = d.group_by
      and h.workspace_id = d.workspace_id and h.stride = 'hour'
-    where d.source_id = ${sourceId} and d.group_by = ${by} and d.stride = 'day' and d.kind = 'traces' and d.trace_tier = 'all'
+    where d.source_id = ${sourceId} and d.group_by = ${by} and d.stride = 'day'
       and ${workspaceId === null ? sql`true` : sql`d.workspace_id = ${workspaceId}`}
   )`;
 }

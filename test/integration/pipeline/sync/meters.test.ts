@@ -201,7 +201,7 @@ test.each([
     expect(scopes).toEqual([]);
     // Asked again in a day, not with each sync.
     const again = await bench.open(ALL);
-  const before = bench.standin.requests.count;
+    const before = bench.standin.requests.count;
     await learnMeters(again);
     expect(bench.standin.requests.count).toBe(before);
   },

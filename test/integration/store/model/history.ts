@@ -1,7 +1,8 @@
 import { expect } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
+import { METER, type Meter } from "../../../../src/domain/usage/meter.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
-import { scopeStates } from "../../../../src/store/catalog/scopes.ts";
+import { ensureScopes, scopeStates } from "../../../../src/store/catalog/scopes.ts";
 import { forgetCapability, learnCapability } from "../../../../src/store/catalog/server-capabilities.ts";
 import { applyListing } from "../../../../src/store/catalog/workspaces.ts";
 import { failScopes } from "../../../../src/store/load/failures.ts";
@@ -44,6 +45,7 @@ interface InFlight {
 export class History {
   readonly model = new Model({ workspaceIds: WORKSPACES, settleAfterMs: SETTLE_AFTER_MS });
   readonly #bundle: StoreBundle;
+  readonly #meter: Meter;
   readonly sourceId: number;
   readonly #scopeIds: ReadonlyMap<string, number>;
   /** The clock that stamps fetches. It starts late on the third day: the first day is settled, the second is not. */
@@ -53,21 +55,35 @@ export class History {
   /** Answers that a second fetch may confirm. */
   readonly #unconfirmed: (InFlight & { readonly fullyDeleted: readonly string[] })[] = [];
 
-  private constructor(bundle: StoreBundle, sourceId: number, scopeIds: ReadonlyMap<string, number>) {
+  private constructor(
+    bundle: StoreBundle,
+    meter: Meter,
+    sourceId: number,
+    scopeIds: ReadonlyMap<string, number>,
+  ) {
     this.#bundle = bundle;
+    this.#meter = meter;
     this.sourceId = sourceId;
     this.#scopeIds = scopeIds;
   }
 
-  static async begin(bundle: StoreBundle): Promise<History> {
+  /** `usage.scope` shows the scopes of traces of all tiers. Here it shows those of the history's meter, and all views with it. */
+  static async begin(bundle: StoreBundle, meter: Meter = "traces"): Promise<History> {
     const sourceId = await enterSource(bundle, { workspaceIds: WORKSPACES, dataStart: FIRST_DAY });
+    await bundle.reader.query(`
+      CREATE OR REPLACE VIEW usage.scope AS
+      SELECT scope_id, source_id, kind, trace_tier, group_by, workspace_id, stride FROM usage.every_scope
+      WHERE kind = '${METER[meter].kind}' AND trace_tier = '${METER[meter].tier}'`);
+    // The views show cells of both strides.
+    await ensureScopes(bundle.store.db, { sourceId, meter, groupings: GROUPINGS, strides: LOADED_STRIDES });
     const scopes = await scopeStates(bundle.store.db, {
       sourceId,
+      meter,
       groupings: GROUPINGS,
       strides: LOADED_STRIDES,
     });
     const ids = scopes.map((s) => [`${s.workspaceId} ${s.groupBy} ${s.stride}`, s.scopeId] as const);
-    return new History(bundle, sourceId, new Map(ids));
+    return new History(bundle, meter, sourceId, new Map(ids));
   }
 
   async run(command: Command): Promise<void> {
@@ -129,7 +145,7 @@ export class History {
     const { groupBy } = question;
     const workspaceIds = workspacesOf(question);
     const { fetchNumber } = await beginFetch(this.#bundle.store.db, {
-      meter: "traces",
+      meter: this.#meter,
       sourceId: this.sourceId,
       purpose: "load",
       groupBy,
@@ -188,7 +204,7 @@ export class History {
   load(answer: ModelAnswer): Promise<LoadResult> {
     const { groupBy, stride, start, end, fetchNumber, fetchedAt, confirms } = answer;
     return loadAnswer(this.#bundle.store, {
-      meter: "traces",
+      meter: this.#meter,
       sourceId: this.sourceId,
       groupBy,
       window: { stride, start, end },
