@@ -6,22 +6,8 @@ import { migrate } from "../../src/store/db/migrate.ts";
 import { closeMonth } from "../../src/store/report/month-close.ts";
 import { createBackfill } from "../../src/store/work/backfills.ts";
 import { ensureTemplate } from "./database.ts";
+import { HOSTILE } from "./hostile.ts";
 import { farFromTheNextHour, openBench, senderOn } from "./source.ts";
-
-/** Names as no platform should give them. The pages show each as text. */
-export const HOSTILE = {
-  workspace: `<script>alert(1)</script>`,
-  projects: [
-    `"><img src=x onerror=alert(1)>`,
-    `' onfocus='alert(1)' autofocus='`,
-    "\u202Eevil\u202C \u2066isolated\u2069 \u200Fמפתח",
-    `long ${"x".repeat(995)}`,
-    "",
-    "</title></script></svg><svg onload=alert(1)>",
-    "line\nbreak\r\nand\u0000\u001b[31mcontrols",
-  ],
-  email: `"<b>bold</b>"@example.com`,
-} as const;
 
 const ACTOR = { name: "ana", role: "operator", via: "page" } as const;
 
@@ -81,19 +67,47 @@ export async function ensureStory(): Promise<void> {
 async function tell(store: ReturnType<typeof openStore>, url: string, now: number): Promise<void> {
   const story = storyOf(now);
   const { today, days, month, gap, failed } = story;
-  const scale = 0.3;
+  // Four projects in each workspace: enough for all names.
+  const scale = 0.6;
   const bench = await openBench({
     ...{ store, url, now, days, workspaces: [0, 1], hourlyForMs: 3 * DAY_MS, standin: { scale } },
   });
   try {
     const { standin } = bench;
-    const { workspaces, projects, users } = standin.organisation;
+    const { workspaces, streams } = standin.organisation;
     const [first, second] = workspaces;
     if (first === undefined || second === undefined) throw new Error("the stand-in has no workspaces");
-    first.name = HOSTILE.workspace;
-    const own = projects.filter(({ workspace }) => workspace === first || workspace === second);
-    for (const [index, project] of own.entries()) project.name = HOSTILE.projects[index] ?? project.name;
-    for (const user of users.slice(0, 3)) user.email = HOSTILE.email;
+    // Of those that always send something to what is loaded.
+    const own = streams.filter(
+      ({ project: { workspace }, begins, ends }) =>
+        (workspace === first || workspace === second) &&
+        begins * DAY_MS <= month.start &&
+        ends === Number.POSITIVE_INFINITY,
+    );
+    const rename = <T extends object>(
+      all: readonly (T | null)[],
+      field: keyof T,
+      names: readonly string[],
+    ) => {
+      const things = [...new Set(all)].filter((one) => one !== null);
+      for (const [index, name] of names.entries()) Object.assign(things[index] ?? {}, { [field]: name });
+    };
+    rename([first, second], "name", HOSTILE.workspaces);
+    rename(
+      own.map(({ project }) => project),
+      "name",
+      HOSTILE.projects,
+    );
+    rename(
+      own.map(({ user }) => user),
+      "email",
+      HOSTILE.emails,
+    );
+    rename(
+      own.map(({ key }) => key),
+      "shortKey",
+      HOSTILE.keys,
+    );
 
     const load = (start: number, end: number, reprocess: "missing" | "all" = "missing") =>
       bench.fetch({ wanted: [{ stride: "day", range: { start, end } }], reprocess });

@@ -1,5 +1,16 @@
 // What checks.ts asks inside a page. A file of its own, since the types of a browser would be known in all of src.
 ({
+  /** What axe finds, in words: handing its whole answer over takes longer than looking. */
+  async violations(options) {
+    const { violations, passes } = await axe.run(document, options);
+    const found = violations.flatMap(({ id, help, nodes }) =>
+      nodes
+        .slice(0, 5)
+        .map(({ html, failureSummary }) => `${id}: ${help}\n${html.slice(0, 300)}\n${failureSummary}`),
+    );
+    return { found, passed: passes.length };
+  },
+
   /** What makes the page itself scroll sideways. */
   tooWide() {
     const { scrollWidth, clientWidth } = document.documentElement;
@@ -14,34 +25,53 @@
     ];
   },
 
-  /** Numbers what Tab should reach. Returns how many there are. */
-  numberTabStops() {
+  /** Notes from now on which of the things that Tab should reach it does. Returns how many there are. */
+  watchTabStops() {
     const all = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']";
     const stops = [...document.querySelectorAll(all)].filter(
       (element) =>
         element.checkVisibility({ visibilityProperty: true }) &&
         !element.matches(":disabled, [tabindex='-1'], input[type=radio]:not(:checked)"),
     );
-    for (const [index, element] of stops.entries()) element.setAttribute("data-tab-stop", index);
     document.activeElement?.blur();
+    // Whether it can be seen where the keyboard is, by what it reached.
+    const reached = new Map();
+    document.addEventListener("focusin", ({ target }) => {
+      const { outlineStyle, outlineWidth } = getComputedStyle(target);
+      const { width, height } = target.getBoundingClientRect();
+      reached.set(
+        target,
+        outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0 && width * height > 0,
+      );
+    });
+    globalThis.tabStopsOfTest = { stops, reached };
     return stops.length;
   },
 
-  /** The stop where the keyboard is, and whether that can be seen. */
-  tabStop() {
-    const element = document.activeElement;
-    if (element === null || element === document.body) return null;
-    const { outlineStyle, outlineWidth } = getComputedStyle(element);
-    const { width, height } = element.getBoundingClientRect();
-    const isShown = outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0 && width * height > 0;
-    return { stop: element.getAttribute("data-tab-stop"), isShown, html: element.outerHTML.slice(0, 160) };
+  /** What Tab reached without a sign of it, and what it did not reach. */
+  tabStops() {
+    const { stops, reached } = globalThis.tabStopsOfTest;
+    const shown = (elements) => elements.map((element) => element.outerHTML.slice(0, 160));
+    return {
+      unseen: shown([...reached].filter(([, isShown]) => !isShown).map(([element]) => element)),
+      missed: shown(stops.filter((element) => !reached.has(element))),
+    };
   },
 
-  /** The stops that are not among those that were reached. */
-  missedTabStops(reached) {
-    return [...document.querySelectorAll("[data-tab-stop]")]
-      .filter((element) => !reached.includes(element.getAttribute("data-tab-stop")))
-      .map((element) => element.outerHTML.slice(0, 160));
+  /** The texts that no element shows, whole or with the whole as its title. */
+  missingTexts(texts) {
+    const shown = new Set();
+    for (const { textContent, title } of document.querySelectorAll("main bdi, main option, main [title]")) {
+      shown.add(textContent.trim()).add(title);
+    }
+    return texts.filter((text) => !shown.has(text));
+  },
+
+  /** Elements that a name has become. */
+  injected() {
+    const all =
+      "main img, main svg[onload], main script:not([src]), main [onfocus], main [onmouseover], main b";
+    return [...document.querySelectorAll(all)].map((element) => element.outerHTML.slice(0, 160));
   },
 
   /** What moves, or would. */

@@ -1,6 +1,7 @@
 import { openStore } from "../../../src/store/db/database.ts";
 import { migrate } from "../../../src/store/db/migrate.ts";
 import { createTestDatabase, ensureTemplate } from "../database.ts";
+import { HOSTILE } from "../hostile.ts";
 import { openPages } from "../pages.ts";
 import { ensureStory } from "../story.ts";
 
@@ -24,6 +25,19 @@ export async function openSite(template: "story" | "migrated", options: PagesOpt
       await database.drop();
     },
   };
+}
+
+/** The site of the story, and the paths of its screens (screens.ts) with what only its database knows. */
+export async function openStory(options?: PagesOptions) {
+  const site = await openSite("story", options);
+  const { rows } = await site.store.transaction(({ client }) =>
+    client.query<{ id: string }>(
+      "SELECT workspace_id AS id FROM reporting.dim_workspace WHERE workspace_name = $1",
+      [HOSTILE.workspaces[0]],
+    ),
+  );
+  const workspace = rows[0]?.id ?? "none";
+  return { ...site, at: (path: string) => path.replace("WORKSPACE", workspace) };
 }
 
 async function migrated(url: string): Promise<void> {

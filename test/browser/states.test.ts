@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { openStore } from "../../src/store/db/database.ts";
+import { expectAccessible, expectNoSidewaysScroll } from "../support/browser/checks.ts";
+import { inBrowser, type Opened, openPage, type View } from "../support/browser/page.ts";
+import { SCREENS } from "../support/browser/screens.ts";
+import { openSite, openStory } from "../support/browser/site.ts";
+import { setupPages } from "../support/pages.ts";
+import { setup } from "../support/source.ts";
+
+/** Screens in the states that they may be in: empty, half loaded, stale, without a server, not permitted. */
+
+inBrowser();
+
+const VIEWER = "viewers-token-4712";
+/** With and without scripts, in both colour schemes, narrow and wide. */
+const WAYS: readonly View[] = [
+  { javascript: true, scheme: "dark", width: 320 },
+  { javascript: false, scheme: "light" },
+];
+
+async function expectSound(opened: Opened): Promise<void> {
+  await expectNoSidewaysScroll(opened);
+  await expectAccessible(opened);
+}
+
+const mainOf = async ({ page }: Opened) => (await page.textContent("main"))?.replace(/\s+/g, " ") ?? "";
+
+describe("with all that can happen in the database", () => {
+  let site: Awaited<ReturnType<typeof openStory>>;
+  beforeAll(async () => {
+    site = await openStory({
+      services: {
+        lookAtQueues: async () => {
+          throw new Error("no answer within 1000 ms");
+        },
+      },
+    });
+  });
+  afterAll(() => site?.close());
+
+  test.each(WAYS)("without Redis a page says so and shows what Postgres knows: %o", async (view) => {
+    const opened = await openPage(site.url, view);
+    await opened.go("/");
+    const overview = await mainOf(opened);
+    expect(overview).toContain("Redis cannot be read now");
+    expect(overview).toMatch(/final and proved until/i);
+    await expectSound(opened);
+    await opened.go("/backfills/1");
+    expect(await mainOf(opened)).toContain("Redis does not answer now. The backfill is entered in Postgres");
+    await expectSound(opened);
+  });
+
+  test("a page that nothing makes new says how old it is, and is marked once that matters", async () => {
+    const opened = await openPage(site.url, { scheme: "dark", width: 320 });
+    await opened.page.clock.install();
+    await opened.go("/coverage");
+    const asOf = opened.page.locator(".as-of");
+    expect(await asOf.textContent()).toMatch(/^As of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+    await opened.page.clock.runFor(12_000);
+    expect(await asOf.textContent()).toMatch(/, 1\d s ago$/);
+    expect(await asOf.getAttribute("class")).toBe("as-of");
+    await opened.page.clock.runFor(120_000);
+    expect(await asOf.textContent()).toMatch(/, 2 min ago$/);
+    expect(await asOf.getAttribute("class")).toBe("as-of stale");
+    await opened.page.clock.resume();
+    await expectSound(opened);
+  });
+
+  test("what is not there or cannot be read has a page that leads on", async () => {
+    const opened = await openPage(site.url, { javascript: false, scheme: "dark" });
+    const wrong: [string, number][] = [
+      ["/nowhere", 404],
+      ["/backfills/4711", 404],
+      ["/backfills/x", 404],
+      ["/coverage?source=nobody", 404],
+      ["/coverage?from=never", 400],
+      ["/cell?stride=fortnight", 400],
+      ["/usage?from=2026-13-01", 400],
+      ["/usage?by=shoe", 400],
+      ["/usage?from=2026-11-02&to=2026-11-01", 400],
+      ["/differences?source=<script>alert(1)</script>", 404],
+      ["/months/2026-13", 400],
+      ["/months/1999-01", 400],
+      ["/timeline?before=x", 400],
+      ["/backfills/new?from=x", 400],
+    ];
+    for (const [path, status] of wrong) {
+      await opened.go(path, status);
+      expect(await opened.page.locator("body a[href='/']").count(), path).toBeGreaterThan(0);
+      await expectNoSidewaysScroll(opened);
+    }
+    await expectAccessible(opened);
+  });
+});
+
+test("a source that is half loaded is called final nowhere, and no gap is a zero", async () => {
+  const bench = await setup({ days: 6, workspaces: [0, 1] });
+  const { today, dataStart } = bench;
+  const days = (start: number, end: number) => ({ stride: "day" as const, range: { start, end } });
+  const day = (at: number) => new Date(at).toISOString().slice(0, 10);
+  // All of one dimension, and the beginning of another.
+  await bench.fetch({ wanted: [days(dataStart, today)], reprocess: "missing", groupings: ["workspace"] });
+  const begun = days(dataStart, dataStart + 2 * DAY_MS);
+  await bench.fetch({ wanted: [begun], reprocess: "missing", groupings: ["project"] });
+  const environment = {
+    USAGE_DATA_START: day(dataStart),
+    USAGE_WORKSPACE_IDS: bench.workspaceIds.join(","),
+  };
+  const pages = await setupPages(bench, { environment });
+  const range = `from=${day(dataStart)}&to=${day(today)}`;
+  const says: [string, RegExp][] = [
+    ["/", /Not final yet, not even the first day/],
+    [`/coverage?${range}`, /missing/],
+    [`/usage?by=workspace&${range}`, /provisional/],
+    [`/usage?by=project&${range}`, /at least/],
+    [`/usage?by=user&${range}`, /not loaded/],
+  ];
+  for (const view of WAYS) {
+    const opened = await openPage(pages.url, view);
+    for (const [path, pattern] of says) {
+      await opened.go(path);
+      const text = await mainOf(opened);
+      expect(text, path).toMatch(pattern);
+      expect(text, path).not.toMatch(/No gap|final and proved/i);
+      await expectSound(opened);
+    }
+  }
+});
+
+test("with an empty database each screen says what to do first, or that there is nothing of that kind", async () => {
+  const site = await openSite("migrated");
+  // Before the page, which is left first then.
+  onTestFinished(site.close);
+  for (const view of WAYS) {
+    const opened = await openPage(site.url, view);
+    for (const { path } of SCREENS) {
+      const response = await opened.page.goto(path);
+      expect([path, [200, 404, 400].includes(response?.status() ?? 0)]).toEqual([path, true]);
+      expect((await mainOf(opened)).length).toBeGreaterThan(20);
+      await expectNoSidewaysScroll(opened);
+    }
+    opened.problems.splice(0);
+    await opened.go("/");
+    await expectSound(opened);
+  }
+});
+
+test("without Postgres each screen says so and leads on", async () => {
+  const away = openStore({ url: "postgresql://nobody:nothing@127.0.0.1:9/none", maxConnections: 1 });
+  onTestFinished(away.close);
+  const site = await openSite("migrated", { services: { reader: away.db } });
+  onTestFinished(site.close);
+  for (const [place, view] of WAYS.entries()) {
+    const opened = await openPage(site.url, view);
+    for (const { path } of SCREENS.filter((_, n) => n % 2 === place)) {
+      await opened.go(path, 503);
+      expect(await mainOf(opened)).toContain("postgres_unreachable");
+    }
+    await expectSound(opened);
+  }
+  expect(JSON.stringify(site.logs)).not.toContain("nothing@");
+});
+
+test("who only looks gets no form and no address of a user", async () => {
+  const environment = { USAGE_WEB_TOKEN: "operators-token-4711", USAGE_WEB_READ_TOKEN: VIEWER };
+  const site = await openStory({ environment });
+  onTestFinished(site.close);
+  const opened = await openPage(site.url, { javascript: false });
+  await opened.go("/usage?by=user", 200);
+  expect(new URL(opened.page.url()).pathname).toBe("/login");
+  await expectSound(opened);
+  await opened.page.fill("input[name=token]", VIEWER);
+  await opened.page.keyboard.press("Enter");
+  await opened.page.waitForURL(/\/usage/);
+  for (const { path } of SCREENS) {
+    await opened.go(site.at(path));
+    const text = await opened.page.textContent("body");
+    expect(text, path).not.toMatch(/@[a-z\\\d]*[xä]mple/);
+    const actions = await opened.page.evaluate(
+      "[...document.querySelectorAll('form[method=post]')].map((form) => form.getAttribute('action'))",
+    );
+    expect([path, actions]).toEqual([path, ["/logout"]]);
+  }
+});
