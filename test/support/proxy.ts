@@ -2,8 +2,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** The body that replaces an answer's; undefined leaves the answer as it is. */
-export type Rewrite = (answer: { readonly url: URL; readonly text: string }) => string | undefined;
+/** The body that replaces an answer's; undefined leaves the answer as it is. The answer waits for it. */
+export type Rewrite = (answer: {
+  readonly url: URL;
+  readonly text: string;
+}) => string | undefined | Promise<string | undefined>;
 
 export interface Proxy {
   readonly url: string;
@@ -24,7 +27,7 @@ export async function startProxy(target: string, rewrite: Rewrite): Promise<Prox
         headers: { "x-api-key": String(request.headers["x-api-key"] ?? ""), "accept-encoding": "identity" },
       });
       const text = await answer.text();
-      const body = Buffer.from(proxy.rewrite({ url, text }) ?? text);
+      const body = Buffer.from((await proxy.rewrite({ url, text })) ?? text);
       const retryAfter = answer.headers.get("retry-after");
       response.writeHead(answer.status, {
         ...(retryAfter === null ? {} : { "retry-after": retryAfter }),

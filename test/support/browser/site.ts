@@ -1,4 +1,4 @@
-import { openStore } from "../../../src/store/db/database.ts";
+import { openStore, type Store } from "../../../src/store/db/database.ts";
 import { migrate } from "../../../src/store/db/migrate.ts";
 import { createTestDatabase, ensureTemplate } from "../database.ts";
 import { HOSTILE } from "../hostile.ts";
@@ -6,16 +6,19 @@ import { openPages } from "../pages.ts";
 import { ensureStory } from "../story.ts";
 
 type PagesOptions = NonNullable<Parameters<typeof openPages>[1]>;
+/** What is served beside the database, which the rest of it may need. */
+type Options = PagesOptions | ((store: Store) => PagesOptions);
 
 /** Pages of a database with the story of story.ts, or of an empty one, for all tests of a file. */
-export async function openSite(template: "story" | "migrated", options: PagesOptions = {}) {
+export async function openSite(template: "story" | "migrated", options: Options = {}) {
   if (template === "story") await ensureStory();
   else await ensureTemplate("migrated", migrated);
   const database = await createTestDatabase({ template });
   const store = openStore({ url: database.url });
   // The stand-in of the story is gone: pages ask no platform.
   const standin = { url: "http://127.0.0.1:9", apiKey: "platform-key" };
-  const pages = await openPages({ databaseUrl: database.url, standin, store }, options);
+  const given = typeof options === "function" ? options(store) : options;
+  const pages = await openPages({ databaseUrl: database.url, standin, store }, given);
   return {
     ...pages,
     store,
@@ -28,7 +31,7 @@ export async function openSite(template: "story" | "migrated", options: PagesOpt
 }
 
 /** The site of the story, and the paths of its screens (screens.ts) with what only its database knows. */
-export async function openStory(options?: PagesOptions) {
+export async function openStory(options?: Options) {
   const site = await openSite("story", options);
   const { rows } = await site.store.transaction(({ client }) =>
     client.query<{ id: string }>(

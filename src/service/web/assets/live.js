@@ -48,11 +48,20 @@ function noteAsNow({ lastEventId }) {
   tellAge();
 }
 
-/** Keeps the focus where it was, if what had it is still there. */
+/** Keeps the focus where it was, if what had it is still there. What is the same stays as it is. */
 function replaceContent(element, content) {
-  const { id } = document.activeElement ?? {};
-  element.innerHTML = content;
-  if (id) document.getElementById(id)?.focus();
+  const template = document.createElement("template");
+  template.innerHTML = content;
+  if (template.innerHTML === element.innerHTML) return;
+  const focused = element.contains(document.activeElement) ? markOf(document.activeElement) : undefined;
+  element.replaceChildren(template.content);
+  if (focused === undefined) return;
+  [...element.querySelectorAll("a, button, [tabindex]")].find((one) => markOf(one) === focused)?.focus();
+}
+
+/** By what a link, a button or a region is known again. */
+function markOf(element) {
+  return ["id", "href", "aria-label"].map((name) => element.getAttribute(name) ?? "").join(" ");
 }
 
 function leave(part) {

@@ -1,0 +1,113 @@
+import type { Locator, Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { listActions } from "../../src/store/work/operator-actions.ts";
+import { expectAccessible } from "../support/browser/checks.ts";
+import { inBrowser, openPage } from "../support/browser/page.ts";
+import { poll } from "../support/poll.ts";
+import { startProxy } from "../support/proxy.ts";
+import { daysAgo, type ServiceBench, setupService } from "../support/service.ts";
+
+/** A backfill from a gap to done, as somebody without a mouse does it: with a service, its worker and its queue. */
+
+inBrowser();
+
+const DAYS = 4;
+
+/** Presses Tab until it is there: at most once around the page. */
+async function tabTo(page: Page, target: Locator): Promise<void> {
+  for (let press = 0; press < 300; press++) {
+    if ((await target.and(page.locator(":focus")).count()) === 1) return;
+    await page.keyboard.press("Tab");
+  }
+  throw new Error(`Tab does not lead to ${target}.`);
+}
+
+async function enter(page: Page, target: Locator, leadsTo: RegExp): Promise<void> {
+  await tabTo(page, target);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(leadsTo);
+}
+
+/** A service whose days were loaded and are lost, but for those that are kept by hours. */
+async function serveWithGap(bench: ServiceBench, environment: Record<string, string>): Promise<string> {
+  const service = await bench.serve({ environment });
+  await bench.loaded();
+  await bench.store.transaction(({ client }) =>
+    client.query(`DELETE FROM usage.dated_record;
+      DELETE FROM usage.coverage c USING usage.scope s WHERE s.scope_id = c.scope_id AND s.stride = 'day'`),
+  );
+  const [, url = ""] = /health and metrics on (\S+);/.exec(service.said.stderr) ?? [];
+  return url;
+}
+
+test("a gap is found, selected, previewed, started and loaded by keyboard alone, and its page follows it", {
+  timeout: 180_000,
+}, async () => {
+  const bench = await setupService({
+    ...{ days: DAYS, workspaces: 1, environment: { USAGE_SYNC_EVERY: "PT10M" } },
+  });
+  // Answers after the first two wait until the test has seen those come.
+  let open = () => {};
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const proxy = await startProxy(bench.standin.url, () => undefined);
+  const url = await serveWithGap(bench, { USAGE_BASE_URL: proxy.url });
+  let asked = 0;
+  proxy.rewrite = async ({ url: { pathname } }) => {
+    if (pathname.endsWith("/granular-usage") && ++asked > 2) await gate;
+    return undefined;
+  };
+  const opened = await openPage(url, { scheme: "dark" });
+  const { page } = opened;
+  await opened.go("/");
+
+  // From what is not loaded to the earliest gap.
+  await enter(page, page.locator("dd a[href^='/coverage']"), /\/coverage\?/);
+  const first = daysAgo(DAYS);
+  await enter(
+    page,
+    page.locator("ul.gaps a").filter({ hasText: first }).first(),
+    new RegExp(`from=${first}&to=`),
+  );
+
+  // The days of the gap, in the table.
+  const cells = page.locator("table[data-grid] td.missing a");
+  const missing = await cells.count();
+  expect(missing).toBeGreaterThanOrEqual(2);
+  await tabTo(page, cells.first());
+  for (let day = 1; day < missing; day++) await page.keyboard.press("Shift+ArrowRight");
+  expect(await page.locator("td.chosen").count()).toBe(missing);
+  const to = new Date(Date.parse(first) + missing * DAY_MS).toISOString().slice(0, 10);
+  expect(await page.textContent("[data-range-note]")).toContain(`Selected: ${first} to ${to}, not included`);
+  await enter(page, page.getByRole("button", { name: "New backfill of this range" }), /\/backfills\/new\?/);
+
+  expect(await page.inputValue("input[name=from]")).toBe(first);
+  expect(await page.inputValue("input[name=to]")).toBe(to);
+  expect(await page.textContent("section[aria-labelledby=preview]")).toMatch(/Requests\s*4 in 1 windows/);
+  await enter(page, page.getByRole("button", { name: "Start this backfill: 4 requests" }), /\/backfills\/1$/);
+
+  // What stands there changes, and the page stays.
+  await page.evaluate("window.stayed = true");
+  const bar = page.locator("[data-live] progress");
+  const text = async () => (await page.textContent("[data-live]"))?.replace(/\s+/g, " ") ?? "";
+  await poll(async () => (await bar.getAttribute("value")) === "2", { deadlineMs: 60_000, everyMs: 100 });
+  expect(await text()).toMatch(/running 50 %/);
+  await tabTo(page, page.locator("#order-pause"));
+  const before = await page.textContent("[data-as-of] time");
+  await poll(async () => (await page.textContent("[data-as-of] time")) !== before, { everyMs: 100 });
+  expect(await page.evaluate("document.activeElement.id")).toBe("order-pause");
+  open();
+  await poll(async () => (await text()).includes("Finished:"), { deadlineMs: 60_000, everyMs: 100 });
+  expect(await text()).toMatch(/done 100 %/);
+  expect(await text()).toContain("All of it is loaded");
+  expect(await page.evaluate("window.stayed")).toBe(true);
+  await expectAccessible(opened);
+
+  await enter(page, page.locator("dd a[href^='/coverage']"), /\/coverage\?/);
+  expect(await page.locator("table[data-grid] td.missing").count()).toBe(0);
+  expect(await listActions(bench.store.db, { most: 9 })).toMatchObject([
+    { action: "backfill.start", via: "page" },
+  ]);
+});

@@ -1,0 +1,137 @@
+import { expect, onTestFinished, test } from "vitest";
+import type { Clock } from "../../src/clock.ts";
+import type { Database } from "../../src/store/db/database.ts";
+import { steerBackfill } from "../../src/store/work/steer-backfill.ts";
+import { inBrowser, openPage } from "../support/browser/page.ts";
+import { openStory } from "../support/browser/site.ts";
+import { poll } from "../support/poll.ts";
+
+/** A page that stays open is made new by the server, and costs no more than one that was just opened. */
+
+inBrowser();
+
+const ACTOR = { name: "ana", role: "operator", via: "page" } as const;
+
+/** A clock that stands still until the test lets time pass. */
+function standingClock() {
+  let now = Date.now();
+  const waiting = new Set<() => void>();
+  const clock: Clock = {
+    now: () => now,
+    wait: (_, signal) =>
+      new Promise((resolve) => {
+        const go = () => {
+          waiting.delete(go);
+          resolve();
+        };
+        waiting.add(go);
+        signal?.addEventListener("abort", go, { once: true });
+      }),
+  };
+  const pass = (ms: number) => {
+    now += ms;
+    for (const go of [...waiting]) go();
+  };
+  return { clock, waiting, pass };
+}
+
+/** The same database, with a count of the statements that were sent. */
+function counted(db: Database): { db: Database; statements: () => number } {
+  let statements = 0;
+  const counting = db.withPlugin({
+    transformQuery: ({ node }) => {
+      statements++;
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  });
+  return { db: counting, statements: () => statements };
+}
+
+async function setup() {
+  const time = standingClock();
+  let statements = () => 0;
+  const site = await openStory((store) => {
+    const reader = counted(store.db);
+    statements = reader.statements;
+    return { services: { clock: time.clock, reader: reader.db } };
+  });
+  onTestFinished(site.close);
+  /** Lets a look at the page pass, and resolves when the next one is awaited. */
+  const look = async (ms: number) => {
+    await poll(() => time.waiting.size > 0);
+    const before = statements();
+    time.pass(ms);
+    await poll(() => time.waiting.size > 0 && statements() > before);
+    return statements() - before;
+  };
+  return { ...site, ...time, look };
+}
+
+test("the overview changes without a reload, keeps the keyboard where it is, and stays as of now", async () => {
+  const { url, look, store, waiting } = await setup();
+  const opened = await openPage(url);
+  const { page } = opened;
+  await opened.go("/");
+  const text = async () => (await page.textContent("main"))?.replace(/\s+/g, " ") ?? "";
+  await poll(() => waiting.size === 1);
+  await page.evaluate("window.stayed = true");
+  await page.locator("[data-live] a[href^='/usage']").focus();
+  const [, tasks] = /Fetch tasks\s*(\d+) wait/.exec(await text()) ?? [];
+  expect(Number(tasks)).toBeGreaterThan(0);
+
+  await steerBackfill(store, { backfillId: 1, action: "cancel", by: ACTOR });
+  await look(15_000);
+  await poll(async () => (await text()).match(/Fetch tasks\s*0 wait/));
+  expect(await page.evaluate("document.activeElement.getAttribute('href')")).toMatch(/^\/usage/);
+
+  // Nothing changes, but what stands there is true now.
+  const asOf = () => page.textContent("[data-as-of] time");
+  const before = await asOf();
+  await poll(
+    async () => {
+      await look(15_000);
+      return (await asOf()) !== before;
+    },
+    { everyMs: 300 },
+  );
+  expect(await page.evaluate("window.stayed")).toBe(true);
+
+  // Nobody looks: nothing is asked, until somebody does again.
+  const hide = (hidden: boolean) =>
+    page.evaluate(
+      `Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true });
+       document.dispatchEvent(new Event("visibilitychange"))`,
+    );
+  await hide(true);
+  await poll(() => waiting.size === 0);
+  await hide(false);
+  await poll(() => waiting.size === 1);
+  await opened.go("/months");
+  await poll(() => waiting.size === 0);
+});
+
+test("a page that stays open asks as much at each look, and grows neither here nor there", async () => {
+  const { url, look, pass, waiting } = await setup();
+  for (const [path, everyMs, most] of [
+    ["/", 15_000, 12],
+    ["/backfills/1", 2_000, 8],
+  ] as const) {
+    const opened = await openPage(url);
+    const { page } = opened;
+    await opened.go(path);
+    const elements = () => page.evaluate<number>("document.querySelectorAll('*').length");
+    const first = await look(everyMs);
+    expect([path, first <= most, first]).toEqual([path, true, first]);
+    const before = await elements();
+    for (let n = 0; n < 25; n++) expect(await look(everyMs)).toBe(first);
+    expect(await elements()).toBe(before);
+    // After ten minutes the stream ends, and the page asks for another by itself.
+    pass(600_000);
+    await poll(() => waiting.size === 0);
+    await poll(() => waiting.size === 1, { deadlineMs: 15_000, everyMs: 100 });
+    expect(await elements()).toBe(before);
+    await page.close();
+    await poll(() => waiting.size === 0);
+  }
+});
