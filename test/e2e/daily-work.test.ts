@@ -62,9 +62,17 @@ describe("the commands of a day", () => {
     for (const line of shown.stdout.split("\n")) expect(line.trimEnd().length).toBeLessThanOrEqual(80);
     expect(made.standin.requests.count).toBe(before);
     await quiet(["backfill", ...range, "--inline"]);
-    expect(await made.sql("SELECT action, via, actor, detail FROM usage.operator_action")).toEqual([
+    const order = { via: "command", actor: userInfo().username };
+    expect(
+      await made.sql("SELECT action, via, actor, detail FROM usage.operator_action ORDER BY action_id"),
+    ).toEqual([
+      { ...order, action: "sync.start", detail: "inline" },
       {
-        ...{ action: "backfill.start", via: "command", actor: userInfo().username },
+        ...{ ...order, action: "reconcile.repair" },
+        detail: expect.stringMatching(/^\S+ to \S+, workspace, project, user, api_key$/),
+      },
+      {
+        ...{ ...order, action: "backfill.start" },
         detail: expect.stringMatching(
           /^inline: \S+ to \S+ by day, .*, 2 workspaces, missing, 7 fetch tasks$/,
         ),

@@ -1,12 +1,15 @@
 import { type Command, Option } from "commander";
+import { shortInstant } from "../../domain/time/instant.ts";
 import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../../domain/time/stride.ts";
 import { type GroupBy, shownId } from "../../domain/usage/record.ts";
 import type { NotCompared } from "../../pipeline/reconcile/not-compared.ts";
 import { type ReconcileResult, reconcile } from "../../pipeline/reconcile/reconcile.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { recordAction } from "../../store/work/operator-actions.ts";
 import { instant, table } from "../report/output.ts";
 import { describeRun, exitOfRun } from "../report/run-report.ts";
 import { EXIT } from "../session/exit.ts";
+import { commandActor } from "../session/operator.ts";
 import { groupingsOf, type RangeOptions, rangeOf, withGrouping, withRange } from "../session/options.ts";
 import { reportPerSource } from "../session/per-source.ts";
 import { inSession, type Session } from "../session/session.ts";
@@ -41,6 +44,12 @@ async function run(session: Session, options: ReconcileOptions): Promise<number>
       const now = await storeNow(source.store.db);
       const range = rangeOf(options, { start: floorToGrid(now - config.reconcileForMs, DAY_MS), end: now });
       const groupings = groupingsOf(options);
+      if (repair) {
+        const [from, to] = [range.start, range.end].map(shortInstant);
+        const detail = `${from} to ${to}${stride === undefined ? "" : ` by ${stride}`}, ${groupings.join(", ")}`;
+        const order = { sourceId: source.sourceId, action: "reconcile.repair", detail };
+        await recordAction(source.store.db, commandActor(), order);
+      }
       return output.progress({ label: "export", unit: "windows" }, (update) =>
         reconcile(source, { range, stride, groupings, repair }, update),
       );

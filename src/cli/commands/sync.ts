@@ -6,9 +6,11 @@ import { keptDemand, routineDemand } from "../../pipeline/sync/plan.ts";
 import { planRoutine } from "../../pipeline/sync/sync.ts";
 import { retryNow } from "../../store/load/failures.ts";
 import { listSources } from "../../store/report/overview.ts";
+import { recordAction } from "../../store/work/operator-actions.ts";
 import { exitOfRange } from "../report/range-report.ts";
 import { EXIT } from "../session/exit.ts";
 import { loadInline } from "../session/load-inline.ts";
+import { commandActor } from "../session/operator.ts";
 import { addJob, askRedis, openSessionQueue } from "../session/queue.ts";
 import { inSession, type Session } from "../session/session.ts";
 
@@ -22,6 +24,8 @@ async function run(session: Session, options: { inline?: boolean }): Promise<num
     session,
     "sync",
     async (source, now) => {
+      const order = { sourceId: source.sourceId, action: "sync.start", detail: "inline" };
+      await recordAction(source.store.db, commandActor(), order);
       await retryNow(source.store.db, source.sourceId);
       await learnMeters(source);
       const wanted = routineDemand(source, now);
@@ -46,6 +50,12 @@ async function askService(session: Session): Promise<number> {
     const queue = await openSessionQueue(session, "control", { redisUrl, slug });
     const options = { ...syncJob.options, jobId: `asked-${Date.now()}` };
     await addJob(queue, { redisUrl, name: syncJob.name, options });
+    const order = {
+      sourceId: source?.sourceId ?? null,
+      action: "sync.start",
+      detail: `source ${slug}, by the service`,
+    };
+    await recordAction(db, commandActor(), order);
     asked.push(slug);
   }
   session.output.data(
