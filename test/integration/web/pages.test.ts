@@ -32,7 +32,9 @@ test("with tokens a person logs in, and what they may do follows from the token"
 test("the overview says what is trusted, and what to do now with the command for it", async () => {
   const bench = await setup();
   const pages = await setupPages(bench);
-  expect((await pages.get("/")).text).toContain("was never contacted");
+  expect((await pages.get("/")).text).toMatch(
+    /is not contacted yet, so nothing of it is loaded\. Its first sync/,
+  );
   await bench.sync();
   const loaded = await pages.get("/");
   expect(loaded.text).toMatch(/Final until \S+, nothing of it is proved yet/);

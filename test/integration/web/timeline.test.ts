@@ -21,12 +21,14 @@ test("the timeline lists runs, restatements, closes, prices, orders and changes 
   const range = { start: bench.dataStart, end: bench.dataStart + 2 * DAY_MS };
   const load = () => bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
   const { source } = await load();
-  await asRun(
-    source,
-    "sync",
-    async () => {},
-    () => ({ outcome: "done" }),
-  );
+  for (const kind of ["sync", "probe"] as const) {
+    await asRun(
+      source,
+      kind,
+      async () => {},
+      () => ({ outcome: "done" }),
+    );
+  }
   await asRun(
     source,
     "reconcile",
@@ -83,6 +85,10 @@ test("the timeline lists runs, restatements, closes, prices, orders and changes 
     "backfill.start: backfill 4711: &lt;script&gt; , refused by a command",
   );
   expect(page.text).toContain('href="/backfills/4711"');
+  // A probe leads to the usage of its day.
+  expect(page.text).toMatch(
+    /href="\/usage\?source=default&amp;by=project&amp;from=\S+&amp;to=\S+">meter probe<\/a>/,
+  );
   expect(page.text).toContain('href="/months/2026-01?source=default"');
   const configuration = one("configuration");
   expect(configuration).toHaveLength(5);

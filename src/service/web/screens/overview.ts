@@ -79,13 +79,15 @@ async function overview(context: Asked): Promise<Html> {
     }),
   );
   return html`${queues.problem === null ? "" : notice("bad", queues.problem)}
-    ${unopened.map(({ slug }) =>
-      notice(
-        "info",
-        html`Source <strong>${slug}</strong> was never contacted, so nothing of it is loaded. ${prose("Run `usage-etl sync --inline`, or look at the log of the service.")}`,
-      ),
-    )}
+    ${unopened.map(({ slug }) => notice("info", notContacted(slug, queues.view)))}
     ${cards}`;
+}
+
+/** It waits for its first sync, as each source does at first. */
+function notContacted(slug: string, view: QueuesView | undefined): Html {
+  const next = view?.sources.get(slug)?.nextSync;
+  return html`<p>Source <strong>${slug}</strong> is not contacted yet, so nothing of it is loaded. Its first sync contacts it and loads it${next === undefined ? "" : html`, next at ${instant(next)}`}. This page shows it then.</p>
+    <p>${prose("If that takes long, the log of the service says why. `usage-etl sync --inline` loads it at once.")}</p>`;
 }
 
 interface Card {

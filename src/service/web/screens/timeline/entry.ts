@@ -1,4 +1,6 @@
 import { describeDuration } from "../../../../clock.ts";
+import { dayOf } from "../../../../domain/time/days.ts";
+import { DAY_MS } from "../../../../domain/time/stride.ts";
 import { outcomeOf } from "../../../../pipeline/run-outcome.ts";
 import type { Run, RunOutcome } from "../../../../store/report/runs.ts";
 import type { Moment, TimelineKind } from "../../../../store/report/timeline.ts";
@@ -104,16 +106,24 @@ function ofRun(run: Run): Entry {
         ? address("/differences", { source })
         : kind === "sync"
           ? address("/coverage", { source })
-          : undefined;
+          : probed(run);
   return {
     what: html`run ${runId}: ${outcomeOf(run)}, ${took}${asked}${why}`,
     ...{ to, tone: TONES[outcome] },
   };
 }
 
+/** Where its traces are: the day that it began on, by project. */
+function probed({ source, startedAt }: Run): string {
+  const day = Date.parse(startedAt.slice(0, 10));
+  return address("/usage", { source, by: "project", from: dayOf(day), to: dayOf(day + DAY_MS) });
+}
+
 function actionLink(action: string, detail: string, source: string | undefined): string | undefined {
   const [, backfill] = /^backfill (\d+):/.exec(detail) ?? [];
   if (backfill !== undefined) return `/backfills/${backfill}`;
+  if (action === "sync.start") return address("/coverage", { source });
+  if (action === "reconcile.repair") return address("/differences", { source });
   const [, month] = /^(\d{4}-\d{2}):/.exec(detail) ?? [];
   if (action.startsWith("month.") && month !== undefined) return address(`/months/${month}`, { source });
   return undefined;
