@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { main } from "../../../src/cli/program.ts";
+import { type StandinOptions, startStandin } from "../../../src/standin/server.ts";
 import { type Asked, agentServer, drip, eventOf, events, json } from "../../support/agent-server.ts";
 import { controlsIn } from "../../support/controls.ts";
 import { KEY } from "../platform/http/raw-server.ts";
@@ -215,5 +216,43 @@ describe("what a server sends", () => {
     const server = await agentServer((response) => json(response, { name: "t", image: "i", resources }));
     const { stdout } = await runOn(server.url, ["template", "get", "t"]);
     expect(stdout).toContain('gpus {"kind":"a100","count":8}');
+  });
+});
+
+describe("on a newer server", () => {
+  async function newer(options: StandinOptions) {
+    const standin = await startStandin({ apiKey: KEY, ...options });
+    onTestFinished(() => standin.close());
+    return standin.url;
+  }
+
+  test("a message for an ended task is sent with its context alone, and one note says so", async () => {
+    const url = await newer({ a2a: "live" });
+    expect((await runOn(url, ["a2a", "card"])).stdout).toMatch(/ protocol\n.* 1\.0\s*$/);
+    const { contextId, taskId } = JSON.parse((await runOn(url, ["a2a", "send", "one", "--json"])).stdout);
+    const ids = ["--context", contextId, "--task", taskId, "--json"];
+    for (const how of ["send", "stream"]) {
+      const { code, stdout, stderr } = await runOn(url, ["a2a", how, "more", ...ids]);
+      expect([code, stdout]).toEqual([0, expect.stringContaining('"reply":"Echo: more"')]);
+      expect(stderr.match(/sent again with --context alone/g)).toHaveLength(1);
+    }
+    const alone = await runOn(url, ["a2a", "send", "more", "--task", taskId]);
+    expect([alone.code, alone.stderr]).toEqual([
+      5,
+      expect.stringContaining("with --context and without --task"),
+    ]);
+    const odd = await runOn(url, ["a2a", "send", "more", "--context", "my-talk"]);
+    expect([odd.code, odd.stderr]).toEqual([2, expect.stringContaining("[context_invalid]")]);
+  });
+
+  test("template commands say that there are none, and end with 5", async () => {
+    const url = await newer({ templates: false });
+    for (const args of [
+      ["get", "python"],
+      ["rename", "python", "python-3"],
+    ]) {
+      const { code, stderr } = await runOn(url, ["template", ...args]);
+      expect([code, stderr]).toEqual([5, expect.stringContaining("has no sandbox templates")]);
+    }
   });
 });

@@ -1,0 +1,40 @@
+import { expect, onTestFinished, test } from "vitest";
+import { Secret } from "../../../src/config/config.ts";
+import { PROBE_TRACES, sendProbeTraffic } from "../../../src/pipeline/probe/traffic.ts";
+import { deploymentClientsOf } from "../../../src/platform/clients.ts";
+import { startStandin } from "../../../src/standin/server.ts";
+
+/** The probe sends the same traffic to a server of the specification and to a newer one. */
+
+test.each(["specified", "live"] as const)("six traces are sent and billed, A2A %s", async (a2a) => {
+  const at = Date.parse("2026-09-16T13:25:00Z");
+  const standin = await startStandin({ a2a, now: () => at });
+  const deployment = deploymentClientsOf({
+    apiKey: new Secret(standin.apiKey),
+    organizationId: undefined,
+    controlPlaneUrl: undefined,
+    deploymentUrl: standin.url,
+  });
+  onTestFinished(async () => {
+    await deployment.close();
+    await standin.close();
+  });
+  let expected = 0;
+  const expect1 = async (traces: number) => {
+    expected += traces;
+  };
+  await sendProbeTraffic({ deployment, assistantId: "agent", mark: "probe", expect: expect1 });
+  expect(expected).toBe(PROBE_TRACES);
+  const project = standin.organisation.projects.find(({ name }) => name === "agent-server");
+  const key = standin.organisation.keys.at(-1) ?? null;
+  if (project === undefined) throw new Error("nothing was traced");
+  expect(standin.ledger.read({ project, user: null, key, at })).toBe(PROBE_TRACES);
+  const { recent } = standin.requests;
+  const paths = recent.map(({ method, url }) => `${method} ${url.split("?")[0]}`);
+  // The card is read once, by who asks whether there is one.
+  expect(paths.filter((one) => /a2a|card/.test(one))).toEqual([
+    "GET /.well-known/agent-card.json",
+    "POST /a2a/agent",
+    "POST /a2a/agent",
+  ]);
+});
