@@ -2,7 +2,8 @@ import { onTestFinished } from "vitest";
 import type { FetchStamp } from "../../src/domain/planning/coverage.ts";
 import type { Window } from "../../src/domain/time/window.ts";
 import { AnswerCollector } from "../../src/domain/usage/answer.ts";
-import type { GroupBy } from "../../src/domain/usage/record.ts";
+import { METER, type Meter } from "../../src/domain/usage/meter.ts";
+import type { GroupBy, UsageRecord } from "../../src/domain/usage/record.ts";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import { openStore, type Store } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
@@ -31,40 +32,67 @@ export async function setupMigrated(
 /** Rows of an answer: bucket (ISO), id, traces, and a name where it has one. */
 export type AnswerRow = readonly [bucket: string, id: string, traces: number, name?: string];
 
+/** Rows of an answer about deployments: nodes executed, agent runs and seconds of uptime. */
+export type DeploymentRow = readonly [
+  bucket: string,
+  id: string,
+  measures: readonly [nodes: number, runs: number, uptime: number],
+  name?: string,
+];
+
+interface GivenAnswer {
+  sourceId: number;
+  groupBy: GroupBy;
+  workspaceId: string;
+  window: Window;
+  settleAfterMs?: number;
+  stamp?: FetchStamp;
+}
+
 /** Loads a whole answer for one workspace, as if it had just been fetched, or under the number and time that are given. */
 export async function loadRows(
   store: Store,
-  given: {
-    sourceId: number;
-    groupBy: GroupBy;
-    workspaceId: string;
-    window: Window;
-    rows: readonly AnswerRow[];
-    settleAfterMs?: number;
-    stamp?: FetchStamp;
-  },
+  given: GivenAnswer & { meter?: Meter; rows: readonly AnswerRow[] },
 ): Promise<LoadResult> {
-  const { sourceId, groupBy, workspaceId, window } = given;
-  const answer = new AnswerCollector({ window, groupBy, workspaceIds: [workspaceId] });
-  answer.add(
-    given.rows.map(([bucket, dimensionId, traces, name]) => ({
+  const records = given.rows.map(([bucket, dimensionId, traces, name]) => ({
+    ...{
       bucketStart: Date.parse(bucket),
       workspaceId: null,
       dimensionId,
       dimensionName: name ?? null,
       traces,
+    },
+  }));
+  return loadRecords(store, { ...given, meter: given.meter ?? "traces" }, records);
+}
+
+/** The same of an answer about deployments. */
+export async function loadDeploymentRows(
+  store: Store,
+  given: GivenAnswer & { rows: readonly DeploymentRow[] },
+): Promise<LoadResult> {
+  const records = given.rows.flatMap(([bucket, dimensionId, measures, name]) =>
+    METER.deployments.measures.map((measure, at) => ({
+      ...{ bucketStart: Date.parse(bucket), workspaceId: null, dimensionId, dimensionName: name ?? null },
+      ...{ traces: measures[at] ?? 0, measure },
     })),
   );
-  const stride = window.stride;
+  return loadRecords(store, { ...given, meter: "deployments" }, records);
+}
+
+async function loadRecords(
+  store: Store,
+  given: GivenAnswer & { meter: Meter },
+  records: readonly UsageRecord[],
+): Promise<LoadResult> {
+  const { sourceId, meter, groupBy, workspaceId, window, settleAfterMs = 0 } = given;
+  const answer = new AnswerCollector({ window, groupBy, workspaceIds: [workspaceId] });
+  answer.add(records);
+  const scopes = { sourceId, meter, groupBy, stride: window.stride, workspaceIds: [workspaceId] };
   return loadAnswer(store, {
-    meter: "traces",
-    sourceId,
-    groupBy,
-    window,
+    ...{ sourceId, meter, groupBy, window, answer, settleAfterMs },
     stamp: given.stamp ?? (await drawStamp(store.db)),
-    scopeIds: await scopesOf(store.db, { sourceId, groupBy, stride, workspaceIds: [workspaceId] }),
-    answer,
-    settleAfterMs: given.settleAfterMs ?? 0,
+    scopeIds: await scopesOf(store.db, scopes),
   });
 }
 

@@ -1,0 +1,150 @@
+import type pg from "pg";
+import { beforeEach, expect, test } from "vitest";
+import { GROUPINGS } from "../../src/domain/usage/record.ts";
+import { scopesOf } from "../../src/store/catalog/scopes.ts";
+import { learnMeter } from "../../src/store/catalog/source-meters.ts";
+import type { Store } from "../../src/store/db/database.ts";
+import { failScopes } from "../../src/store/load/failures.ts";
+import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
+import { alertFacts } from "../../src/store/report/alerts.ts";
+import { requiredWorkspaces } from "../../src/store/report/month-open-days.ts";
+import { totalsToClose } from "../../src/store/report/month-totals.ts";
+import { coverageLines } from "../../src/store/report/overview.ts";
+import { trustOfSources } from "../../src/store/report/trust.ts";
+import { unpricedUsage } from "../../src/store/report/unpriced.ts";
+import { withdrawnZeros } from "../../src/store/report/zeros.ts";
+import { enterPrices } from "../support/charges.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
+
+/** Views that were there before other kinds and tiers were loaded: what reads them still means traces of all tiers. */
+const ABOUT_OTHERS = /_by_tier_|_deployment|_by_kind_|_upgrade_/;
+
+const [WORKSPACE] = WORKSPACES;
+const MARCH = ["2026-03-01", "2026-04-01"] as const;
+const DAY = "2026-03-02";
+const ID = (last: string) => `00000000-0000-4000-8000-0000000000${last}`;
+
+let store: Store;
+let sourceId: number;
+let client: pg.Client;
+
+beforeEach(async () => {
+  const bench = await setupSource();
+  ({ store, sourceId } = bench);
+  client = await connectPlain(bench.url);
+});
+
+const idOf = (groupBy: string) => (groupBy === "workspace" ? WORKSPACE : ID("0a"));
+
+/** Traces of all tiers: March by day, hours of one day, a week, a change, a failure, prices and a closed month. */
+async function loadTraces(): Promise<void> {
+  for (const groupBy of GROUPINGS) {
+    for (const workspaceId of WORKSPACES) {
+      const id = groupBy === "workspace" ? workspaceId : idOf(groupBy);
+      const answer = { sourceId, groupBy, workspaceId };
+      const load = (window: ReturnType<typeof windowOf>, bucket: string, traces: number) =>
+        loadRows(store, { ...answer, window, rows: [[bucket, id, traces, "name"]] });
+      await load(windowOf("day", ...MARCH), DAY, 50);
+      await load(windowOf("day", DAY, "2026-03-03"), DAY, 60);
+      await load(windowOf("week", "2026-02-26", "2026-04-02"), "2026-02-26", 60);
+      await load(windowOf("hour", "2026-04-03T00:00Z", "2026-04-04T00:00Z"), "2026-04-03T07:00Z", 4);
+    }
+    await fail("traces", groupBy, ["2026-04-05", "2026-04-06"]);
+  }
+  await enterPrices(store, [{ unitPrice: "0.5" }, { unitPrice: "0.4", fromQuantity: 20 }]);
+}
+
+async function fail(
+  meter: "traces" | "longlived" | "deployments",
+  groupBy: (typeof GROUPINGS)[number],
+  days: readonly [string, string],
+): Promise<void> {
+  const scopeIds = await scopesOf(store.db, {
+    sourceId,
+    meter,
+    groupBy,
+    stride: "day",
+    workspaceIds: WORKSPACES,
+  });
+  await failScopes(store, {
+    ...{ scopeIds, period: windowOf("day", ...days), stamp: await drawStamp(store.db) },
+    ...{ state: "failed", code: "test", message: "test" },
+  });
+}
+
+/** The other meters: with more and fewer traces than all tiers have, changes of final counts, failures and zeros. */
+async function loadOthers(): Promise<void> {
+  await learnMeter(store.db, { sourceId, meter: "longlived", state: "available", evidence: "test" });
+  await learnMeter(store.db, {
+    ...{ sourceId, meter: "deployments", state: "available", evidence: "test", startsOn: "2026-02-20" },
+  });
+  for (const groupBy of GROUPINGS) {
+    const answer = { sourceId, groupBy, workspaceId: WORKSPACE };
+    const id = idOf(groupBy);
+    for (const traces of [7, 9]) {
+      for (const meter of ["longlived", "shortlived"] as const) {
+        const window = windowOf("day", ...MARCH);
+        const rows = [
+          [DAY, id, traces, "name"],
+          ["2026-03-31", id, 3, "name"],
+        ] as const;
+        await loadRows(store, { ...answer, meter, window, rows });
+      }
+      await loadDeploymentRows(store, {
+        ...{ ...answer, window: windowOf("day", "2026-02-20", "2026-03-20") },
+        rows: [[DAY, id, [traces, 1, 86_400], "name"]],
+      });
+    }
+    await fail("longlived", groupBy, ["2026-03-05", "2026-03-20"]);
+    await fail("deployments", groupBy, ["2026-03-05", "2026-03-20"]);
+  }
+}
+
+/** All that is read of traces, as texts, but for how long ago something was. */
+async function everything(): Promise<Record<string, unknown>> {
+  const { rows: views } = await client.query<{ name: string; columns: string }>(
+    `SELECT c.relname AS name, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns
+     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+     WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v' AND a.attname <> 'lag_seconds' GROUP BY 1`,
+  );
+  const read: Record<string, unknown> = {};
+  const keep = async (name: string, text: string) => {
+    read[name] = (await client.query(`SELECT x::text AS row FROM (${text}) x ORDER BY 1`)).rows;
+  };
+  for (const { name, columns } of views) {
+    if (!ABOUT_OTHERS.test(name)) await keep(name, `SELECT ${columns} FROM reporting.${name}`);
+  }
+  for (const groupBy of GROUPINGS) {
+    await keep(
+      `as of, ${groupBy}`,
+      `SELECT * FROM reporting.usage_${groupBy}_daily_as_of(now() - interval '1 second')`,
+    );
+  }
+  const range = windowOf("day", ...MARCH);
+  const { db } = store;
+  read.coverage = await coverageLines(db, { byDay: true });
+  // What is loaded beside traces is listed there on purpose, and how long ago a load was changes by itself.
+  read.trust = (await trustOfSources(db)).map((one) => ({ ...one, meters: undefined }));
+  read.alerts = { ...(await alertFacts(db, sourceId)), quietSeconds: undefined };
+  read.unpriced = await unpricedUsage(db, sourceId);
+  read.zeros = await withdrawnZeros(db, sourceId);
+  read.required = await requiredWorkspaces(db, { sourceId, range, without: [] });
+  read.toClose = await totalsToClose(db, {
+    ...{
+      sourceId,
+      monthStart: MARCH[0],
+      workspaces: (read.required as { entityId: number }[]).map((one) => one.entityId),
+    },
+  });
+  return read;
+}
+
+test("whatever is loaded of other kinds and tiers, what is shown of traces stays as it is", async () => {
+  await loadTraces();
+  const before = await everything();
+  await loadOthers();
+  const after = await everything();
+  expect(Object.keys(after)).toEqual(Object.keys(before));
+  for (const name of Object.keys(before)) expect(after[name], name).toEqual(before[name]);
+});
