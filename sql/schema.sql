@@ -759,6 +759,14 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   is_final boolean
 -- )
 
+-- VIEW reporting.dim_deployment (
+--   source_id text,
+--   deployment_id text,
+--   deployment_name text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
 -- VIEW reporting.dim_price (
 --   price_id integer,
 --   volume_tier integer,
@@ -900,6 +908,194 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   coverage_status text
 -- )
 
+-- VIEW reporting.fct_deployment_usage_api_key_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   api_key_short_key text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting.fct_deployment_usage_api_key_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   api_key_short_key text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting.fct_deployment_usage_deployment_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   deployment_id text,
+--   deployment_name text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting.fct_deployment_usage_deployment_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   deployment_id text,
+--   deployment_name text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting.fct_deployment_usage_user_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting.fct_deployment_usage_user_daily_masked (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting.fct_deployment_usage_user_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting.fct_deployment_usage_user_monthly_masked (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting.fct_deployment_usage_workspace_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting.fct_deployment_usage_workspace_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting.fct_usage_api_key_by_tier_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   api_key_short_key text,
+--   trace_tier text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting.fct_usage_api_key_by_tier_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   api_key_short_key text,
+--   trace_tier text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
 -- VIEW reporting.fct_usage_api_key_daily (
 --   source_id text,
 --   usage_date date,
@@ -940,6 +1136,37 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   is_complete boolean,
 --   is_final boolean,
 --   traces_loaded bigint,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting.fct_usage_project_by_tier_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   project_id text,
+--   project_name text,
+--   trace_tier text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting.fct_usage_project_by_tier_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   project_id text,
+--   project_name text,
+--   trace_tier text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
 --   is_month_over boolean
 -- )
 
@@ -986,6 +1213,68 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   is_complete boolean,
 --   is_final boolean,
 --   traces_loaded bigint,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting.fct_usage_user_by_tier_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   trace_tier text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting.fct_usage_user_by_tier_daily_masked (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   trace_tier text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting.fct_usage_user_by_tier_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   trace_tier text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting.fct_usage_user_by_tier_monthly_masked (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   trace_tier text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
 --   is_month_over boolean
 -- )
 
@@ -1078,6 +1367,33 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   is_complete boolean,
 --   is_final boolean,
 --   traces_loaded bigint,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting.fct_usage_workspace_by_tier_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   trace_tier text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting.fct_usage_workspace_by_tier_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   trace_tier text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
 --   is_month_over boolean
 -- )
 
@@ -1280,6 +1596,17 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   late_after_ms bigint
 -- )
 
+-- VIEW reporting.usage_coverage_by_kind_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   group_by text,
+--   kind text,
+--   trace_tier text,
+--   status text,
+--   fetched_at timestamp with time zone
+-- )
+
 -- VIEW reporting.usage_coverage_daily (
 --   source_id text,
 --   usage_date date,
@@ -1456,6 +1783,24 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   unpriced_skus text,
 --   is_final boolean,
 --   coverage_status text
+-- )
+
+-- VIEW reporting.usage_upgrade_project_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   project_id text,
+--   project_name text,
+--   traces bigint,
+--   longlived_traces bigint,
+--   longlived_share numeric(7,6),
+--   previous_longlived_traces bigint,
+--   previous_longlived_share numeric(7,6),
+--   longlived_change bigint,
+--   longlived_share_change numeric(7,6),
+--   upgraded_when_final bigint,
+--   is_final boolean
 -- )
 
 -- VIEW usage.attributed_day (
@@ -1685,6 +2030,69 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   proved_at timestamp with time zone
 -- )
 
+-- VIEW usage.deployment_day (
+--   scope_id integer,
+--   entity_id integer,
+--   usage_date date,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint
+-- )
+
+-- VIEW usage.deployment_month (
+--   scope_id integer,
+--   entity_id integer,
+--   month_start date,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint
+-- )
+
+-- VIEW usage.figure_days (
+--   meter text,
+--   trace_tier text,
+--   scope_id integer,
+--   trace_scope_id integer,
+--   slug text,
+--   source_id smallint,
+--   group_by text,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   begins_on date,
+--   expected datemultirange,
+--   loaded datemultirange,
+--   final datemultirange,
+--   unavailable datemultirange,
+--   failed datemultirange,
+--   unverified datemultirange,
+--   starts date[],
+--   fetched_at timestamp with time zone[],
+--   trace_starts date[],
+--   trace_fetched_at timestamp with time zone[],
+--   sure datemultirange,
+--   missing datemultirange
+-- )
+
+-- VIEW usage.figure_months (
+--   meter text,
+--   trace_tier text,
+--   scope_id integer,
+--   trace_scope_id integer,
+--   slug text,
+--   source_id smallint,
+--   group_by text,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   month_start date,
+--   days_expected integer,
+--   days_loaded integer,
+--   status text,
+--   is_complete boolean,
+--   is_final boolean
+-- )
+
 -- VIEW usage.figure_of_hours (
 --   day_scope_id integer,
 --   entity_id integer,
@@ -1790,6 +2198,45 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   first_day date,
 --   last_day date,
 --   lost_at timestamp with time zone
+-- )
+
+-- VIEW usage.meter_cell (
+--   meter text,
+--   kind text,
+--   trace_tier text,
+--   scope_id integer,
+--   slug text,
+--   source_id smallint,
+--   group_by text,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   data_start date,
+--   begins_on date,
+--   is_unavailable boolean,
+--   configured_days datemultirange
+-- )
+
+-- VIEW usage.meter_days (
+--   meter text,
+--   kind text,
+--   trace_tier text,
+--   scope_id integer,
+--   slug text,
+--   source_id smallint,
+--   group_by text,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   begins_on date,
+--   expected datemultirange,
+--   loaded datemultirange,
+--   final datemultirange,
+--   unavailable datemultirange,
+--   failed datemultirange,
+--   unverified datemultirange,
+--   starts date[],
+--   fetched_at timestamp with time zone[]
 -- )
 
 -- VIEW usage.missing_day (
@@ -1972,6 +2419,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 
 -- FUNCTION usage.daily_as_of(as_of timestamp with time zone, grouping_wanted text) RETURNS TABLE(scope_id integer, entity_id integer, usage_date date, traces bigint, settled_at timestamp with time zone)
 
+-- FUNCTION usage.day_status(day date, sure datemultirange, unavailable datemultirange, failed datemultirange, missing datemultirange, unverified datemultirange) RETURNS text
+
 -- FUNCTION usage.days_between(first date, last date) RETURNS SETOF date
 
 -- FUNCTION usage.days_of(parts datemultirange) RETURNS SETOF date
@@ -2015,6 +2464,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 -- FUNCTION usage.recount_months() RETURNS trigger
 
 -- FUNCTION usage.restamp_older_load() RETURNS trigger
+
+-- FUNCTION usage.shortlived_status(status text, traces bigint, longlived bigint) RETURNS text
 
 -- FUNCTION usage.shown_id(id text) RETURNS text
 
@@ -2099,6 +2550,12 @@ COMMENT ON COLUMN reporting.dim_date.month_number IS '1 is January, 12 is Decemb
 COMMENT ON COLUMN reporting.dim_date.days_in_month IS 'Days of the calendar month: 28 to 31.';
 COMMENT ON COLUMN reporting.dim_date.is_past IS 'Whether the UTC day has ended.';
 COMMENT ON COLUMN reporting.dim_date.is_final IS 'Whether the day has ended and every figure that is expected on it is final, in all dimensions, workspaces and sources whose data has started. A workspace that is not configured any more counts in the months in which it was loaded.';
+COMMENT ON VIEW reporting.dim_deployment IS 'Grain: deployment (key: source_id, deployment_id). Names are not unique: join by the key. Never join it to projects: their ids are others.';
+COMMENT ON COLUMN reporting.dim_deployment.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.dim_deployment.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.dim_deployment.deployment_name IS 'Current name of the deployment; not unique.';
+COMMENT ON COLUMN reporting.dim_deployment.first_seen_at IS 'Start of the earliest bucket that named it.';
+COMMENT ON COLUMN reporting.dim_deployment.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting.dim_price IS 'Grain: imported price x volume tier (key: price_id, volume_tier). Valid on a day: valid_from <= day AND (valid_to IS NULL OR valid_to > day). Of the prices of one sku that are valid for a workspace, the most specific one applies: its own before that of its source before that for everybody. fct_cost_workspace_daily names the price that it used.';
 COMMENT ON COLUMN reporting.dim_price.price_id IS 'Number of the imported price, as in dim_price. The price of a closed month may be gone from there.';
 COMMENT ON COLUMN reporting.dim_price.volume_tier IS 'Step of the price that these traces fall into, from 1; 0: the price has no volume tiers.';
@@ -2220,6 +2677,170 @@ COMMENT ON COLUMN reporting.fct_cost_workspace_daily.estimated_cost IS 'Estimate
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON VIEW reporting.fct_deployment_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_deployment_usage_api_key_monthly IS 'Grain: calendar month (UTC) x workspace x API key (key: source_id, month_start, workspace_id, api_key_short_key), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting.fct_deployment_usage_deployment_daily IS 'Grain: UTC day x workspace x deployment (key: source_id, usage_date, workspace_id, deployment_id), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.deployment_name IS 'Current name of the deployment; not unique.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_deployment_usage_deployment_monthly IS 'Grain: calendar month (UTC) x workspace x deployment (key: source_id, month_start, workspace_id, deployment_id), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.deployment_name IS 'Current name of the deployment; not unique.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting.fct_deployment_usage_user_daily IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_deployment_usage_user_daily_masked IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_deployment_usage_user_monthly IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting.fct_deployment_usage_user_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting.fct_deployment_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start or the beginning of deployment usage, the earlier of both, to today. Its measures add up over days and workspaces, each by itself. Null: not loaded, or before the beginning, which is not zero. No part of it is a part of traces.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting.fct_deployment_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Its measures add up over months and workspaces, each by itself. Null: at least one expected day is not loaded. Expected is every day from the beginning of deployment usage on that has ended, and today once it is loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting.fct_usage_api_key_by_tier_daily IS 'Grain: UTC day x workspace x API key x retention tier (key: source_id, usage_date, workspace_id, api_key_short_key, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON VIEW reporting.fct_usage_api_key_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x API key x retention tier (key: source_id, month_start, workspace_id, api_key_short_key, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting.fct_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_api_key, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.usage_date IS 'UTC day.';
@@ -2257,6 +2878,33 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_complete IS 'Whether ev
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting.fct_usage_project_by_tier_daily IS 'Grain: UTC day x workspace x project x retention tier (key: source_id, usage_date, workspace_id, project_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.project_name IS 'Current name of the project; not unique.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON VIEW reporting.fct_usage_project_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x project x retention tier (key: source_id, month_start, workspace_id, project_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.project_name IS 'Current name of the project; not unique.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting.fct_usage_project_daily IS 'Grain: UTC day x workspace x project (key: source_id, usage_date, workspace_id, project_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_project, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.usage_date IS 'UTC day.';
@@ -2297,6 +2945,60 @@ COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_complete IS 'Whether ev
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
 COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting.fct_usage_user_by_tier_daily IS 'Grain: UTC day x workspace x user x retention tier (key: source_id, usage_date, workspace_id, user_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON VIEW reporting.fct_usage_user_by_tier_daily_masked IS 'Grain: UTC day x workspace x user x retention tier (key: source_id, usage_date, workspace_id, user_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON VIEW reporting.fct_usage_user_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x user x retention tier (key: source_id, month_start, workspace_id, user_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting.fct_usage_user_by_tier_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user x retention tier (key: source_id, month_start, workspace_id, user_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting.fct_usage_user_daily IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.usage_date IS 'UTC day.';
@@ -2377,6 +3079,29 @@ COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_complete IS 'Whethe
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
 COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting.fct_usage_workspace_by_tier_daily IS 'Grain: UTC day x workspace x retention tier (key: source_id, usage_date, workspace_id, trace_tier), every day from the data start to today. Traces add up over all of these; both tiers together are the traces of fct_usage_workspace_daily. Null traces: not loaded, which is not zero.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON VIEW reporting.fct_usage_workspace_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x retention tier (key: source_id, month_start, workspace_id, trace_tier), every month from the data start on. Traces add up over all of these. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting.fct_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today. Traces add up over days and workspaces. Null traces: not loaded, which is not zero.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.usage_date IS 'UTC day.';
@@ -2562,6 +3287,15 @@ COMMENT ON COLUMN reporting.metering_probe.risen_ids IS 'Ids whose figure change
 COMMENT ON COLUMN reporting.metering_probe.first_billed_at IS 'When an answer first held some of the traces; null: none did.';
 COMMENT ON COLUMN reporting.metering_probe.first_delay_ms IS 'Milliseconds from the last trace sent to first_billed_at.';
 COMMENT ON COLUMN reporting.metering_probe.late_after_ms IS 'Limit of delay_ms, in milliseconds; null: there is none.';
+COMMENT ON VIEW reporting.usage_coverage_by_kind_daily IS 'Grain: UTC day x workspace x dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). Says whether the figures of the day can be used. Expected are all days from the data start on, of deployments from their own beginning if that is earlier.';
+COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.kind IS 'Kind of usage: traces or langsmith_deployments.';
+COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.trace_tier IS 'Tier that was asked for: all, longlived or shortlived. Short-lived traces need no answer of their own: they are all less the long-lived ones.';
+COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.usage_date IS 'UTC day.';
@@ -2714,4 +3448,20 @@ COMMENT ON COLUMN reporting.usage_unpriced_daily.has_other_price IS 'Whether ano
 COMMENT ON COLUMN reporting.usage_unpriced_daily.unpriced_skus IS 'SKUs with a price for the workspace on other days only, with commas between. Null: no SKU has a price for it on any day.';
 COMMENT ON COLUMN reporting.usage_unpriced_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.usage_unpriced_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON VIEW reporting.usage_upgrade_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage whose days are all loaded in both tiers. Shows how many traces are long-lived, and how that changed since the month before. Traces add up over all of these; shares do not.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.project_name IS 'Current name of the project; not unique.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.traces IS 'Traces of the project in the month, of both tiers. Adds up over months, workspaces and projects. Null: more long-lived traces than traces.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.longlived_traces IS 'Long-lived traces of the month. Adds up over months, workspaces and projects.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.longlived_share IS 'longlived_traces divided by traces, from 0 to 1. Does not add up. Null: no traces.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.previous_longlived_traces IS 'Long-lived traces of the month before. Null: not all of its days are loaded. Does not add up over months.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.previous_longlived_share IS 'Their share of the traces of the month before. Does not add up. Null: not all of its days are loaded, or it had no traces.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.longlived_change IS 'longlived_traces less those of the month before. Adds up over workspaces and projects. Null: not all days of the month before are loaded.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.longlived_share_change IS 'longlived_share less that of the month before: 0.1 is ten percentage points. Does not add up. Null: one of them is not known.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.upgraded_when_final IS 'Long-lived traces that were added, less those that were removed, after the figures of their day were final: upgrades that came late. Adds up over months, workspaces and projects.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON TABLE usage.dated_record IS 'Records of the strides day, week, month and year; which one, the scope of the series tells. Never sum across scopes of different strides.';

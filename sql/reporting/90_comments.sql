@@ -59,6 +59,31 @@ BEGIN
         ('is_final', $$Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.$$, ''),
         ('coverage_status', $$The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.$$, ''),
         ('status', $$The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.$$, ''),
+        -- Retention tiers, and usage of deployments.
+        ('trace_tier', $$Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.$$, ''),
+        ('trace_tier', $$Tier that was asked for: all, longlived or shortlived. Short-lived traces need no answer of their own: they are all less the long-lived ones.$$, 'usage_coverage_by_kind_daily'),
+        ('kind', $$Kind of usage: traces or langsmith_deployments.$$, 'usage_coverage_by_kind_daily'),
+        ('traces', $$Number of traces of this tier. Adds up over time, over tiers and over the view's own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.$$, 'by_tier'),
+        ('coverage_status', $$The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.$$, 'by_tier'),
+        ('coverage_status', $$The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.$$, 'deployment'),
+        ('is_complete', $$Whether every expected day is loaded. False where one of them is not available.$$, 'figure_monthly'),
+        ('days_expected', $$Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.$$, 'figure_monthly'),
+        ('days_loaded', $$Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.$$, 'figure_monthly'),
+        ('fetched_at', $$When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.$$, 'by_tier'),
+        ('is_final', $$Whether the month is over and each of its days is final. Later changes are kept as restatements.$$, 'figure_monthly'),
+        ('deployment_id', $$The platform's id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \(none) for an id of that spelling; null where the period is not loaded.$$, ''),
+        ('deployment_name', $$Current name of the deployment; not unique.$$, ''),
+        ('nodes_executed', $$Nodes of graphs that were executed. Adds up over time and over the view's own key, never across dimensions. Null: not loaded.$$, ''),
+        ('agent_runs', $$Runs of agents. Adds up over time and over the view's own key, never across dimensions. Null: not loaded.$$, ''),
+        ('agent_uptime_seconds', $$Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.$$, ''),
+        ('traces', $$Traces of the project in the month, of both tiers. Adds up over months, workspaces and projects. Null: more long-lived traces than traces.$$, 'usage_upgrade_project_monthly'),
+        ('longlived_traces', $$Long-lived traces of the month. Adds up over months, workspaces and projects.$$, ''),
+        ('longlived_share', $$longlived_traces divided by traces, from 0 to 1. Does not add up. Null: no traces.$$, ''),
+        ('previous_longlived_traces', $$Long-lived traces of the month before. Null: not all of its days are loaded. Does not add up over months.$$, ''),
+        ('previous_longlived_share', $$Their share of the traces of the month before. Does not add up. Null: not all of its days are loaded, or it had no traces.$$, ''),
+        ('longlived_change', $$longlived_traces less those of the month before. Adds up over workspaces and projects. Null: not all days of the month before are loaded.$$, ''),
+        ('longlived_share_change', $$longlived_share less that of the month before: 0.1 is ten percentage points. Does not add up. Null: one of them is not known.$$, ''),
+        ('upgraded_when_final', $$Long-lived traces that were added, less those that were removed, after the figures of their day were final: upgrades that came late. Adds up over months, workspaces and projects.$$, ''),
         ('is_reconciled', $$Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.$$, ''),
         ('reconciled_at', $$When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.$$, ''),
         ('totals_matched_at', $$When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.$$, ''),
@@ -258,7 +283,10 @@ BEGIN
       words.of = '' OR words.of = regexp_replace(c.relname, '_masked$', '')
       OR (words.of = 'masked' AND c.relname LIKE '%\_masked')
       OR (words.of = 'bridge' AND c.relname LIKE 'bridge\_%')
-      OR (words.of = 'monthly' AND c.relname LIKE 'fct\_usage\_%\_monthly%')
+      OR (words.of = 'monthly' AND c.relname LIKE 'fct\_usage\_%\_monthly%' AND c.relname NOT LIKE '%\_by\_tier\_%')
+      OR (words.of = 'by_tier' AND c.relname LIKE '%\_by\_tier\_%')
+      OR (words.of = 'deployment' AND c.relname LIKE 'fct\_deployment\_usage\_%')
+      OR (words.of = 'figure_monthly' AND c.relname SIMILAR TO '(%\_by\_tier|fct\_deployment\_usage\_%)\_monthly%')
     )
     -- A comment that names a key marks the views that are ours.
     WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v' AND obj_description(c.oid) LIKE '%(key: %'

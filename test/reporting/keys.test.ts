@@ -6,7 +6,7 @@ import type { Store } from "../../src/store/db/database.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { addSource } from "../support/reporting.ts";
-import { type AnswerRow, loadRows, setupMigrated, windowOf } from "../support/store.ts";
+import { type AnswerRow, loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
 
 /** What the platform could send itself, and what readers would take for no id. */
 const LOOK_ALIKES = ["(none)", "\\(none)", "\\\\(none)"];
@@ -44,6 +44,22 @@ async function fill(store: Store, slug: string): Promise<void> {
       // A day that only its hours tell of, in two windows, and half a one.
       await load(windowOf("hour", "2026-03-04T00:00Z", "2026-03-04T20:00Z"), ["2026-03-04T03:00Z"]);
       await load(windowOf("hour", "2026-03-04T20:00Z", "2026-03-05T12:00Z"), ["2026-03-04T21:00Z"], 0);
+      // One whole month, for what is only known of whole ones.
+      const april = windowOf("day", "2026-04-01", "2026-05-01");
+      if (groupBy === "project") {
+        await load(april, ["2026-04-02", "2026-04-03"]);
+        const rows = rowsOf(["2026-04-03"], 1);
+        await loadRows(store, { sourceId, meter: "longlived", groupBy, workspaceId, window: april, rows });
+      }
+      for (const meter of ["longlived", "shortlived"] as const) {
+        const window = windowOf("day", "2026-02-25", "2026-03-04");
+        const rows = rowsOf(["2026-02-25", "2026-03-01"], meter === "longlived" ? 5 : 1);
+        await loadRows(store, { sourceId, meter, groupBy, workspaceId, window, rows });
+      }
+      await loadDeploymentRows(store, {
+        ...{ sourceId, groupBy, workspaceId, window: windowOf("day", "2026-02-25", "2026-03-02") },
+        rows: ids.map((id) => ["2026-02-26", id, [1, 2, 3]] as const),
+      });
       await failScopes(store, {
         scopeIds: await scopesOf(store.db, { sourceId, groupBy, stride: "day", workspaceIds: [workspaceId] }),
         period: windowOf("day", "2026-03-02", "2026-03-08"),

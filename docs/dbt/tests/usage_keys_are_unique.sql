@@ -29,6 +29,11 @@ FROM {{ source('usage', 'dim_api_key') }}
 GROUP BY source_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
+SELECT 'dim_deployment' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'dim_deployment') }}
+GROUP BY source_id, deployment_id
+HAVING count(*) > 1
+UNION ALL
 SELECT 'dim_price' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'dim_price') }}
 GROUP BY price_id, volume_tier
@@ -73,6 +78,61 @@ WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, sku, volume_tier
 HAVING count(*) > 1
 UNION ALL
+SELECT 'fct_deployment_usage_api_key_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_deployment_usage_api_key_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id, api_key_short_key
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_deployment_usage_api_key_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_deployment_usage_api_key_monthly') }}
+GROUP BY source_id, month_start, workspace_id, api_key_short_key
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_deployment_usage_deployment_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_deployment_usage_deployment_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id, deployment_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_deployment_usage_deployment_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_deployment_usage_deployment_monthly') }}
+GROUP BY source_id, month_start, workspace_id, deployment_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_deployment_usage_user_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_deployment_usage_user_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id, user_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_deployment_usage_user_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_deployment_usage_user_monthly') }}
+GROUP BY source_id, month_start, workspace_id, user_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_deployment_usage_workspace_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_deployment_usage_workspace_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_deployment_usage_workspace_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_deployment_usage_workspace_monthly') }}
+GROUP BY source_id, month_start, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_api_key_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_api_key_by_tier_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id, api_key_short_key, trace_tier
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_api_key_by_tier_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_api_key_by_tier_monthly') }}
+GROUP BY source_id, month_start, workspace_id, api_key_short_key, trace_tier
+HAVING count(*) > 1
+UNION ALL
 SELECT 'fct_usage_api_key_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_usage_api_key_daily') }}
 WHERE usage_date >= current_date - 45
@@ -88,6 +148,17 @@ UNION ALL
 SELECT 'fct_usage_api_key_monthly' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_usage_api_key_monthly') }}
 GROUP BY source_id, month_start, workspace_id, api_key_short_key
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_project_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_project_by_tier_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id, project_id, trace_tier
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_project_by_tier_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_project_by_tier_monthly') }}
+GROUP BY source_id, month_start, workspace_id, project_id, trace_tier
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_project_daily' AS view_name, count(*) AS rows_of_one_key
@@ -107,6 +178,17 @@ FROM {{ source('usage', 'fct_usage_project_monthly') }}
 GROUP BY source_id, month_start, workspace_id, project_id
 HAVING count(*) > 1
 UNION ALL
+SELECT 'fct_usage_user_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_user_by_tier_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id, user_id, trace_tier
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_user_by_tier_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_user_by_tier_monthly') }}
+GROUP BY source_id, month_start, workspace_id, user_id, trace_tier
+HAVING count(*) > 1
+UNION ALL
 SELECT 'fct_usage_user_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_usage_user_daily') }}
 WHERE usage_date >= current_date - 45
@@ -122,6 +204,17 @@ UNION ALL
 SELECT 'fct_usage_user_monthly' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_usage_user_monthly') }}
 GROUP BY source_id, month_start, workspace_id, user_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_workspace_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_workspace_by_tier_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id, trace_tier
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_usage_workspace_by_tier_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_workspace_by_tier_monthly') }}
+GROUP BY source_id, month_start, workspace_id, trace_tier
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_workspace_daily' AS view_name, count(*) AS rows_of_one_key
@@ -161,6 +254,12 @@ UNION ALL
 SELECT 'metering_probe' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'metering_probe') }}
 GROUP BY source_id, probe_id, group_by
+HAVING count(*) > 1
+UNION ALL
+SELECT 'usage_coverage_by_kind_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_coverage_by_kind_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id, group_by, kind, trace_tier
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_coverage_daily' AS view_name, count(*) AS rows_of_one_key
@@ -214,4 +313,9 @@ SELECT 'usage_unpriced_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_unpriced_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'usage_upgrade_project_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_upgrade_project_monthly') }}
+GROUP BY source_id, month_start, workspace_id, project_id
 HAVING count(*) > 1

@@ -1,3 +1,4 @@
+import { dimensionOf } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 
 interface DimensionColumns {
@@ -17,6 +18,13 @@ export const DIMENSIONS: Readonly<Record<GroupBy, DimensionColumns>> = {
   api_key: { id: "api_key_short_key", title: "API key" },
 };
 
+/** What a "project" of deployment usage is: not one of the projects that traces belong to. */
+export const DEPLOYMENT: DimensionColumns = {
+  id: "deployment_id",
+  name: "deployment_name",
+  title: "deployment",
+};
+
 const BLOCK = /^ *-- each dimension( but workspace)?\n(.*?)^ *-- end\n/gms;
 
 /**
@@ -33,16 +41,25 @@ export function expandDimensions(sql: string): string {
 
 function placeholdersOf(groupBy: GroupBy): Readonly<Record<string, string>> {
   const { id, name, title } = DIMENSIONS[groupBy];
-  const names = name === undefined ? [] : [name];
+  const ofDeployments = groupBy === "project" ? DEPLOYMENT : DIMENSIONS[groupBy];
   return {
     dimension: groupBy,
     position: String(GROUPINGS.indexOf(groupBy) + 1),
     title,
     id_column: id,
-    /** Of a view or row `d` with the columns dimension_id and dimension_name. */
-    columns: [`d.dimension_id AS ${id}`, ...names.map((one) => `d.dimension_name AS ${one}`)].join(", "),
-    column_types: [id, ...names].map((one) => `${one} text`).join(", "),
+    columns: columnsOf(DIMENSIONS[groupBy]),
+    column_types: [id, ...(name === undefined ? [] : [name])].map((one) => `${one} text`).join(", "),
+    /** The same in deployment usage. */
+    deployment_dimension: dimensionOf("deployments", groupBy),
+    deployment_title: ofDeployments.title,
+    deployment_id_column: ofDeployments.id,
+    deployment_columns: columnsOf(ofDeployments),
   };
+}
+
+/** Of a view or row `d` with the columns dimension_id and dimension_name. */
+function columnsOf({ id, name }: DimensionColumns): string {
+  return `d.dimension_id AS ${id}${name === undefined ? "" : `, d.dimension_name AS ${name}`}`;
 }
 
 function fill(body: string, placeholders: Readonly<Record<string, string>>): string {

@@ -1,0 +1,45 @@
+-- Which projects have traces that became long-lived, month by month: the usual cause of a larger invoice than expected.
+CREATE OR REPLACE VIEW reporting.usage_upgrade_project_monthly AS
+WITH project AS MATERIALIZED (
+  SELECT source_id, month_start, workspace_id, workspace_name, project_id, project_name,
+         coalesce(sum(traces) FILTER (WHERE trace_tier = 'longlived'), 0)::bigint AS longlived_traces,
+         -- Null where the short-lived ones are: then no share is known.
+         CASE WHEN bool_and(traces IS NOT NULL) FILTER (WHERE trace_tier = 'shortlived') THEN sum(traces)::bigint END AS traces,
+         bool_and(is_final) AS is_final
+  FROM reporting.fct_usage_project_by_tier_monthly
+  WHERE is_complete
+  GROUP BY source_id, month_start, workspace_id, workspace_name, project_id, project_name
+),
+whole AS MATERIALIZED (
+  SELECT slug, workspace_id, month_start FROM usage.figure_months WHERE group_by = 'project' AND meter = 'shortlived' AND is_complete
+),
+late AS MATERIALIZED (
+  SELECT src.slug, w.dimension_id AS workspace_id, e.dimension_id AS project_id,
+         usage.month_of((t.bucket_start AT TIME ZONE 'UTC')::date) AS month_start,
+         sum(coalesce(t.new_traces, 0) - coalesce(t.old_traces, 0))::bigint AS traces
+  FROM usage.restatement t
+  JOIN usage.series s USING (series_id)
+  JOIN usage.every_scope c USING (scope_id)
+  JOIN usage.source src USING (source_id)
+  JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
+  JOIN usage.labelled_entity e ON e.entity_id = s.entity_id
+  WHERE c.kind = 'traces' AND c.trace_tier = 'longlived' AND c.group_by = 'project' AND c.stride = 'day'
+  GROUP BY 1, 2, 3, 4
+)
+SELECT p.source_id, p.month_start, p.workspace_id, p.workspace_name, p.project_id, p.project_name, p.traces, p.longlived_traces,
+       round(p.longlived_traces::numeric / nullif(p.traces, 0), 6)::numeric(7, 6) AS longlived_share,
+       CASE WHEN m.slug IS NOT NULL THEN coalesce(b.longlived_traces, 0) END AS previous_longlived_traces,
+       round(b.longlived_traces::numeric / nullif(b.traces, 0), 6)::numeric(7, 6) AS previous_longlived_share,
+       CASE WHEN m.slug IS NOT NULL THEN p.longlived_traces - coalesce(b.longlived_traces, 0) END AS longlived_change,
+       (round(p.longlived_traces::numeric / nullif(p.traces, 0), 6) - round(b.longlived_traces::numeric / nullif(b.traces, 0), 6))
+         ::numeric(7, 6) AS longlived_share_change,
+       coalesce(l.traces, 0) AS upgraded_when_final, p.is_final
+FROM project p
+JOIN whole x ON x.slug = p.source_id AND x.workspace_id = p.workspace_id AND x.month_start = p.month_start
+LEFT JOIN whole m
+  ON m.slug = p.source_id AND m.workspace_id = p.workspace_id AND m.month_start = (p.month_start - interval '1 month')::date
+LEFT JOIN project b
+  ON b.source_id = p.source_id AND b.workspace_id = p.workspace_id AND b.project_id = p.project_id AND b.month_start = m.month_start
+LEFT JOIN late l
+  ON l.slug = p.source_id AND l.workspace_id = p.workspace_id AND l.project_id = p.project_id AND l.month_start = p.month_start;
+COMMENT ON VIEW reporting.usage_upgrade_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage whose days are all loaded in both tiers. Shows how many traces are long-lived, and how that changed since the month before. Traces add up over all of these; shares do not.';

@@ -1,0 +1,280 @@
+import type pg from "pg";
+import { beforeEach, expect, test } from "vitest";
+import type { Meter } from "../../src/domain/usage/meter.ts";
+import type { GroupBy } from "../../src/domain/usage/record.ts";
+import { scopesOf } from "../../src/store/catalog/scopes.ts";
+import { learnMeter } from "../../src/store/catalog/source-meters.ts";
+import type { Store } from "../../src/store/db/database.ts";
+import { failScopes } from "../../src/store/load/failures.ts";
+import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
+
+const [WORKSPACE, OTHER] = WORKSPACES;
+const [CHAT, CODE, NEWS] = ["0a", "0b", "0c"].map((last) => `00000000-0000-4000-8000-0000000000${last}`) as [
+  string,
+  string,
+  string,
+];
+const NEVER_SETTLED = 10 * 365 * 86_400_000;
+
+let store: Store;
+let sourceId: number;
+let client: pg.Client;
+
+beforeEach(async () => {
+  const bench = await setupSource();
+  ({ store, sourceId } = bench);
+  client = await connectPlain(bench.url);
+});
+
+const load = (
+  meter: Meter,
+  groupBy: GroupBy,
+  [from, to]: readonly [string, string],
+  rows: readonly AnswerRow[],
+  settleAfterMs = 0,
+) =>
+  loadRows(store, {
+    ...{
+      sourceId,
+      meter,
+      groupBy,
+      workspaceId: WORKSPACE,
+      window: windowOf("day", from, to),
+      rows,
+      settleAfterMs,
+    },
+  });
+
+async function lines(text: string): Promise<string[]> {
+  const { rows } = await client.query<string[]>({ text, rowMode: "array" });
+  return rows.map((row) => row.map((cell) => cell ?? "-").join(" "));
+}
+
+const byWorkspace = (to: string) =>
+  lines(`SELECT usage_date, trace_tier, traces, coverage_status, is_final FROM reporting.fct_usage_workspace_by_tier_daily
+         WHERE workspace_id = '${WORKSPACE}' AND usage_date < '${to}' ORDER BY 1, 2`);
+
+test("a day has long-lived traces as they are recorded, and the rest as short-lived ones once both are loaded", async () => {
+  await load(
+    "traces",
+    "workspace",
+    ["2026-03-01", "2026-03-05"],
+    [
+      ["2026-03-01", WORKSPACE, 10],
+      ["2026-03-02", WORKSPACE, 7],
+      ["2026-03-03", WORKSPACE, 2],
+    ],
+  );
+  expect(await byWorkspace("2026-03-02"), "no cell of a tier that was never asked for").toEqual([]);
+  await load(
+    "longlived",
+    "workspace",
+    ["2026-03-01", "2026-03-04"],
+    [
+      ["2026-03-01", WORKSPACE, 4],
+      ["2026-03-02", WORKSPACE, 7],
+      ["2026-03-03", WORKSPACE, 3],
+    ],
+  );
+  await load("longlived", "workspace", ["2026-03-05", "2026-03-06"], [["2026-03-05", WORKSPACE, 3]]);
+  expect(await byWorkspace("2026-03-06")).toEqual([
+    "2026-03-01 longlived 4 ok t",
+    "2026-03-01 shortlived 6 ok t",
+    "2026-03-02 longlived 7 ok t",
+    "2026-03-02 shortlived 0 empty t",
+    // More long-lived traces than traces: never a negative count.
+    "2026-03-03 longlived 3 ok t",
+    "2026-03-03 shortlived - inconsistent f",
+    "2026-03-04 longlived - missing f",
+    "2026-03-04 shortlived - missing f",
+    "2026-03-05 longlived 3 ok t",
+    "2026-03-05 shortlived - missing f",
+  ]);
+  expect(
+    await lines(`SELECT DISTINCT coverage_status, traces FROM reporting.fct_usage_workspace_by_tier_daily
+                 WHERE workspace_id = '${OTHER}'`),
+    "asked for, and not loaded",
+  ).toEqual(["missing -"]);
+});
+
+test("short-lived traces are no better than the worse of the two figures", async () => {
+  const day = ["2026-03-01", "2026-03-02"] as const;
+  const fail = async (meter: Meter, state: "failed" | "unverified") =>
+    failScopes(store, {
+      scopeIds: await scopesOf(store.db, {
+        sourceId,
+        meter,
+        groupBy: "workspace",
+        stride: "day",
+        workspaceIds: [WORKSPACE],
+      }),
+      ...{
+        period: windowOf("day", ...day),
+        stamp: await drawStamp(store.db),
+        state,
+        code: "test",
+        message: "test",
+      },
+    });
+  await load("traces", "workspace", day, [["2026-03-01", WORKSPACE, 10]]);
+  await load("longlived", "workspace", day, [["2026-03-01", WORKSPACE, 4]], NEVER_SETTLED);
+  expect(await byWorkspace("2026-03-02")).toEqual([
+    "2026-03-01 longlived 4 provisional f",
+    "2026-03-01 shortlived 6 provisional f",
+  ]);
+  await load("longlived", "workspace", day, [["2026-03-01", WORKSPACE, 5]]);
+  await fail("traces", "unverified");
+  expect(await byWorkspace("2026-03-02")).toEqual([
+    "2026-03-01 longlived 5 ok t",
+    "2026-03-01 shortlived 5 unverified f",
+  ]);
+  await fail("longlived", "failed");
+  expect(await byWorkspace("2026-03-02")).toEqual([
+    "2026-03-01 longlived 5 failed f",
+    "2026-03-01 shortlived 5 failed f",
+  ]);
+});
+
+test("a server that does not count tiers has none, which is not zero; what it counted before stays", async () => {
+  const learn = (state: "available" | "notAvailable") =>
+    learnMeter(store.db, { sourceId, meter: "longlived", state, evidence: "test" });
+  await learn("notAvailable");
+  await load("traces", "workspace", ["2026-03-01", "2026-04-01"], [["2026-03-02", WORKSPACE, 10]]);
+  await load("traces", "project", ["2026-03-01", "2026-04-01"], [["2026-03-02", CHAT, 10]]);
+  const statuses = (view: string) =>
+    lines(
+      `SELECT trace_tier, coverage_status, count(*), count(traces) FROM reporting.${view} GROUP BY 1, 2 ORDER BY 1, 2`,
+    );
+  const days = Number((await lines("SELECT (now() AT TIME ZONE 'UTC')::date - '2026-03-01'::date + 1"))[0]);
+  const both = [`longlived not_available ${2 * days} 0`, `shortlived not_available ${2 * days} 0`];
+  expect(await statuses("fct_usage_workspace_by_tier_daily")).toEqual(both);
+  expect(await statuses("fct_usage_project_by_tier_daily")).toEqual(both);
+  const months = await statuses("fct_usage_project_by_tier_monthly");
+  expect(months.map((line) => line.replace(/ \d+ /, " "))).toEqual([
+    "longlived not_available 0",
+    "shortlived not_available 0",
+  ]);
+  expect(await lines("SELECT count(*) FROM reporting.usage_upgrade_project_monthly")).toEqual(["0"]);
+
+  await learn("available");
+  await load("longlived", "workspace", ["2026-03-01", "2026-03-15"], [["2026-03-02", WORKSPACE, 4]]);
+  await learn("notAvailable");
+  expect(
+    (await byWorkspace("2026-03-16")).slice(2, 4).concat((await byWorkspace("2026-03-16")).slice(-2)),
+  ).toEqual([
+    "2026-03-02 longlived 4 ok t",
+    "2026-03-02 shortlived 6 ok t",
+    "2026-03-15 longlived - not_available f",
+    "2026-03-15 shortlived - not_available f",
+  ]);
+  // All traces of the month less the long-lived ones of half of it would be wrong.
+  expect(
+    await lines(`SELECT trace_tier, traces, is_complete, coverage_status FROM reporting.fct_usage_workspace_by_tier_monthly
+                 WHERE month_start = '2026-03-01' AND workspace_id = '${WORKSPACE}' ORDER BY 1`),
+  ).toEqual(["longlived - f not_available", "shortlived - f not_available"]);
+});
+
+test("ids have both tiers by day and by month, and the tiers of a dimension sum to its traces", async () => {
+  const march = ["2026-03-01", "2026-04-01"] as const;
+  const april = ["2026-04-01", "2026-05-01"] as const;
+  await load("traces", "project", march, [
+    ["2026-03-01", CHAT, 10, "chat"],
+    ["2026-03-09", CHAT, 90, "chat"],
+    ["2026-03-01", CODE, 5, "code"],
+  ]);
+  await load("longlived", "project", march, [
+    ["2026-03-01", CHAT, 1, "chat"],
+    ["2026-03-09", CHAT, 19, "chat"],
+  ]);
+  await load("traces", "project", april, [
+    ["2026-04-01", CHAT, 100, "chat"],
+    ["2026-04-02", NEWS, 1, "news"],
+  ]);
+  await load("longlived", "project", april, [
+    ["2026-04-01", CHAT, 50, "chat"],
+    ["2026-04-02", CODE, 2, "code"],
+  ]);
+  const daily = await lines(`
+    SELECT usage_date, project_name, trace_tier, traces, coverage_status FROM reporting.fct_usage_project_by_tier_daily
+    WHERE workspace_id = '${WORKSPACE}' AND usage_date < '2026-05-01' AND project_id IS NOT NULL ORDER BY 1, 2, 3`);
+  expect(daily).toEqual([
+    "2026-03-01 chat longlived 1 ok",
+    "2026-03-01 chat shortlived 9 ok",
+    "2026-03-01 code shortlived 5 ok",
+    "2026-03-09 chat longlived 19 ok",
+    "2026-03-09 chat shortlived 71 ok",
+    "2026-04-01 chat longlived 50 ok",
+    "2026-04-01 chat shortlived 50 ok",
+    "2026-04-02 code longlived 2 ok",
+    "2026-04-02 code shortlived - inconsistent",
+    "2026-04-02 news shortlived 1 ok",
+  ]);
+  const monthly = await lines(`
+    SELECT month_start, project_name, trace_tier, traces, coverage_status, is_final FROM reporting.fct_usage_project_by_tier_monthly
+    WHERE workspace_id = '${WORKSPACE}' AND month_start < '2026-05-01' ORDER BY 1, 2, 3`);
+  expect(monthly).toEqual([
+    "2026-03-01 chat longlived 20 ok t",
+    "2026-03-01 chat shortlived 80 ok t",
+    "2026-03-01 code shortlived 5 ok t",
+    "2026-04-01 chat longlived 50 ok t",
+    "2026-04-01 chat shortlived 50 ok t",
+    "2026-04-01 code longlived 2 ok t",
+    "2026-04-01 code shortlived - inconsistent f",
+    "2026-04-01 news shortlived 1 ok t",
+  ]);
+  const upgrades = () =>
+    lines(`SELECT month_start, project_name, traces, longlived_traces, longlived_share, previous_longlived_traces,
+                  previous_longlived_share, longlived_change, longlived_share_change, upgraded_when_final, is_final
+           FROM reporting.usage_upgrade_project_monthly ORDER BY 1, 2`);
+  expect(await upgrades()).toEqual([
+    "2026-03-01 chat 100 20 0.200000 - - - - 0 t",
+    "2026-03-01 code 5 0 0.000000 - - - - 0 t",
+    "2026-04-01 chat 100 50 0.500000 20 0.200000 30 0.300000 0 t",
+    "2026-04-01 code - 2 - 0 0.000000 2 - 0 f",
+    "2026-04-01 news 1 0 0.000000 0 - 0 - 0 t",
+  ]);
+  // An evaluator upgrades traces of March afterwards: they change their tier, and no trace is added.
+  await load("longlived", "project", ["2026-03-09", "2026-03-10"], [["2026-03-09", CHAT, 49, "chat"]]);
+  expect((await upgrades()).slice(0, 3)).toEqual([
+    "2026-03-01 chat 100 50 0.500000 - - - - 30 t",
+    "2026-03-01 code 5 0 0.000000 - - - - 0 t",
+    "2026-04-01 chat 100 50 0.500000 50 0.500000 0 0.000000 0 t",
+  ]);
+  expect(
+    await lines(`
+      SELECT t.usage_date FROM reporting.fct_usage_project_daily t
+      LEFT JOIN reporting.fct_usage_project_by_tier_daily b USING (source_id, usage_date, workspace_id, project_id)
+      WHERE t.project_id IS NOT NULL GROUP BY t.usage_date, t.workspace_id, t.project_id, t.traces
+      HAVING sum(b.traces) IS DISTINCT FROM t.traces`),
+    "the tiers sum to the traces",
+  ).toEqual([]);
+});
+
+test("coverage says of each kind and tier how its days are loaded", async () => {
+  await load("traces", "workspace", ["2026-03-01", "2026-03-03"], [["2026-03-02", WORKSPACE, 10]]);
+  await load("longlived", "workspace", ["2026-03-01", "2026-03-02"], []);
+  await learnMeter(store.db, { sourceId, meter: "deployments", state: "notAvailable", evidence: "test" });
+  expect(
+    await lines(`SELECT kind, trace_tier, usage_date, status FROM reporting.usage_coverage_by_kind_daily
+                 WHERE group_by = 'workspace' AND workspace_id = '${WORKSPACE}' AND usage_date < '2026-03-04' ORDER BY 1, 2, 3`),
+  ).toEqual([
+    "langsmith_deployments all 2026-03-01 not_available",
+    "langsmith_deployments all 2026-03-02 not_available",
+    "langsmith_deployments all 2026-03-03 not_available",
+    "traces all 2026-03-01 empty",
+    "traces all 2026-03-02 ok",
+    "traces all 2026-03-03 missing",
+    "traces longlived 2026-03-01 empty",
+    "traces longlived 2026-03-02 missing",
+    "traces longlived 2026-03-03 missing",
+  ]);
+  expect(
+    await lines(`
+      SELECT a.usage_date, a.group_by, a.status, b.status FROM reporting.usage_coverage_daily a
+      FULL JOIN reporting.usage_coverage_by_kind_daily b USING (source_id, usage_date, workspace_id, group_by)
+      WHERE a.stride = 'day' AND b.kind = 'traces' AND b.trace_tier = 'all' AND a.status IS DISTINCT FROM b.status`),
+    "traces of all tiers are as in usage_coverage_daily",
+  ).toEqual([]);
+});

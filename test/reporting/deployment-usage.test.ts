@@ -1,0 +1,140 @@
+import type pg from "pg";
+import { beforeEach, expect, test } from "vitest";
+import type { GroupBy } from "../../src/domain/usage/record.ts";
+import { learnMeter } from "../../src/store/catalog/source-meters.ts";
+import type { Store } from "../../src/store/db/database.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { type DeploymentRow, loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
+
+const [WORKSPACE] = WORKSPACES;
+/** The id of a project and of a deployment: one number space says nothing about the other. */
+const SHARED_ID = "00000000-0000-4000-8000-00000000000a";
+const [ADA, BOB] = ["00000000-0000-4000-8000-00000000000c", "00000000-0000-4000-8000-00000000000d"];
+
+let store: Store;
+let sourceId: number;
+let client: pg.Client;
+
+beforeEach(async () => {
+  const bench = await setupSource();
+  ({ store, sourceId } = bench);
+  client = await connectPlain(bench.url);
+});
+
+const load = (groupBy: GroupBy, [from, to]: readonly [string, string], rows: readonly DeploymentRow[]) =>
+  loadDeploymentRows(store, {
+    ...{ sourceId, groupBy, workspaceId: WORKSPACE, window: windowOf("day", from, to), rows },
+  });
+
+async function lines(text: string): Promise<string[]> {
+  const { rows } = await client.query<string[]>({ text, rowMode: "array" });
+  return rows.map((row) => row.map((cell) => cell ?? "-").join(" "));
+}
+
+const MEASURES = "nodes_executed, agent_runs, agent_uptime_seconds";
+
+test("deployment usage begins where its own history begins, and is zero only where it is loaded", async () => {
+  await learnMeter(store.db, {
+    ...{ sourceId, meter: "deployments", state: "available", evidence: "test", startsOn: "2026-03-04" },
+  });
+  await load(
+    "workspace",
+    ["2026-03-04", "2026-03-07"],
+    [
+      ["2026-03-04", WORKSPACE, [100, 5, 86_400]],
+      ["2026-03-06", WORKSPACE, [0, 0, 172_800]],
+    ],
+  );
+  const daily = await lines(`
+    SELECT usage_date, ${MEASURES}, coverage_status, is_final FROM reporting.fct_deployment_usage_workspace_daily
+    WHERE workspace_id = '${WORKSPACE}' AND usage_date BETWEEN '2026-03-03' AND '2026-03-07' ORDER BY 1`);
+  expect(daily).toEqual([
+    "2026-03-03 - - - not_available f",
+    "2026-03-04 100 5 86400 ok t",
+    "2026-03-05 0 0 0 empty t",
+    "2026-03-06 0 0 172800 ok t",
+    "2026-03-07 - - - missing f",
+  ]);
+  await load("workspace", ["2026-03-07", "2026-04-01"], []);
+  await load("workspace", ["2026-04-01", "2026-05-01"], [["2026-04-09", WORKSPACE, [1, 1, 1]]]);
+  const monthly = await lines(`
+    SELECT month_start, ${MEASURES}, days_expected, days_loaded, is_complete, coverage_status, is_final
+    FROM reporting.fct_deployment_usage_workspace_monthly
+    WHERE workspace_id = '${WORKSPACE}' AND month_start < '2026-06-01' ORDER BY 1`);
+  expect(monthly).toEqual([
+    // Nothing is lacking before the beginning.
+    "2026-03-01 100 5 259200 28 28 t ok t",
+    "2026-04-01 1 1 1 30 30 t ok t",
+    "2026-05-01 - - - 31 0 f missing f",
+  ]);
+});
+
+test("it may begin before the traces of its source", async () => {
+  await learnMeter(store.db, {
+    ...{ sourceId, meter: "deployments", state: "available", evidence: "test", startsOn: "2026-01-20" },
+  });
+  await load(
+    "user",
+    ["2026-01-20", "2026-02-01"],
+    [["2026-01-20", ADA as string, [3, 2, 60], "ada@example.test"]],
+  );
+  expect(
+    await lines(`SELECT usage_date, user_email, ${MEASURES}, coverage_status FROM reporting.fct_deployment_usage_user_daily
+                 WHERE usage_date < '2026-02-02' AND workspace_id = '${WORKSPACE}' ORDER BY 1`),
+  ).toEqual(["2026-01-20 ada@example.test 3 2 60 ok", "2026-02-01 - - - - missing"]);
+  expect(
+    await lines(`SELECT month_start, days_expected, is_complete FROM reporting.fct_deployment_usage_user_monthly
+                 WHERE month_start = '2026-01-01' AND workspace_id = '${WORKSPACE}'`),
+  ).toEqual(["2026-01-01 12 t"]);
+});
+
+test("a deployment is no project, whatever its id; users and keys are those of traces", async () => {
+  const days = ["2026-03-01", "2026-03-03"] as const;
+  await loadRows(store, {
+    ...{ sourceId, groupBy: "project", workspaceId: WORKSPACE, window: windowOf("day", ...days) },
+    rows: [["2026-03-01", SHARED_ID, 7, "a project"]],
+  });
+  await loadRows(store, {
+    ...{ sourceId, groupBy: "user", workspaceId: WORKSPACE, window: windowOf("day", ...days) },
+    rows: [["2026-03-01", ADA as string, 7, "ada@example.test"]],
+  });
+  await load("project", days, [
+    ["2026-03-01", SHARED_ID, [9, 1, 30], "a deployment"],
+    ["2026-03-02", "", [1, 0, 0]],
+  ]);
+  await load("user", days, [
+    ["2026-03-01", ADA as string, [9, 1, 30], "ada@example.test"],
+    ["2026-03-02", BOB as string, [1, 0, 0], "bob@example.test"],
+  ]);
+  expect(
+    await lines(`SELECT usage_date, deployment_id, deployment_name, ${MEASURES}
+                 FROM reporting.fct_deployment_usage_deployment_daily WHERE deployment_id IS NOT NULL ORDER BY 1`),
+  ).toEqual([`2026-03-01 ${SHARED_ID} a deployment 9 1 30`, "2026-03-02 (none) - 1 0 0"]);
+  expect(
+    await lines("SELECT deployment_id, deployment_name FROM reporting.dim_deployment ORDER BY 1"),
+  ).toEqual(["(none) -", `${SHARED_ID} a deployment`]);
+  expect(await lines("SELECT project_id, project_name, workspace_count FROM reporting.dim_project")).toEqual([
+    `${SHARED_ID} a project 1`,
+  ]);
+  // A user that only deployment usage names is a user, in no workspace with traces.
+  expect(await lines("SELECT user_email, workspace_count FROM reporting.dim_user ORDER BY 1")).toEqual([
+    "ada@example.test 1",
+    "bob@example.test 0",
+  ]);
+  expect(await lines("SELECT DISTINCT user_id FROM reporting.fct_usage_user_daily WHERE traces > 0")).toEqual(
+    [ADA],
+  );
+  expect(
+    await lines(
+      "SELECT DISTINCT user_email FROM reporting.fct_deployment_usage_user_daily_masked WHERE nodes_executed > 0 ORDER BY 1",
+    ),
+  ).toEqual([`user ${ADA}`, `user ${BOB}`]);
+});
+
+test("readers see that the uptime is a raw sum over replicas", async () => {
+  const comments = await lines(`
+    SELECT DISTINCT col_description(a.attrelid, a.attnum) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+    WHERE a.attname = 'agent_uptime_seconds' AND c.relnamespace = 'reporting'::regnamespace`);
+  expect(comments).toHaveLength(1);
+  expect(comments[0]).toContain("RAW SUM OVER ALL REPLICAS");
+});
