@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { importPrices } from "../../src/pipeline/import-prices.ts";
 import { listViews } from "../../src/store/report/views.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
-import { loadRows, windowOf } from "../support/store.ts";
+import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
 const ID = (last: string) => `00000000-0000-4000-8000-0000000000${last}`;
@@ -38,6 +38,8 @@ const EXPECTED: readonly (readonly string[] | null)[] = [
     "not loaded by user | USD | 0.0025000000",
   ],
   ["traces | 0 | 0 | 0.0005000000 | USD | (null) | (null)"],
+  ["Research | chat | 36 | 9 | 0.250000 | (null) | 0", "Research | (null) | 6 | 0 | 0.000000 | (null) | 0"],
+  ["Research | bot | 12 | 3 | 90 | t"],
 ];
 
 test("every SQL block of docs/bi.md runs and returns the rows that it describes", async () => {
@@ -62,6 +64,23 @@ test("every SQL block of docs/bi.md runs and returns the rows that it describes"
     ["2026-03-03", "", 6],
     ["2026-03-08", ID("0a"), 30, "chat"],
   ]);
+  // The rest of the month, and what is counted beside traces.
+  await load("project", WORKSPACE, ["2026-03-15", "2026-04-01"], []);
+  const march = { sourceId, groupBy: "project" as const, workspaceId: WORKSPACE };
+  const month = windowOf("day", "2026-03-01", "2026-04-01");
+  await loadRows(store, {
+    ...march,
+    meter: "longlived",
+    window: month,
+    rows: [["2026-03-08", ID("0a"), 9, "chat"]],
+  });
+  await loadDeploymentRows(store, {
+    ...{ ...march, window: month },
+    rows: [
+      ["2026-03-01", ID("0a"), [7, 2, 60], "bot"],
+      ["2026-03-02", ID("0a"), [5, 1, 30], "bot"],
+    ],
+  });
   // Workspaces have projects of the same name.
   await load("project", OTHER, ["2026-03-01", "2026-03-02"], [["2026-03-01", ID("0b"), 2, "chat"]]);
   await load("user", WORKSPACE, fortnight, [

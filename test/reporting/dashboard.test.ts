@@ -12,7 +12,7 @@ import { beginFetch, drawStamp, finishFetch } from "../../src/store/load/fetch-l
 import { concludeProbe, enterProbe, keepBaseline, startWaiting } from "../../src/store/report/probes.ts";
 import { createBackfill } from "../../src/store/work/backfills.ts";
 import { addSource } from "../support/reporting.ts";
-import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
+import { loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
 import { type Datasource, dashboard, expand, queries, read, targets } from "./dashboard/dashboard.ts";
 
 const { groups } = parse(read("monitoring/rules.yml")) as {
@@ -62,6 +62,27 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
   const workspace = { sourceId, workspaceId: WORKSPACE, groupBy: "workspace" } as const;
   const hours = windowOf("hour", "2026-03-02T00:00Z", "2026-03-02T10:00Z");
   await loadRows(store, { ...workspace, window: hours, rows: traces("2026-03-02T03:00Z") });
+  for (const groupBy of GROUPINGS) {
+    const id = groupBy === "workspace" ? WORKSPACE : "00000000-0000-4000-8000-00000000000a";
+    const answer = {
+      sourceId,
+      workspaceId: WORKSPACE,
+      groupBy,
+      window: windowOf("day", "2026-03-01", "2026-04-01"),
+    };
+    await loadRows(store, { ...answer, meter: "longlived", rows: [["2026-03-02", id, 3]] });
+    await loadDeploymentRows(store, { ...answer, rows: [["2026-03-02", id, [9, 2, 60]]] });
+  }
+  // A whole month, which upgrades are shown of.
+  await loadRows(store, {
+    ...{
+      sourceId,
+      workspaceId: WORKSPACE,
+      groupBy: "project",
+      window: windowOf("day", "2026-03-04", "2026-04-01"),
+    },
+    rows: [],
+  });
   // Provisional.
   const provisional = windowOf("day", "2026-03-07", "2026-03-08");
   await loadRows(store, {
@@ -179,11 +200,17 @@ describe("the SQL of the dashboard", () => {
     const views = new Set(queries.flatMap(({ rawSql }) => rawSql.match(/(?<=reporting\.)\w+/g) ?? []));
     expect([...views].sort()).toEqual([
       ...["backfill_status", "data_freshness", "dim_workspace"],
-      ...["fct_cost_workspace_daily", "fct_usage_api_key_daily", "fct_usage_project_daily"],
-      ...["fct_usage_user_daily", "fct_usage_workspace_daily", "fct_usage_workspace_hourly"],
-      ...["metering_probe", "usage_coverage_daily", "usage_late_change"],
+      ...["fct_cost_workspace_daily", "fct_deployment_usage_deployment_daily"],
+      ...["fct_usage_api_key_daily", "fct_usage_project_daily", "fct_usage_user_daily"],
+      ...["fct_usage_workspace_by_tier_daily", "fct_usage_workspace_daily", "fct_usage_workspace_hourly"],
+      ...["metering_probe", "usage_coverage_by_kind_daily", "usage_coverage_daily", "usage_late_change"],
       ...["usage_month_close", "usage_month_close_workspace", "usage_reconciliation"],
-      ...["usage_restatement", "usage_unattributed_daily", "usage_unpriced_daily"],
+      ...[
+        "usage_restatement",
+        "usage_unattributed_daily",
+        "usage_unpriced_daily",
+        "usage_upgrade_project_monthly",
+      ],
     ]);
   });
 
