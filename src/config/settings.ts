@@ -52,7 +52,8 @@ const organizationId = z
   .regex(/^[\x21-\x7e]*$/, "has a space, a line end or a character beyond ASCII");
 export const bearerToken = z
   .string()
-  .regex(/^[\x21-\x7e]+$/, "has a space, a line end or a character beyond ASCII: give the token alone");
+  .regex(/^[\x21-\x7e]+$/, "has a space, a line end or a character beyond ASCII: give the token alone")
+  .min(8, "must have 8 characters or more");
 /** A name that readers of views see. */
 const displayName = z
   .string()

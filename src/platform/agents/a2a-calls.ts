@@ -14,12 +14,19 @@ export interface Sending {
 export interface Call {
   readonly method: string;
   readonly params: object;
+  readonly headers: Readonly<Record<string, string>>;
   readonly accept?: string;
   /** Hidden in errors. */
   readonly secrets?: string;
   /** `SendRequest.effect`. */
   readonly effect: string;
 }
+
+/** A server of A2A 1.0 takes a request without it for one of 0.3 (the protocol's specification). */
+const HEADERS: Readonly<Record<Protocol, Readonly<Record<string, string>>>> = {
+  "0.3": {},
+  "1.0": { "a2a-version": "1.0" },
+};
 
 type Action = "send" | "stream" | "task";
 
@@ -43,7 +50,8 @@ export function messageCall(
   };
   const accept = action === "stream" ? "text/event-stream" : "application/json";
   const effect = effectOfMessage(contextId);
-  return { method: METHODS[protocol][action], params: { message }, accept, secrets: text, effect };
+  const headers = HEADERS[protocol];
+  return { method: METHODS[protocol][action], params: { message }, headers, accept, secrets: text, effect };
 }
 
 /** Reads a task. Some servers ask for the context too, which version 1.0 has no place for. */
@@ -53,7 +61,7 @@ export function taskCall(
 ): Call {
   const params = { id: taskId, ...(contextId === undefined ? {} : { contextId }) };
   const effect = "It changes nothing: run the command again.";
-  return { method: METHODS[protocol].task, params, effect };
+  return { method: METHODS[protocol].task, params, headers: HEADERS[protocol], effect };
 }
 
 /** A context is a thread (Agent server in docs/platform.md). */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { PlatformError } from "../../errors.ts";
+import { EtlError } from "../../errors.ts";
 import { faultError } from "../http/errors.ts";
 import { cutError, eventData } from "../http/events.ts";
 import type { Asking, PlatformAnswer, PlatformHttp } from "../http/http.ts";
@@ -46,17 +46,14 @@ interface Called extends PlatformAnswer {
  * a JSON-RPC response), or the signal's reason unchanged; those that wait throw `DeadlineError`. Those that send throw
  * `UsageError` (`context_invalid`). The client owns `http`: closing one closes the other.
  */
-export function createA2aClient(http: PlatformHttp) {
+export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
   const protocols = new Map<string, Protocol>();
   /** Conversations whose server refuses the task of an earlier message. */
   const byContextAlone = new Set<string>();
 
-  const card = async (
-    assistantId: string,
-    asking: Asking & { headersMs?: number } = {},
-  ): Promise<AgentCard> => {
+  const card = async (assistantId: string, { signal }: Asking = {}): Promise<AgentCard> => {
     const query = new URLSearchParams({ assistant_id: assistantId });
-    const read = await getJson(http, { path: "/.well-known/agent-card.json", query, ...asking }, cardSchema);
+    const read = await getJson(http, { path: "/.well-known/agent-card.json", query, signal }, cardSchema);
     protocols.set(assistantId, read.protocol);
     return read;
   };
@@ -64,16 +61,17 @@ export function createA2aClient(http: PlatformHttp) {
     const known = protocols.get(assistantId);
     if (known !== undefined) return known;
     try {
-      return (await card(assistantId, { signal, headersMs: CARD_MS })).protocol;
+      const within = deadlineSignal("The agent card", { withinMs: cardMs, signal });
+      return (await card(assistantId, { signal: within })).protocol;
     } catch (error) {
-      if (!(error instanceof PlatformError)) throw error;
+      if (signal?.aborted || !(error instanceof EtlError)) throw error;
       // Every server takes the names of 0.3. What is wrong with this one, the call itself tells.
       protocols.set(assistantId, "0.3");
       return "0.3";
     }
   };
   const post = async (assistantId: string, call: Call, { signal, withinMs }: Waiting): Promise<Called> => {
-    const { method, params, accept = "application/json", secrets = "", effect } = call;
+    const { method, params, headers, accept = "application/json", secrets = "", effect } = call;
     const id = randomUUID();
     const body = { jsonrpc: "2.0", id, method, params };
     const path = `/a2a/${encodeURIComponent(assistantId)}`;
@@ -83,6 +81,7 @@ export function createA2aClient(http: PlatformHttp) {
       body,
       secrets,
       effect,
+      headers,
       accept,
       signal,
       headersMs: withinMs,

@@ -49,6 +49,8 @@ export interface GetRequest extends Asking {
   readonly headersMs?: number | undefined;
   /** Accepts 202 and 204, which have no body. */
   readonly mayBeEmpty?: boolean;
+  /** Beside those that every request has. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Sends the bearer token too, if there is one. */
   readonly withBearer?: boolean;
 }
@@ -196,6 +198,7 @@ export class PlatformHttp {
         path: target.pathname + target.search,
         headers: {
           ...this.#headers,
+          ...request.headers,
           ...(request.withBearer === true ? this.#bearer : {}),
           accept,
           ...("body" in request ? JSON_TYPE : {}),

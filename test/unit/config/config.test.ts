@@ -160,7 +160,13 @@ describe("readConfig refuses", () => {
   test("a bearer token that no header can carry, without repeating it, and one given twice", () => {
     const problem = "has a space, a line end or a character beyond ASCII: give the token alone";
     expect(problemsOf({ USAGE_BEARER_TOKEN: `Bearer ${KEY}` })).toEqual([`USAGE_BEARER_TOKEN ${problem}`]);
-    expect(problemsOf({ USAGE_BEARER_TOKEN_FILE: file(`a\nb`) })).toEqual([`USAGE_BEARER_TOKEN ${problem}`]);
+    expect(problemsOf({ USAGE_BEARER_TOKEN_FILE: file(`first\nsecond`) })).toEqual([
+      `USAGE_BEARER_TOKEN ${problem}`,
+    ]);
+    // A redactor would hide a short one in every word.
+    expect(problemsOf({ USAGE_BEARER_TOKEN: "sevenxx" })).toEqual([
+      "USAGE_BEARER_TOKEN must have 8 characters or more",
+    ]);
     const both = { USAGE_BEARER_TOKEN: KEY, USAGE_BEARER_TOKEN_FILE: file(KEY) };
     expect(problemsOf(both)).toEqual([
       "USAGE_BEARER_TOKEN and USAGE_BEARER_TOKEN_FILE are both set; keep one",
@@ -320,7 +326,7 @@ describe("several sources", () => {
     ["a token with a space", [{ ...eu, bearerToken: "a b" }], "bearerToken has a space"],
     [
       "two tokens",
-      [{ ...eu, bearerToken: "a", bearerTokenFile: "/b" }],
+      [{ ...eu, bearerToken: "abcdefgh", bearerTokenFile: "/b" }],
       "has bearerToken and bearerTokenFile",
     ],
     ["a workspace of no control plane", [{ ...eu, workspaceId: ID }], "those to load are workspaceIds"],

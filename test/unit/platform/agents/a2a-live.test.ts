@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../../src/errors.ts";
-import { agentServer, events, json } from "../../../support/agent-server.ts";
-import { KEY, rejection } from "../http/raw-server.ts";
-import { deploymentOf, refused, setup } from "./clients.ts";
+import { createA2aClient } from "../../../../src/platform/agents/a2a.ts";
+import { agentServer, drip, events, json } from "../../../support/agent-server.ts";
+import { KEY, rawServer, rejection } from "../http/raw-server.ts";
+import { answered, deploymentOf, httpOf, refused, setup } from "./clients.ts";
 
 /** Servers that are newer than the specification: 1.0 names, conversations by context alone, two envelopes. */
 
@@ -163,6 +164,36 @@ describe("the names of methods", () => {
       parts: [{ text: "hello" }],
     });
     expect(task.params).toEqual({ id: "t" });
+  });
+
+  test("a card that drips or hangs does not hold the message", async () => {
+    for (const answer of [drip, () => {}]) {
+      const server = await agentServer(
+        (response, { method, id }) => {
+          if (method === "GET") answer(response);
+          else json(response, { jsonrpc: "2.0", id, result: { ...bare(), kind: "task" } });
+        },
+        { hasCard: true },
+      );
+      const a2a = createA2aClient(httpOf(server.url), { cardMs: 50 });
+      expect((await a2a.send(message)).reply).toBe("hi");
+      expect(server.requests).toHaveLength(2);
+      await expect(
+        createA2aClient(httpOf(server.url)).send(message, { signal: AbortSignal.timeout(50) }),
+      ).rejects.toThrow("timeout");
+      expect(server.requests).toHaveLength(3);
+    }
+  });
+
+  test("go with the header of their version", async () => {
+    const cards = [{ name: "a" }, listing(jsonRpc("1.0"))];
+    for (const card of cards) {
+      const server = await rawServer((head) =>
+        answered(JSON.stringify(head.startsWith("GET") ? card : { result: bare() })),
+      );
+      await deploymentOf(server.url).a2a.send(message);
+      expect(/\r\na2a-version: 1\.0/i.test(`${server.requests.at(-1)}`)).toBe(card === cards[1]);
+    }
   });
 
   test("a silent card ends with the wait, and says that nothing was sent", async () => {
