@@ -18,7 +18,7 @@ function clientOf(responses: readonly object[], isStream = false) {
       const text = JSON.stringify({ jsonrpc: "2.0", id: (body as { id: string }).id, ...one });
       return isStream ? `data: ${text}\n\n` : text;
     });
-    return answerOf(Buffer.from(texts.join("")), 50);
+    return answerOf(Buffer.from(texts.join("")), 500);
   };
   return createA2aClient({ send, get: async () => NO_CARD } as unknown as PlatformHttp);
 }
