@@ -1,4 +1,5 @@
 import { requestsByDimension, requestsOfWindow, windowsOf } from "../../domain/planning/planned-windows.ts";
+import { METER, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { type BackfillBudget, minutesOf } from "../../pipeline/backfill/budget.ts";
 import { LEFT_OUT } from "../../pipeline/backfill/left-out.ts";
@@ -14,6 +15,8 @@ const MOST_ROWS = 1000;
 
 export interface PlannedSource extends BackfillPreview, Omit<Wish, "range"> {
   readonly source: PreviewedSource;
+  /** Requests for the same days of what syncs load beside traces of all tiers. */
+  readonly beside: readonly { readonly meter: Meter; readonly requests: number }[];
   readonly askedEnd: number;
   /** Without one nobody knows what is loaded. */
   readonly hasDatabase: boolean;
@@ -41,6 +44,7 @@ export function planToData(planned: PlannedSource) {
     })),
     requests: requestsByDimension(slices, groupings),
     total: slices.length,
+    beside: planned.beside,
     seconds: secondsOf(slices.length, rateLimit),
     leftOut: leftOut.map(({ reason, first, end, buckets }) => ({
       ...{ reason, from: iso(first), to: iso(end), buckets },
@@ -64,7 +68,7 @@ export function describePlan(planned: PlannedSource): string {
   const head =
     range === undefined
       ? `${source.slug}: the range lies in the future`
-      : `${source.slug}: ${instant(range.start)} to ${instant(range.end)} by ${stride}, ${workspaces}`;
+      : `${source.slug}: ${planned.meter === "traces" ? "" : `${METER_NAME[planned.meter]}, `}${instant(range.start)} to ${instant(range.end)} by ${stride}, ${workspaces}`;
   const windows = windowsOf(slices);
   const left = windows.length - MOST_ROWS;
   const byDimension = requestsByDimension(slices, groupings).map(
@@ -94,12 +98,19 @@ export function describePlan(planned: PlannedSource): string {
 }
 
 /** What somebody should know before the plan is run, beside its requests. */
-function factLines({ slices, leftOut, notSent, inFlight, facts, budget }: PlannedSource): string[] {
+function factLines({ slices, leftOut, notSent, inFlight, facts, budget, beside }: PlannedSource): string[] {
   const sent = slices.length - notSent;
   const lines = leftOut.map(
     ({ reason, first, end, buckets }) =>
       `${counted(buckets, "bucket")} x workspaces x dimensions, ${instant(first)} to ${instant(end)}: ${LEFT_OUT[reason]}.`,
   );
+  for (const { meter, requests } of beside) {
+    const { kind, tier } = METER[meter];
+    const flag = tier === "all" ? `--kind ${kind}` : `--tier ${tier}`;
+    lines.push(
+      `Beside it, syncs load ${METER_NAME[meter]} of that time in ${counted(requests, "request")} (${flag}).`,
+    );
+  }
   if (inFlight > 0)
     lines.push(
       `${counted(inFlight, "request")} ${areOf(inFlight)} under way already for a sync or another backfill. Nothing is fetched twice.`,

@@ -1,7 +1,8 @@
 import type { SourceConfig } from "../../config/config.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import { backfillBudget } from "../../pipeline/backfill/budget.ts";
-import { previewBackfill } from "../../pipeline/backfill/plan-backfill.ts";
-import { previewedSource } from "../../pipeline/backfill/previewed-source.ts";
+import { planBackfill, previewBackfill } from "../../pipeline/backfill/plan-backfill.ts";
+import { type PreviewedSource, previewedSource } from "../../pipeline/backfill/previewed-source.ts";
 import { refuseOutside, type Wish, workspacesOf } from "../../pipeline/backfill/wish.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { describePlan, type PlannedSource, planToData } from "../report/plan-report.ts";
@@ -42,6 +43,7 @@ export async function showPreview(session: Session, options: Asked): Promise<num
     planned.push({
       ...wish,
       ...(await previewBackfill(chosen, wish, { now })),
+      beside: await besideOf(chosen, wish, { meters: settings.meters, now }),
       source: chosen,
       askedEnd: asked.end,
       hasDatabase: store !== undefined,
@@ -52,4 +54,20 @@ export async function showPreview(session: Session, options: Asked): Promise<num
   }
   output.data(planned.map(planToData), () => planned.map(describePlan).join("\n\n"));
   return EXIT.done;
+}
+
+/** What syncs load of the same days beside traces of all tiers. */
+async function besideOf(
+  source: PreviewedSource,
+  wish: Wish,
+  { meters, now }: { meters: readonly Meter[]; now: number },
+): Promise<PlannedSource["beside"]> {
+  if (wish.meter !== "traces" || wish.stride !== "day") return [];
+  const others = meters.filter((meter) => meter !== "traces" && source.stored?.source.meters.has(meter));
+  return Promise.all(
+    others.map(async (meter) => {
+      const { slices } = await planBackfill(source, { ...wish, meter }, now);
+      return { meter, requests: slices.length };
+    }),
+  );
 }
