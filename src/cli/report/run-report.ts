@@ -1,4 +1,4 @@
-import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
+import { dimensionOf, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { RunResult } from "../../pipeline/extract/run-inline.ts";
 import { EXIT } from "../session/exit.ts";
@@ -38,7 +38,7 @@ export function describeRun(run: RunResult): string {
 
 /** Such as `project`, or `long-lived traces by project`. */
 export function dimensionText(meter: Meter, groupBy: GroupBy): string {
-  return meter === "traces" ? groupBy : `${METER_NAME[meter]} by ${groupBy}`;
+  return meter === "traces" ? groupBy : `${METER_NAME[meter]} by ${dimensionOf(meter, groupBy)}`;
 }
 
 export function exitOfRun(run: RunResult): number {

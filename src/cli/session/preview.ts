@@ -64,10 +64,11 @@ async function besideOf(
 ): Promise<PlannedSource["beside"]> {
   if (wish.meter !== "traces" || wish.stride !== "day") return [];
   const others = meters.filter((meter) => meter !== "traces" && source.stored?.source.meters.has(meter));
-  return Promise.all(
+  const planned = await Promise.all(
     others.map(async (meter) => {
       const { slices } = await planBackfill(source, { ...wish, meter }, now);
       return { meter, requests: slices.length };
     }),
   );
+  return planned.filter(({ requests }) => requests > 0);
 }

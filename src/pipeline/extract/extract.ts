@@ -1,6 +1,7 @@
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import { scopeIdsOf, type UsageRequest } from "../../domain/planning/request.ts";
 import type { AnswerFlaw } from "../../domain/usage/answer.ts";
+import { METER } from "../../domain/usage/meter.ts";
 import { PlatformError } from "../../errors.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import { type LoadResult, loadAnswer } from "../../store/load/load.ts";
@@ -130,7 +131,9 @@ async function loadSlice(
           scopeIds: scopeIdsOf(slice),
           settleAfterMs: settings.settleAfterMs,
         });
-        const { records, traces } = answer;
+        const { records } = answer;
+        // The measures of deployment usage are never added up.
+        const traces = METER[meter].kind === "traces" ? answer.traces : 0;
         log.debug({ slice: describe(slice), fetch: stamp.fetchNumber, ...load }, "slice");
         return { outcome: load.outcome, records, traces, result: { stamp, load, records, traces } };
       },
