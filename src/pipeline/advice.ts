@@ -16,7 +16,6 @@ export interface Situation {
   /** How the last sync failed as a whole; null if it did not. */
   readonly lastSyncFailure: string | null;
   readonly openDifferences: number;
-  readonly platformDisagrees: number;
   readonly unpriced: boolean;
   /** ISO instant; null where no schedule is known. */
   readonly nextSync: string | null;
@@ -72,7 +71,7 @@ export function adviseOn(at: Situation): Advice {
     const none = "The server does not answer in days, so days cannot be loaded.";
     return advice("warn", none, `usage-etl doctor`, `/coverage?${where}`);
   }
-  const underWay = trust.openDays - trust.idleDays;
+  const underWay = trust.openDays - trust.idleDays - trust.leftOutDays;
   if (trust.idleDays > 0) {
     const also =
       underWay === 0
@@ -96,8 +95,8 @@ export function adviseOn(at: Situation): Advice {
     const command = `usage-etl reconcile --from ${trust.dataStart} --to ${trust.today} --repair`;
     return advice("warn", repair, command, `/differences?${where}`);
   }
-  if (at.platformDisagrees > 0) {
-    const ask = `The platform contradicts itself on ${at.platformDisagrees.toLocaleString("en-US")} counts. Ask its support, or accept them when you close.`;
+  if (trust.disagreements > 0) {
+    const ask = `The platform contradicts itself on ${trust.disagreements.toLocaleString("en-US")} counts. Ask its support, or accept them when you close.`;
     return advice("warn", ask, undefined, `/differences?${where}`);
   }
   if (at.unpriced) {
@@ -113,8 +112,17 @@ export function adviseOn(at: Situation): Advice {
       `/months/${month}?${where}`,
     );
   }
+  if (trust.disagreementsSince > 0) {
+    const many = trust.disagreementsSince.toLocaleString("en-US");
+    const ask = `The platform contradicts itself on ${many} counts of closed months, found since they were closed. Ask its support.`;
+    return advice("warn", ask, undefined, `/differences?${where}`);
+  }
   const next = at.nextSync === null ? "" : ` The next sync is at ${at.nextSync.slice(11, 16)}.`;
-  return advice("good", `Nothing: every day that has ended is loaded.${next}`, undefined);
+  const leftOut =
+    trust.leftOutDays === 0
+      ? ""
+      : ` but ${trust.leftOutDays.toLocaleString("en-US")} days x workspaces x dimensions that closed months leave out`;
+  return advice("good", `Nothing: every day that has ended is loaded${leftOut}.${next}`, undefined);
 }
 
 function advice(kind: Advice["kind"], sentence: string, command: string | undefined, href?: string): Advice {

@@ -1,9 +1,8 @@
 import { request } from "undici";
-import { describeUnpriced, type UnpricedUsage } from "../domain/unpriced.ts";
+import { describeUnpriced } from "../domain/unpriced.ts";
 import { EtlError } from "../errors.ts";
 import type { Database } from "../store/db/database.ts";
 import { type AlertFacts, type AlertKind, alertFacts, noteTold, toldAlerts } from "../store/report/alerts.ts";
-import { unpricedUsage } from "../store/report/unpriced.ts";
 import type { EnteredSource } from "./source/source.ts";
 
 /** One line of a message to the webhook. */
@@ -37,7 +36,8 @@ export async function raiseAlerts(
 ): Promise<{ told: number; cleared: number }> {
   const { webhookUrl, slug } = settings;
   if (webhookUrl === undefined) return { told: 0, cleared: 0 };
-  const facts = await factsOf(store.db, sourceId);
+  const [facts] = await alertFacts(store.db, sourceId);
+  if (facts === undefined) return { told: 0, cleared: 0 };
   const before = new Map((await toldAlerts(store.db, sourceId)).map((alert) => [alert.kind, alert]));
   const alerts: (Alert & { newest: number })[] = [];
   for (const one of conditions(facts, settings)) {
@@ -71,16 +71,24 @@ export function staleAfterOf(syncEveryMs: number): number {
   return Math.max(STALE_AFTER_SYNCS * syncEveryMs, STALE_AFTER_MS);
 }
 
-/** The alerts that apply now, whether a webhook was sent them or not. */
+export interface FiringAlert {
+  readonly kind: AlertKind;
+  readonly message: string;
+}
+
+/** The alerts of each source (by slug) that apply now, whether a webhook was sent them or not. */
 export async function firingAlerts(
   db: Database,
-  sourceId: number,
   { staleAfterMs }: Pick<AlertSettings, "staleAfterMs">,
-): Promise<{ kind: AlertKind; message: string }[]> {
-  const facts = await factsOf(db, sourceId);
-  return conditions(facts, { staleAfterMs })
-    .filter(({ isFiring }) => isFiring)
-    .map(({ kind, message }) => ({ kind, message }));
+): Promise<ReadonlyMap<string, readonly FiringAlert[]>> {
+  return new Map(
+    (await alertFacts(db)).map((facts) => [
+      facts.source,
+      conditions(facts, { staleAfterMs })
+        .filter(({ isFiring }) => isFiring)
+        .map(({ kind, message }) => ({ kind, message })),
+    ]),
+  );
 }
 
 interface Condition {
@@ -93,13 +101,7 @@ interface Condition {
   readonly over: string;
 }
 
-type Facts = AlertFacts & { readonly unpriced: UnpricedUsage };
-
-async function factsOf(db: Database, sourceId: number): Promise<Facts> {
-  return { ...(await alertFacts(db, sourceId)), unpriced: await unpricedUsage(db, sourceId) };
-}
-
-function conditions(facts: Facts, { staleAfterMs }: Pick<AlertSettings, "staleAfterMs">): Condition[] {
+function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "staleAfterMs">): Condition[] {
   const { differences, controlTotals, settledChanges, newestRestatement, quietSeconds, unpriced } = facts;
   const hours = Math.floor(quietSeconds / 3600);
   return [

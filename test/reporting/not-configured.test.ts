@@ -126,7 +126,7 @@ test("days are final without a workspace that left the listing in an earlier mon
   expect(await final("2026-03-31T23:59Z")).toEqual(["final days 04-01 04-30 30", "1 read"]);
   // Its days are asked for, so they have rows, and the alarm stays.
   expect(await bench.shown()).toEqual(before);
-  expect(await alertFacts(store.db, sourceId)).toMatchObject({ lostWorkspaces: { count: 1 } });
+  expect(await alertFacts(store.db, sourceId)).toMatchObject([{ lostWorkspaces: { count: 1 } }]);
   await registerWorkspaces(store.db, { sourceId, workspaceIds: [KEPT] });
-  expect(await alertFacts(store.db, sourceId)).toMatchObject({ lostWorkspaces: { count: 0 } });
+  expect(await alertFacts(store.db, sourceId)).toMatchObject([{ lostWorkspaces: { count: 0 } }]);
 });

@@ -15,6 +15,8 @@ interface Day {
   is_reconciled: boolean;
   /** A fetch task waits for it. */
   is_asked: boolean;
+  /** Its month is closed without its workspace. */
+  is_left_out: boolean;
 }
 
 /** Of all cells, from the view that readers see. */
@@ -25,25 +27,31 @@ async function expected({ client }: Transaction) {
              SELECT FROM usage.slice t
              WHERE t.group_by = v.group_by AND v.workspace_id = ANY (t.workspace_ids) AND t.period_start <= v.usage_date
                AND t.period_end > v.usage_date
-           ) AS is_asked, proved_at IS NOT NULL AS is_proved, is_reconciled
+           ) AS is_asked, EXISTS (
+             SELECT FROM usage.closed_workspace x JOIN usage.month_close m USING (close_id) JOIN usage.entity e ON e.entity_id = x.workspace_id
+             WHERE x.is_left_out AND e.external_id = v.workspace_id AND m.month_start = date_trunc('month', v.usage_date)
+           ) AS is_left_out, proved_at IS NOT NULL AS is_proved, is_reconciled
     FROM reporting.usage_coverage_daily v
     WHERE stride = 'day' AND usage_date < (now() AT TIME ZONE 'UTC')::date ORDER BY 1`);
   const days = [...Map.groupBy(rows, ({ day }) => day)];
-  const [{ start = "", today = "" } = {}] = await sql<{ start: string; today: string }>(
-    "SELECT data_start::text AS start, (now() AT TIME ZONE 'UTC')::date::text AS today FROM usage.source",
+  const [{ start = "", today = "", open_from = "" } = {}] = await sql<Record<string, string>>(
+    `SELECT data_start::text AS start, (now() AT TIME ZONE 'UTC')::date::text AS today,
+            greatest(data_start, ((SELECT max(month_start) FROM usage.month_close) + interval '1 month')::date)::text AS open_from
+     FROM usage.source`,
   );
   const isFinal = ({ status }: Day) => status === "ok" || status === "empty";
-  const until = (holds: (day: Day) => boolean) =>
-    days.find(([day, cells]) => day >= start && !cells.every(holds))?.[0] ?? today;
+  const until = (holds: (day: Day) => boolean, from = start) =>
+    days.find(([day, cells]) => day >= from && !cells.every(holds))?.[0] ?? today;
   const open = rows.filter(({ day, status }) => day >= start && /missing|failed|unverified/.test(status));
-  const idle = open.filter((one) => !one.is_asked);
+  const idle = open.filter((one) => !one.is_asked && !one.is_left_out);
   return {
+    leftOutDays: open.filter((one) => !one.is_asked && one.is_left_out).length,
     idleDays: idle.length,
     firstIdle: idle[0]?.day ?? null,
     lastIdle: idle.at(-1)?.day ?? null,
     finalUntil: until(isFinal),
     provedUntil: until((day) => isFinal(day) && day.is_proved),
-    reconciledUntil: until((day) => isFinal(day) && day.is_reconciled),
+    reconciledUntil: until((day) => isFinal(day) && day.is_reconciled, open_from),
     openDays: open.length,
     firstOpen: open[0]?.day ?? null,
     lastOpen: open.at(-1)?.day ?? null,
@@ -61,6 +69,13 @@ const CHANGES = [
   `INSERT INTO usage.slice (source_id, stride, period_start, period_end, group_by, workspace_ids, scope_ids)
    SELECT c.source_id, 'day', $from, $to, c.group_by, ARRAY[e.external_id], ARRAY[c.scope_id]
    FROM $days JOIN usage.scope c USING (scope_id) JOIN usage.entity e ON e.entity_id = c.workspace_id`,
+  // A close, which leaves a workspace out.
+  `WITH m AS (
+     INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements)
+     SELECT c.source_id, date_trunc('month', $from AT TIME ZONE 'UTC'), 0 FROM $days JOIN usage.scope c USING (scope_id)
+     ON CONFLICT DO NOTHING RETURNING close_id
+   ) INSERT INTO usage.closed_workspace (close_id, workspace_id, is_left_out)
+   SELECT m.close_id, c.workspace_id, true FROM m, $days JOIN usage.scope c USING (scope_id)`,
 ] as const;
 
 test(`how far a source is final and proved is what its coverage says by day (seed ${SEED})`, async () => {
@@ -107,7 +122,7 @@ function statementOf(
     WHERE s.stride = 'day' AND s.scope_id = (SELECT scope_id FROM usage.scope WHERE stride = 'day' ORDER BY 1 OFFSET ${cell} LIMIT 1)
     ORDER BY 2 LIMIT 1) x`;
   return change
-    .replace("$days", chosen)
+    .replaceAll("$days", chosen)
     .replace("$from", at(from))
     .replace("$to", at(from + days));
 }

@@ -37,13 +37,14 @@ async function run(session: Session): Promise<number> {
   const progress = await sourceProgress(db);
   const coverage = await coverageLines(db);
   const trusts = await trustOfSources(db);
+  const alerts = await firingAlerts(db, { staleAfterMs: staleAfterOf(config.syncEveryMs) });
   const statuses = await Promise.all(
     (await sourceStatuses(db)).map(async (source): Promise<ShownStatus> => {
       const slug = source.source;
       const sourceId = ids.get(slug) ?? 0;
       const [lastSync = null] = await listRuns(db, { source: slug, kind: "sync", most: 1 });
       const queues = view?.sources.get(slug);
-      const { settleAfterMs, syncEveryMs } = config;
+      const { settleAfterMs } = config;
       const shown = {
         ...source,
         rounds: await syncBudgetOf(session, db, slug),
@@ -61,7 +62,7 @@ async function run(session: Session): Promise<number> {
         ...progressOf(progress.find((one) => one.source === slug)),
         days: openDaysOf(coverage.filter((line) => line.source === slug)),
         costs: await unpricedUsage(db, sourceId),
-        alerts: await firingAlerts(db, sourceId, { staleAfterMs: staleAfterOf(syncEveryMs) }),
+        alerts: alerts.get(slug) ?? [],
       };
       const trust = trusts.find((one) => one.source === slug);
       return { ...shown, advice: trust === undefined ? null : adviceOf(shown, trust) };
@@ -87,7 +88,6 @@ function adviceOf(shown: Omit<ShownStatus, "advice">, trust: SourceTrust): Advic
     lastSyncFailure: failureOf(shown.lastSync),
     isStale: alerts.some(({ kind }) => kind === "stale"),
     openDifferences: shown.openDifferences,
-    platformDisagrees: shown.platformDisagrees,
     unpriced: alerts.some(({ kind }) => kind === "unpriced"),
   });
 }

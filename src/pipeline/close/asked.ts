@@ -2,7 +2,7 @@ import { type CalendarMonth, monthNamed } from "../../domain/close/month.ts";
 import { UsageError } from "../../errors.ts";
 import type { Database } from "../../store/db/database.ts";
 import { monthBeforeData } from "../../store/report/month-close.ts";
-import { type ListedSource, listSources } from "../../store/report/overview.ts";
+import { type SourceWithWorkspaces, sourcesWithWorkspaces } from "../../store/report/overview.ts";
 import { workspacesOf } from "../backfill/wish.ts";
 
 /** Errors: `month_invalid`, `month_not_over`. `now`: Postgres's clock, epoch milliseconds. */
@@ -29,8 +29,11 @@ export function monthOf(text: string, now: number): CalendarMonth {
  * The stored sources that are configured, or all if none is. A source that was only tried must not block a close. Error:
  * `source_unloaded`.
  */
-export async function sourcesToClose(db: Database, slugs: readonly string[]): Promise<ListedSource[]> {
-  const listed = await listSources(db);
+export async function sourcesToClose(
+  db: Database,
+  slugs: readonly string[],
+): Promise<SourceWithWorkspaces[]> {
+  const listed = await sourcesWithWorkspaces(db);
   const meant = slugs.length === 0 ? listed : listed.filter(({ source }) => slugs.includes(source));
   if (meant.length > 0) return meant;
   throw new UsageError({
@@ -41,7 +44,10 @@ export async function sourcesToClose(db: Database, slugs: readonly string[]): Pr
 }
 
 /** The sources whose data starts before the end of the month. Error: `month_before_data` if there are none. */
-export function withinMonth(month: CalendarMonth, sources: readonly ListedSource[]): ListedSource[] {
+export function withinMonth(
+  month: CalendarMonth,
+  sources: readonly SourceWithWorkspaces[],
+): SourceWithWorkspaces[] {
   const within = sources.filter(({ dataStart }) => dataStart < month.end);
   if (within.length > 0) return within;
   throw monthBeforeData(month.name);

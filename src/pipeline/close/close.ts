@@ -1,5 +1,4 @@
 import type { CalendarMonth } from "../../domain/close/month.ts";
-import { workspacesOf } from "../../store/catalog/workspaces.ts";
 import type { Store } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { type CloseResult, closeMonth } from "../../store/report/month-close.ts";
@@ -38,18 +37,13 @@ export async function closeSources(
   const { slugs, without = [], acceptDisagreements = false, settleAfterMs } = order;
   const month = monthOf(order.month, await storeNow(store.db));
   const sources = await sourcesToClose(store.db, slugs);
-  const known = new Map<number, string[]>();
-  for (const { sourceId } of sources) {
-    const workspaces = await workspacesOf(store.db, sourceId);
-    known.set(
-      sourceId,
-      workspaces.map(({ workspaceId }) => workspaceId),
-    );
-  }
-  const out = leftOut(without, [...known.values()].flat());
+  const out = leftOut(
+    without,
+    sources.flatMap(({ workspaceIds }) => workspaceIds),
+  );
   const closed: ClosedSource[] = [];
-  for (const { sourceId, source } of withinMonth(month, sources)) {
-    const asked = out.filter((id) => known.get(sourceId)?.includes(id));
+  for (const { sourceId, source, workspaceIds } of withinMonth(month, sources)) {
+    const asked = out.filter((id) => workspaceIds.includes(id));
     const result = await closeMonth(store, {
       ...{ sourceId, monthStart: month.start, without: asked },
       ...{ settleAfterMs, acceptDisagreements, by: order.by },

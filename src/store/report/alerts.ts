@@ -1,5 +1,7 @@
 import { sql } from "kysely";
+import type { UnpricedUsage } from "../../domain/unpriced.ts";
 import type { Database } from "../db/database.ts";
+import { unpricedBySource } from "./unpriced.ts";
 
 export type AlertKind =
   | "difference"
@@ -18,6 +20,7 @@ interface Found {
 
 /** The state of a source that alerts depend on. */
 export interface AlertFacts {
+  readonly source: string;
   /** Counts on which the platform contradicts itself: its JSON and its export differ after a second request. */
   readonly differences: Found;
   /** Control totals on which the platform contradicts itself: they differ from their days after a second request. */
@@ -32,24 +35,14 @@ export interface AlertFacts {
   /** Workspaces that the key lost, and their zeros that were withdrawn: days x dimensions. */
   readonly lostWorkspaces: Found;
   readonly withdrawnZeros: number;
+  readonly unpriced: UnpricedUsage;
 }
 
-export async function alertFacts(db: Database, sourceId: number): Promise<AlertFacts> {
+/** Of one source, or of all. */
+export async function alertFacts(db: Database, sourceId?: number): Promise<AlertFacts[]> {
   const { rows } = await sql<AlertFacts>`
-    with told as (
-      select coalesce(max(newest), 0) as newest from usage.alert
-      where source_id = ${sourceId} and kind = 'settled_changed'
-    ), restated as (
-      select count(*) filter (where r.restatement_id > told.newest) as untold, max(r.restatement_id) as newest,
-             count(*) as lately
-      from told
-      left join (
-        select r.restatement_id
-        from usage.restatement r join usage.series x using (series_id) join usage.scope c using (scope_id)
-        where c.source_id = ${sourceId} and r.restated_at > now() - interval '1 day'
-      ) r on true
-    )
     select
+      s.slug as source,
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
        from usage.reconciliation_difference d join usage.scope c using (scope_id)
        where c.source_id = s.source_id and d.state = 'platform_disagrees') as differences,
@@ -62,17 +55,30 @@ export async function alertFacts(db: Database, sourceId: number): Promise<AlertF
         (select max(v.fetched_at) from usage.coverage v join usage.scope c using (scope_id) where c.source_id = s.source_id),
         s.created_at
       ))::integer as "quietSeconds",
-      s.refused_at is not null as "isRefused", l.workspaces as "lostWorkspaces", l.zeros as "withdrawnZeros"
-    from usage.source s cross join restated r
+      s.refused_at is not null as "isRefused", l.workspaces as "lostWorkspaces", l.zeros as "withdrawnZeros",
+      json_build_object('prices', u.prices, 'days', u.days, 'traces', u.traces, 'firstDay', u."firstDay", 'lastDay', u."lastDay")
+        as unpriced
+    from usage.source s
+    join (${unpricedBySource()}) u using (source_id)
+    cross join lateral (
+      select coalesce(max(newest), 0) as newest from usage.alert a
+      where a.source_id = s.source_id and a.kind = 'settled_changed'
+    ) told
+    cross join lateral (
+      select count(*) filter (where r.restatement_id > told.newest) as untold, max(r.restatement_id) as newest
+      from usage.restatement r join usage.series x using (series_id) join usage.scope c using (scope_id)
+      where c.source_id = s.source_id and r.restated_at > now() - interval '1 day'
+    ) r
     cross join lateral (
       select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(lost_at)) * 1000, 0)::bigint)
                as workspaces,
              coalesce(sum(zeros), 0)::integer as zeros
       from usage.lost_workspace where source_id = s.source_id
     ) l
-    where s.source_id = ${sourceId}
+    where ${sourceId === undefined ? sql`true` : sql`s.source_id = ${sourceId}`}
+    order by s.slug
   `.execute(db);
-  return rows[0] as AlertFacts;
+  return rows;
 }
 
 /** Alerts of a source that the webhook has received and that are not over. */

@@ -1,10 +1,11 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Database } from "../db/database.ts";
 
-/** A part of a scope's time: for `month` a calendar month, for `day` a UTC day, for `hour` any whole hours. */
+/** A part of a scope's time: by `month` a calendar month, by `day` a UTC day, by `hour` any whole hours. */
 export interface ScopePart extends Interval {
   readonly scopeId: number;
+  readonly by: "month" | "day" | "hour";
 }
 
 /**
@@ -13,23 +14,26 @@ export interface ScopePart extends Interval {
  */
 export async function partsWithTraces(
   db: Database,
-  by: "month" | "day" | "hour",
   parts: readonly ScopePart[],
 ): Promise<ReadonlySet<number>> {
   if (parts.length === 0) return new Set();
   const { rows } = await sql<{ n: number }>`
     select p.n::integer - 1 as n
     from unnest(
-      ${parts.map(({ scopeId }) => scopeId)}::integer[], ${parts.map(({ start }) => new Date(start).toISOString())}::timestamptz[],
+      ${parts.map(({ scopeId }) => scopeId)}::integer[], ${parts.map(({ by }) => by)}::text[],
+      ${parts.map(({ start }) => new Date(start).toISOString())}::timestamptz[],
       ${parts.map(({ end }) => new Date(end).toISOString())}::timestamptz[]
-    ) with ordinality p (scope_id, start, "end", n)
-    where exists (select from usage.series s where s.scope_id = p.scope_id and ${HAS_TRACES[by]})
+    ) with ordinality p (scope_id, by, start, "end", n)
+    where exists (
+      select from usage.series s where s.scope_id = p.scope_id
+        and case p.by when 'month' then ${HAS_TRACES.month} when 'day' then ${HAS_TRACES.day} else ${HAS_TRACES.hour} end
+    )
   `.execute(db);
   return new Set(rows.map(({ n }) => n));
 }
 
 /** Scalar, so that no plan can read the records of all series for each part, whatever it expects. */
-const HAS_TRACES = {
+const HAS_TRACES: Readonly<Record<ScopePart["by"], RawBuilder<boolean>>> = {
   month: sql`(
     select t.traces from usage.monthly_total t
     where t.series_id = s.series_id and t.month_start = (p.start at time zone 'UTC')::date
@@ -43,4 +47,4 @@ const HAS_TRACES = {
     where r.series_id = s.series_id and r.traces > 0 and r.bucket_start >= p.start and r.bucket_start < p."end"
     limit 1
   )`,
-} as const;
+};

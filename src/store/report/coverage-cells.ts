@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { type CellTime, cellTime, daysLeft, withHours } from "../../domain/planning/cell-time.ts";
 import type { Expectation, GridStride } from "../../domain/planning/coverage-grid.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
@@ -34,33 +34,27 @@ export async function sourceCoverage(
   db: Database,
   wanted: { source: string; stride: GridStride } & Partial<Pick<Cell, "workspaceId" | "groupBy">>,
 ): Promise<SourceCoverage | undefined> {
-  const { rows } = await sql<Expectation & { source: string }>`
+  const { rows } = await sql<Expectation & { source: string; cells: readonly Cell[] }>`
     select s.slug as source, ${wanted.stride} as stride, s.hourly_hours as "hourlyHours",
            date_part('epoch', s.data_start) * 1000 as "dataStart", date_part('epoch', now()) * 1000 as now,
            exists (
              select from usage.source_fact f where f.source_id = s.source_id and f.fact = ${`no_${wanted.stride}`}
-           ) as "isUnavailable"
+           ) as "isUnavailable",
+           (select coalesce(json_agg(x), '[]') from (${cellsOf(wanted)}) x) as cells
     from usage.source s where s.slug = ${wanted.source}
   `.execute(db);
-  const [expectation] = rows;
-  if (expectation === undefined) return undefined;
-  const cells = await cellsOf(db, wanted);
-  return {
-    ...expectation,
-    cells: await (wanted.stride === "day" ? inDays : inHours)(db, cells, expectation),
-  };
+  const [found] = rows;
+  if (found === undefined) return undefined;
+  return { ...found, cells: await (wanted.stride === "day" ? inDays : inHours)(db, found.cells, found) };
 }
 
-/** Every workspace that has a scope, and every other one that a sync would plan, in each dimension. */
-async function cellsOf(
-  db: Database,
-  {
-    source,
-    workspaceId,
-    groupBy,
-  }: Pick<SourceCoverage, "source"> & Partial<Pick<Cell, "workspaceId" | "groupBy">>,
-): Promise<Cell[]> {
-  const { rows } = await sql<Cell>`
+/** SELECT of every workspace that has a scope, and every other one that a sync would plan, in each dimension. */
+function cellsOf({
+  source,
+  workspaceId,
+  groupBy,
+}: { source: string } & Partial<Pick<Cell, "workspaceId" | "groupBy">>): RawBuilder<Cell> {
+  return sql<Cell>`
     select e.external_id as "workspaceId", n.name as "workspaceName",
            case when not ${isConfigured} then 'not_configured'
                 when w.unlisted_since is not null and not w.is_deleted then 'unlisted' else 'read' end as access,
@@ -81,9 +75,7 @@ async function cellsOf(
     ) c on c.source_id = s.source_id and c.workspace_id = e.entity_id and c.group_by = g
     where s.slug = ${source} and (${workspaceId ?? null}::text is null or e.external_id = ${workspaceId ?? null})
       and (c.day_id is not null or ${isConfigured} and (w.unlisted_since is null or w.is_deleted))
-    order by 2, 1, usage.dimension_position(g)
-  `.execute(db);
-  return rows;
+    order by 2, 1, usage.dimension_position(g)`;
 }
 
 async function inDays(db: Database, cells: readonly Cell[], given: Expectation): Promise<CoverageCell[]> {

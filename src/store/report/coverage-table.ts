@@ -69,14 +69,9 @@ export async function columnStates(
   const asked = finals.map(({ cell, column }) =>
     partsToAsk((cells[cell] as CellParts).cell, columns[column] as Interval, given),
   );
-  const withTraces = new Set<number>();
-  for (const by of ["month", "day", "hour"] as const) {
-    const parts = asked.flatMap((list, n) =>
-      list.flatMap((one) => (one.by === by ? [{ ...one.part, n }] : [])),
-    );
-    for (const found of await partsWithTraces(db, by, parts))
-      withTraces.add((parts[found] as { n: number }).n);
-  }
+  const parts = asked.flatMap((list, n) => list.map((part) => ({ ...part, n })));
+  const found = await partsWithTraces(db, parts);
+  const withTraces = new Set(parts.flatMap(({ n }, place) => (found.has(place) ? [n] : [])));
   const isOk = new Set(
     finals.flatMap(({ cell, column }, n) => (withTraces.has(n) ? [`${cell} ${column}`] : [])),
   );
@@ -96,21 +91,18 @@ function partsToAsk(
     coverage: { stride, dataStart },
     length,
   }: { coverage: Pick<SourceCoverage, "stride" | "dataStart">; length: ColumnLength },
-): { by: ColumnLength; part: ScopePart }[] {
+): ScopePart[] {
   const inHours = stride === "hour" ? [column] : intersect(daysOfHours, [column]);
   const hours = hourScopeId === null ? [] : inHours.map((one) => ({ ...one, scopeId: hourScopeId }));
   const own = stride === "day" ? subtract([column], inHours) : [];
-  const ofHours = hours.map((part) => ({ by: "hour" as const, part }));
+  const ofHours = hours.map((part): ScopePart => ({ ...part, by: "hour" }));
   if (dayScopeId === null || own.length === 0) return ofHours;
   // The total of a month counts days before the data start too, which no view shows.
   const days = column.start < dataStart && length === "month" ? daysFrom(dataStart, column.end) : undefined;
   const parts = days ?? [column];
   return [
     ...ofHours,
-    ...parts.map((part) => ({
-      by: days ? ("day" as const) : length,
-      part: { ...part, scopeId: dayScopeId },
-    })),
+    ...parts.map((part): ScopePart => ({ ...part, scopeId: dayScopeId, by: days ? "day" : length })),
   ];
 }
 

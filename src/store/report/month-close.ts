@@ -1,6 +1,5 @@
 import { sql } from "kysely";
 import { DISAGREEMENTS, type OpenDay } from "../../domain/close/open-day.ts";
-import type { Interval } from "../../domain/time/window.ts";
 import { UsageError } from "../../errors.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
@@ -10,7 +9,7 @@ import { CLOSE_ACTION, closedMonth } from "./closed-months.ts";
 import { keepCorrections } from "./keep-corrections.ts";
 import { countAdjusted } from "./month-adjustments.ts";
 import { checkMonths, type MonthCheck, type RequiredWorkspace } from "./month-open-days.ts";
-import { closedTotals } from "./month-totals.ts";
+import { keptByClose } from "./month-totals.ts";
 
 export type CloseResult =
   | ({ readonly state: "closed"; readonly totals: number; readonly traces: number } & ClosedWith)
@@ -71,7 +70,7 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
     const asked = { sourceId, ranges: [range], without, acceptDisagreements };
     const { required, open, accepted } = (await checkMonths(db, asked))[0] as MonthCheck;
     if (required.length === 0) throw nothingToClose();
-    const close = { ...request, without, required, accepted, range };
+    const close = { ...request, without, required, accepted };
     if (open.length === 0) return keepClose(db, close);
     const canAccept = open.every(({ reason }) => DISAGREEMENTS.includes(reason));
     return { state: "open", open, digest: canAccept ? await digestToClose(db, close) : null };
@@ -96,7 +95,6 @@ async function keepClose(
   close: CloseRequest & {
     readonly without: readonly string[];
     readonly required: readonly RequiredWorkspace[];
-    readonly range: Interval;
     readonly accepted: number;
   },
 ): Promise<CloseResult> {
@@ -140,7 +138,9 @@ async function keepClose(
   await keepCharges(db, closeId);
   const { expectedDigests: expected, by } = close;
   if (expected !== undefined) {
-    const digest = await digestOfClose(db, { ...close, kept: await closedTotals(db, closeId) });
+    const workspaces = close.required.map(({ entityId }) => entityId);
+    const kept = await keptByClose(db, { closeId, monthStart, workspaces });
+    const digest = digestOfClose({ ...close, kept });
     if (!expected.includes(digest)) throw monthChanged(monthStart.slice(0, 7));
   }
   await keepCorrections(db, closeId);

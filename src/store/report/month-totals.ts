@@ -1,17 +1,20 @@
 import { sql } from "kysely";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
+import { findingsDigest } from "./accepted-findings.ts";
 
-/** What a close keeps, as far as it tells two closes apart. */
-export interface KeptTotals {
+/** What a close keeps and accepts, as far as it tells two closes apart. */
+export interface Kept {
   /** Digest of all totals. */
   readonly totals: string;
   /** Estimated costs by currency, exact decimal texts. None without prices. */
   readonly costs: readonly { readonly currency: string; readonly cost: string }[];
+  /** Digest of all findings. */
+  readonly findings: string;
 }
 
 /** What a close would keep. */
-export interface TotalsToClose extends KeptTotals {
+export interface TotalsToClose extends Kept {
   /** Totals by dimension, workspace and id, and their traces; dimensions are not to be added. */
   readonly dimensions: readonly {
     readonly groupBy: GroupBy;
@@ -66,21 +69,26 @@ export async function totalsToClose(
                group by k.currency
              ) x
            ), '[]') as costs,
-           (select ${DIGEST_OF_TOTALS} from total) as totals
+           (select ${DIGEST_OF_TOTALS} from total) as totals, ${findingsDigest(asked)} as findings
   `.execute(db);
   return rows[0] as TotalsToClose;
 }
 
-/** The totals and costs that a close has stored. */
-export async function closedTotals(db: Database, closeId: number): Promise<KeptTotals> {
-  const { rows } = await sql<KeptTotals>`
+/** The same of a close that has stored its totals and charges. */
+export async function keptByClose(
+  db: Database,
+  close: { closeId: number; monthStart: string; workspaces: readonly number[] },
+): Promise<Kept> {
+  const { closeId } = close;
+  const { rows } = await sql<Kept>`
     select (select ${DIGEST_OF_TOTALS} from usage.closed_total where close_id = ${closeId}) as totals,
            coalesce((
              select json_agg(x order by x.currency) from (
                select currency, trim_scale(sum(cost))::text as cost from usage.closed_charge
                where close_id = ${closeId} group by currency
              ) x
-           ), '[]') as costs
+           ), '[]') as costs,
+           ${findingsDigest(close)} as findings
   `.execute(db);
-  return rows[0] as KeptTotals;
+  return rows[0] as Kept;
 }

@@ -142,6 +142,21 @@ export async function listSources(db: Database): Promise<ListedSource[]> {
     .execute();
 }
 
+export interface SourceWithWorkspaces extends ListedSource {
+  /** Platform ids of all that are known. */
+  readonly workspaceIds: readonly string[];
+}
+
+export async function sourcesWithWorkspaces(db: Database): Promise<SourceWithWorkspaces[]> {
+  const { rows } = await sql<SourceWithWorkspaces>`
+    select s.source_id as "sourceId", s.slug as source, s.data_start::text as "dataStart",
+           array(select e.external_id from usage.workspace w join usage.entity e using (entity_id)
+                 where e.source_id = s.source_id order by 1) as "workspaceIds"
+    from usage.source s order by s.slug
+  `.execute(db);
+  return rows;
+}
+
 /** Version of Postgres, and whether the reader roles exist, for `doctor`. */
 export async function serverCapabilities(db: Database) {
   const { rows } = await sql<ServerCapabilities>`

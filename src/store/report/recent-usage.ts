@@ -10,18 +10,6 @@ export interface RecentDay {
   readonly isFinal: boolean;
 }
 
-/** The last days up to today, from `reporting.fct_usage_workspace_daily`. */
-export async function recentDays(db: Database, days: number): Promise<RecentDay[]> {
-  const { rows } = await sql<RecentDay>`
-    select source_id as source, usage_date::text as date,
-           case when count(traces) = count(*) then sum(traces)::bigint end as traces, bool_and(is_final) as "isFinal"
-    from reporting.fct_usage_workspace_daily
-    where usage_date > (now() at time zone 'UTC')::date - ${days}::integer
-    group by 1, 2 order by 1, 2
-  `.execute(db);
-  return rows;
-}
-
 /** The calendar month under way; each figure is null where a day that it needs is not loaded. */
 export interface MonthToDate {
   readonly source: string;
@@ -38,15 +26,34 @@ export interface MonthToDate {
   readonly runRate: number | null;
 }
 
-/** From `reporting.usage_month_to_date`, over the workspaces of each source. */
-export async function monthToDate(db: Database): Promise<MonthToDate[]> {
+/** Usage of all sources lately: one statement, so that days and months are of one instant, and planned once. */
+export interface RecentUsage {
+  /** The last days up to today, from `reporting.fct_usage_workspace_daily`. */
+  readonly days: readonly RecentDay[];
+  /** From `reporting.usage_month_to_date`, over the workspaces of each source. */
+  readonly months: readonly MonthToDate[];
+}
+
+export async function recentUsage(db: Database, days: number): Promise<RecentUsage> {
   const whole = (column: string) =>
     sql`case when count(${sql.ref(column)}) = count(*) then sum(${sql.ref(column)})::bigint end`;
-  const { rows } = await sql<MonthToDate>`
-    select source_id as source, to_char(month_start, 'YYYY-MM') as month, ${whole("traces")} as traces,
-           sum(provisional_traces)::bigint as provisional, ${whole("ended_traces")} as ended, max(days_compared) as days, ${whole("previous_same_days_traces")} as before,
-           ${whole("run_rate_traces")} as "runRate"
-    from reporting.usage_month_to_date group by 1, 2 order by 1
+  const { rows } = await sql<RecentUsage>`
+    select (
+      select coalesce(json_agg(d order by d.source, d.date), '[]') from (
+        select source_id as source, usage_date::text as date,
+               case when count(traces) = count(*) then sum(traces)::bigint end as traces, bool_and(is_final) as "isFinal"
+        from reporting.fct_usage_workspace_daily
+        where usage_date > (now() at time zone 'UTC')::date - ${days}::integer
+        group by 1, 2
+      ) d
+    ) as days, (
+      select coalesce(json_agg(m order by m.source), '[]') from (
+        select source_id as source, to_char(month_start, 'YYYY-MM') as month, ${whole("traces")} as traces,
+               sum(provisional_traces)::bigint as provisional, ${whole("ended_traces")} as ended, max(days_compared) as days,
+               ${whole("previous_same_days_traces")} as before, ${whole("run_rate_traces")} as "runRate"
+        from reporting.usage_month_to_date group by 1, 2
+      ) m
+    ) as months
   `.execute(db);
-  return rows;
+  return rows[0] as RecentUsage;
 }

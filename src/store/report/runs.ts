@@ -64,6 +64,19 @@ export async function listRuns(
   );
 }
 
+/** The newest run of a kind of each source. */
+export async function lastRuns(db: Database, kind: RunKind): Promise<Run[]> {
+  return judged(
+    db,
+    sql`
+      select r.*, s.slug from usage.source s
+      cross join lateral (
+        select * from usage.run r where r.source_id = s.source_id and r.kind = ${kind}
+        order by r.started_at desc, r.run_id desc limit 1
+      ) r`,
+  );
+}
+
 /** These runs, the newest first. */
 export async function runsById(db: Database, runIds: readonly number[]): Promise<Run[]> {
   return judged(

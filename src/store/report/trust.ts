@@ -17,16 +17,22 @@ export interface SourceTrust {
   readonly finalUntil: string;
   /** Exclusive: every day up to it is final and proved, by the export or by a total. */
   readonly provedUntil: string;
-  /** Exclusive: every day up to it is final and was compared with the export, so it can be closed. */
+  /** Exclusive: every day after the newest closed month and up to it is final and compared with the export, so it can be closed. */
   readonly reconciledUntil: string;
   /** Ended days x workspaces x dimensions that are missing, failed or unverified, and the first and last such day. */
   readonly openDays: number;
   readonly firstOpen: string | null;
   readonly lastOpen: string | null;
-  /** Those of them that no waiting or running fetch task asks for, with their first and last day. */
+  /** Those of them that no fetch task asks for and no close left out, with their first and last day. */
   readonly idleDays: number;
   readonly firstIdle: string | null;
   readonly lastIdle: string | null;
+  /** Those of them that no fetch task asks for, in closed months that leave their workspace out. */
+  readonly leftOutDays: number;
+  /** Counts on which the platform contradicts itself, in months that are not closed. */
+  readonly disagreements: number;
+  /** The same in closed months, found since the close: nobody accepted them. */
+  readonly disagreementsSince: number;
   /** The configured workspaces, by the platform's id. */
   readonly workspaceIds: readonly string[];
   /** What its server cannot do. */
@@ -48,11 +54,27 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       cross join unnest(t.scope_ids) i (scope_id)
       where t.state in ('waiting', 'queued') and t.stride = 'day' and b.state is distinct from 'paused'
       group by 1
+    ), left_out as (
+      select x.workspace_id, range_agg(daterange(m.month_start, (m.month_start + interval '1 month')::date)) as days
+      from usage.month_close m join usage.closed_workspace x using (close_id)
+      where x.is_left_out
+      group by 1
+    ), finding as (
+      select c.source_id, m.closed_at is null as is_open, f.found_at > m.closed_at as is_since
+      from (
+        select scope_id, bucket_start as last, found_at from usage.reconciliation_difference where state = 'platform_disagrees'
+        union all
+        select scope_id, period_end - interval '1 microsecond', found_at from usage.control_difference
+        where state = 'platform_disagrees'
+      ) f
+      join usage.scope c using (scope_id)
+      left join usage.month_close m
+        on m.source_id = c.source_id and m.month_start = date_trunc('month', f.last at time zone 'UTC')::date
     ), known as (
       -- A dimension without a scope was never loaded. Days that no close is about are as good as loaded, final and proved.
       select w.source_id,
              e.days - coalesce(t.days + t.days_of_hours - coalesce(f.failed, '{}'), '{}') as open,
-             coalesce(a.days, '{}') as asked,
+             coalesce(a.days, '{}') as asked, coalesce(l.days, '{}') as left_out,
              coalesce(t.final_days + usage.whole_days(t.final_hours) * t.days_of_hours - coalesce(f.failed, '{}'), '{}')
                + e.others as final,
              coalesce(b.proved, '{}') + e.others as proved, coalesce(b.reconciled, '{}') + e.others as reconciled
@@ -65,6 +87,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       left join usage.cell_time t on t.day_scope_id = d.scope_id
       left join usage.day_failure f on f.scope_id = d.scope_id
       left join usage.proved_day p on p.scope_id = d.scope_id
+      left join left_out l on l.workspace_id = w.entity_id
       cross join lateral (
         select range_agg(daterange(x.day, p.starts[x.n + 1])) filter (where x.proved_at > '-infinity') as proved,
                range_agg(daterange(x.day, p.starts[x.n + 1])) filter (where x.reconciled_at > '-infinity') as reconciled
@@ -73,9 +96,12 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
     )
     select s.slug as source, s.data_start::text as "dataStart", s.today::text as today,
            ${untilOf("k.final")} as "finalUntil", ${untilOf("k.final * k.proved")} as "provedUntil",
-           ${untilOf("k.final * k.reconciled")} as "reconciledUntil",
+           ${untilOf("k.final * k.reconciled", "greatest(s.data_start, s.closed_until)")} as "reconciledUntil",
            o.days as "openDays", o.first::text as "firstOpen", o.last::text as "lastOpen",
            i.days as "idleDays", i.first::text as "firstIdle", i.last::text as "lastIdle",
+           l.days as "leftOutDays",
+           (select count(*)::integer from finding f where f.source_id = s.source_id and f.is_open) as disagreements,
+           (select count(*)::integer from finding f where f.source_id = s.source_id and f.is_since) as "disagreementsSince",
            array(
              select e.external_id from usage.workspace w join usage.entity e using (entity_id)
              where e.source_id = s.source_id and ${isConfigured} order by 1
@@ -90,21 +116,27 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
                where l.source_id = s.source_id and l.is_available
              ) m
            ) as meters,
-           (select max(m.month_start)::text from usage.month_close m where m.source_id = s.source_id) as "closedMonth"
-    from (select *, (now() at time zone 'UTC')::date as today from usage.source) s
+           s.closed_month::text as "closedMonth"
+    from (
+      select s.*, (now() at time zone 'UTC')::date as today, m.closed_month,
+             (m.closed_month + interval '1 month')::date as closed_until
+      from usage.source s
+      cross join lateral (select max(month_start) as closed_month from usage.month_close where source_id = s.source_id) m
+    ) s
     cross join lateral ${countOf("k.open")} o
-    cross join lateral ${countOf("k.open - k.asked")} i
+    cross join lateral ${countOf("k.open - k.asked - k.left_out")} i
+    cross join lateral ${countOf("(k.open - k.asked) * k.left_out")} l
     order by s.slug
   `.execute(db);
   return rows;
 }
 
-/** The end of the time from the data start on that all cells of source `s` have. Earlier time is not expected. */
-function untilOf(days: string) {
+/** The end of the time from a day on that all cells of source `s` have. Earlier time is not asked about. */
+function untilOf(days: string, from = "s.data_start") {
   return sql<string>`coalesce((
     select least(upper(u.days), s.today)
     from (
-      select range_intersect_agg(${sql.raw(days)} + datemultirange(daterange(null, s.data_start))) as days
+      select range_intersect_agg(${sql.raw(days)} + datemultirange(daterange(null, ${sql.raw(from)}))) as days
       from known k where k.source_id = s.source_id
     ) x
     cross join lateral unnest(x.days) u (days)

@@ -1,17 +1,51 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { UnpricedUsage } from "../../domain/unpriced.ts";
 import type { Database } from "../db/database.ts";
 
+/** What the estimates of one source leave out. */
 export async function unpricedUsage(db: Database, sourceId: number): Promise<UnpricedUsage> {
   const { rows } = await sql<UnpricedUsage>`
-    select (select count(*)::integer from usage.price) as prices, count(distinct v.usage_date)::integer as days,
-           coalesce(sum(v.traces), 0)::bigint as traces, to_char(min(v.usage_date), 'YYYY-MM-DD') as "firstDay",
-           to_char(max(v.usage_date), 'YYYY-MM-DD') as "lastDay"
-    from usage.source s
-    left join reporting.usage_unpriced_daily v on v.source_id = s.slug and not v.has_other_price
-    where s.source_id = ${sourceId}
+    select u.prices, u.days, u.traces, u."firstDay", u."lastDay"
+    from (${unpricedBySource()}) u where u.source_id = ${sourceId}
   `.execute(db);
   return rows[0] as UnpricedUsage;
+}
+
+/**
+ * SELECT of `source_id` and the columns of `UnpricedUsage`, one row a source: the days of `reporting.usage_unpriced_daily`
+ * where has_other_price is false. That view reads all history. This reads only records of days for which no price is valid.
+ */
+export function unpricedBySource(): RawBuilder<unknown> {
+  return sql`
+    with open as materialized (
+      select e.source_id, w.entity_id as workspace_id, '{(,)}'::datemultirange - coalesce(p.days, '{}') as days
+      from usage.workspace w join usage.entity e using (entity_id)
+      left join (
+        select workspace_entity_id, range_agg(days) as days from usage.workspace_price group by 1
+      ) p on p.workspace_entity_id = w.entity_id
+      where exists (select from usage.price)
+    ), unpriced as materialized (
+      select o.source_id, u.usage_date, u.traces
+      from open o
+      join usage.scope c on c.source_id = o.source_id and c.workspace_id = o.workspace_id and c.group_by = 'workspace'
+       and c.stride = 'day' and c.kind = 'traces' and c.trace_tier = 'all'
+      cross join lateral (
+        select r.bucket_start as usage_date, r.traces
+        from unnest(o.days) part
+        join usage.series s on s.scope_id = c.scope_id
+        join usage.dated_record r on r.series_id = s.series_id and r.bucket_start >= coalesce(lower(part), '-infinity')
+         and r.bucket_start < coalesce(upper(part), 'infinity')
+        union all
+        select f.usage_date, f.traces from usage.figure_of_hours f
+        where f.day_scope_id = c.scope_id and o.days @> f.usage_date
+      ) u
+      where not isempty(o.days) and u.traces > 0
+    )
+    select s.source_id, (select count(*)::integer from usage.price) as prices, count(distinct u.usage_date)::integer as days,
+           coalesce(sum(u.traces), 0)::bigint as traces, to_char(min(u.usage_date), 'YYYY-MM-DD') as "firstDay",
+           to_char(max(u.usage_date), 'YYYY-MM-DD') as "lastDay"
+    from usage.source s left join unpriced u using (source_id)
+    group by s.source_id`;
 }
 
 /** Days on which a SKU has no price, between two prices of the same scope. */

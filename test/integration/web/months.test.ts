@@ -2,6 +2,7 @@ import { DateTime } from "luxon";
 import { beforeEach, expect, test } from "vitest";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { lockScopes } from "../../../src/store/catalog/scopes.ts";
+import { trustOfSources } from "../../../src/store/report/trust.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
 import { type Bench, farFromTheNextHour, senderOn, setup } from "../../support/source.ts";
@@ -167,6 +168,8 @@ test("leaving out a workspace and accepting disagreements are looked at first, a
   };
   // Found since, on the same day: neither a total nor the number of days that are accepted has changed.
   const looked = await look();
+  const trust = async () => (await trustOfSources(bench.store.db))[0];
+  expect(await trust()).toMatchObject({ disagreements: 1, disagreementsSince: 0, leftOutDays: 0 });
   await bench.sql(
     `INSERT INTO usage.control_difference
        (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
@@ -185,6 +188,15 @@ test("leaving out a workspace and accepting disagreements are looked at first, a
   expect(await close(disputed)).toBe(409);
   expect(await bench.sql("SELECT FROM usage.month_close")).toHaveLength(0);
   expect(await close(await look())).toBe(303);
+  // What was accepted or left out keeps no later month from being offered. A finding from after the close is named.
+  const leftOutDays = 4 * DAYS;
+  const next = new Date(month.end).toISOString().slice(0, 10);
+  expect(await trust()).toMatchObject({
+    ...{ disagreements: 0, disagreementsSince: 0, leftOutDays, closedMonth: `${month.name}-01` },
+    reconciledUntil: next,
+  });
+  await bench.sql("UPDATE usage.control_difference SET found_at = now() WHERE external_id = 'q'");
+  expect(await trust()).toMatchObject({ disagreements: 0, disagreementsSince: 1 });
   expect(await bench.sql("SELECT accepted_disagreements FROM usage.month_close")).toEqual([
     { accepted_disagreements: 1 },
   ]);

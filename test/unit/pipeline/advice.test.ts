@@ -16,6 +16,9 @@ const CALM: Situation = {
     idleDays: 0,
     firstIdle: null,
     lastIdle: null,
+    leftOutDays: 0,
+    disagreements: 0,
+    disagreementsSince: 0,
     workspaceIds: ["00000000-0000-4000-8000-000000000001"],
     capabilities: [],
     meters: [["traces", Date.parse("2026-02-10")]],
@@ -27,16 +30,30 @@ const CALM: Situation = {
   isStale: false,
   lastSyncFailure: null,
   openDifferences: 0,
-  platformDisagrees: 0,
   unpriced: false,
   nextSync: "2026-04-20T10:15:00.000Z",
 };
+const LEFT_OUT = { ...CALM.trust, openDays: 8, leftOutDays: 8 };
+const SINCE = { ...LEFT_OUT, disagreementsSince: 1 };
+const DISPUTED = { ...SINCE, disagreements: 2, closedMonth: "2026-02-01" };
 const LOADING = { ...CALM.trust, openDays: 3, firstOpen: "2026-04-02", lastOpen: "2026-04-04" };
 const GAP = { ...LOADING, idleDays: 2, firstIdle: "2026-04-03", lastIdle: "2026-04-04" };
 
 // Each has one trouble more than the one before it, which is more urgent.
 test.each<[string, Partial<Situation>, string, string | undefined]>([
   ["nothing", {}, "Nothing: every day that has ended is loaded. The next sync is at 10:15.", undefined],
+  [
+    "days that a close left out",
+    { trust: LEFT_OUT },
+    "Nothing: every day that has ended is loaded but 8 days x workspaces x dimensions that closed months leave out.",
+    undefined,
+  ],
+  [
+    "a contradiction in a closed month that nobody accepted",
+    { trust: SINCE },
+    "contradicts itself on 1 counts of closed months, found since they were closed. Ask its support.",
+    undefined,
+  ],
   [
     "a month to close",
     { trust: { ...CALM.trust, closedMonth: null } },
@@ -45,15 +62,15 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
   ],
   [
     "the month after the last closed one",
-    { trust: { ...CALM.trust, closedMonth: "2026-02-01" } },
+    { trust: { ...SINCE, closedMonth: "2026-02-01" } },
     "2026-03 is final and reconciled. Close it.",
     "usage-etl close 2026-03",
   ],
   ["no price", { unpriced: true }, "Some usage has no price", "usage-etl prices import FILE"],
-  ["a contradiction", { unpriced: true, platformDisagrees: 2 }, "contradicts itself on 2", undefined],
+  ["a contradiction", { unpriced: true, trust: DISPUTED }, "contradicts itself on 2", undefined],
   [
     "a difference",
-    { platformDisagrees: 2, openDifferences: 1 },
+    { trust: DISPUTED, openDifferences: 1 },
     "1 counts differ from the export",
     "usage-etl reconcile --from 2026-02-10 --to 2026-04-20 --repair",
   ],

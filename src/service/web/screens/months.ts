@@ -4,6 +4,8 @@ import { EtlError } from "../../../errors.ts";
 import { monthOf } from "../../../pipeline/close/asked.ts";
 import { closeSources } from "../../../pipeline/close/close.ts";
 import { lookAtMonth } from "../../../pipeline/close/look.ts";
+import type { Database } from "../../../store/db/database.ts";
+import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { digestToClose } from "../../../store/report/close-digest.ts";
 import { CLOSE_ACTION } from "../../../store/report/closed-months.ts";
 import { type Actor, recordAction } from "../../../store/work/operator-actions.ts";
@@ -40,17 +42,27 @@ export function addMonths(web: Web): void {
       .refine((text) => monthNamed(text) !== undefined, "Give a month, such as 2026-03")
       .optional(),
   });
-  web.page("/months", { query }, async (context) => {
-    const { source, sources } = await chosenSource(context, context.query.source);
-    const newest = monthNamed(context.query.newest ?? "") ?? newestMonth(context.now);
-    const list = await monthList(context.db, { source, newest, now: context.now });
-    return { title: "Months", body: html`${sourceForm("/months", sources, source.source)}${list}` };
-  });
-  web.page("/months/:month", { params, query: asked }, monthPage);
+  web.page("/months", { query }, (asked) =>
+    asOfOneInstant(asked, async (context) => {
+      const { source, sources } = await chosenSource(context, context.query.source);
+      const newest = monthNamed(context.query.newest ?? "") ?? newestMonth(context.now);
+      const list = await monthList(context.db, { source, newest, now: context.now });
+      return { title: "Months", body: html`${sourceForm("/months", sources, source.source)}${list}` };
+    }),
+  );
+  web.page("/months/:month", { params, query: asked }, (context) => asOfOneInstant(context, monthPage));
   web.page("/months/:month/close", { params, query: asked }, (context) =>
-    confirmPage(context, context.query),
+    asOfOneInstant(context, (one) => confirmPage(one, one.query)),
   );
   web.action("/months/:month/close", { params, body: form }, close);
+}
+
+/** A load between two statements would make a total and what keeps the month open contradict each other. */
+function asOfOneInstant<C extends { readonly db: Database }>(
+  context: C,
+  show: (context: C) => Promise<Page>,
+): Promise<Page> {
+  return inSnapshot(context.db, (db) => show({ ...context, db }));
 }
 
 async function monthPage(context: Context<Asked, Params>): Promise<Page> {
@@ -64,7 +76,7 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
   const digest =
     closed === undefined && look.open.length === 0 && look.accepted > 0
       ? await digestToClose(db, {
-          ...{ sourceId: source.sourceId, monthStart: month.start, range: look.range },
+          ...{ sourceId: source.sourceId, monthStart: month.start },
           ...{ required: look.required, without: query.without },
         })
       : undefined;
@@ -126,7 +138,7 @@ async function close(context: Form): Promise<Page | { redirect: string }> {
       return { redirect: address(`/months/${month}`, { source: source.source }) };
     }
     await refused(closed[0]?.result.state === "open" ? "it is open" : "it was closed before");
-    return await confirmPage(context, body);
+    return await asOfOneInstant(context, (one) => confirmPage(one, body));
   } catch (error) {
     if (!(error instanceof EtlError) || error.code !== "month_changed") throw error;
     await refused("it changed since it was looked at");

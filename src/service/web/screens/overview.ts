@@ -1,16 +1,13 @@
 import { describeDuration } from "../../../clock.ts";
 import { type Advice, adviseOn, failureOf } from "../../../pipeline/advice.ts";
-import { firingAlerts, staleAfterOf } from "../../../pipeline/alerts.ts";
+import { type FiringAlert, firingAlerts, staleAfterOf } from "../../../pipeline/alerts.ts";
 import { syncBudget } from "../../../pipeline/sync/sync-budget.ts";
-import { listSources, sourceStatuses } from "../../../store/report/overview.ts";
-import { sourceProgress } from "../../../store/report/progress.ts";
-import {
-  type MonthToDate,
-  monthToDate,
-  type RecentDay,
-  recentDays,
-} from "../../../store/report/recent-usage.ts";
-import { listRuns, type Run } from "../../../store/report/runs.ts";
+import type { Database } from "../../../store/db/database.ts";
+import { inSnapshot } from "../../../store/db/snapshot.ts";
+import { type SourceStatus, sourceStatuses } from "../../../store/report/overview.ts";
+import { type SourceProgress, sourceProgress } from "../../../store/report/progress.ts";
+import { type MonthToDate, type RecentDay, recentUsage } from "../../../store/report/recent-usage.ts";
+import { lastRuns, type Run } from "../../../store/report/runs.ts";
 import { type SourceTrust, trustOfSources } from "../../../store/report/trust.ts";
 import { within } from "../../http/within.ts";
 import { type Html, html } from "../html.ts";
@@ -36,48 +33,39 @@ export function addOverview(web: Web): void {
 type Asked = Context<unknown, unknown>;
 
 async function overview(context: Asked): Promise<Html> {
-  const { db, config, now } = context;
-  const [queues, statuses, progress, trusts, days, months, listed] = await Promise.all([
+  const [queues, shown] = await Promise.all([
     lookAtQueues(context),
-    sourceStatuses(db),
-    sourceProgress(db),
-    trustOfSources(db),
-    recentDays(db, DAYS),
-    monthToDate(db),
-    listSources(db),
+    // As of one instant: a load between two statements would make what is shown contradict itself.
+    inSnapshot(context.db, (db) => read(db, context)),
   ]);
+  const { statuses, progress, trusts, recent, lastSyncs, alerts } = shown;
+  const { config, now } = context;
   const known = new Set(statuses.map(({ source }) => source));
   const unopened = config.sources.filter(({ slug }) => !known.has(slug));
-  const cards = await Promise.all(
-    statuses.map(async (status) => {
-      const { source } = status;
-      const of = <T extends { source: string }>(all: readonly T[]) =>
-        all.filter((one) => one.source === source);
-      const sourceId = listed.find((one) => one.source === source)?.sourceId ?? 0;
-      const [[lastSync = null], alerts] = await Promise.all([
-        listRuns(db, { source, kind: "sync", most: 1 }),
-        firingAlerts(db, sourceId, { staleAfterMs: staleAfterOf(config.syncEveryMs) }),
-      ]);
-      const [trust] = of(trusts);
-      const [work] = of(progress);
-      if (trust === undefined || work === undefined) return html``;
-      const queue = queues.view?.sources.get(source);
-      const nextSync = queue?.nextSync === undefined ? null : new Date(queue.nextSync).toISOString();
-      const advice = adviseOn({
-        ...{ source, trust, refused: status.refused, nextSync },
-        // Without schedules somebody syncs by cron and needs no worker.
-        workers: queue?.nextSync === undefined ? null : (queue.workers ?? null),
-        redis: queues.problem,
-        lastSyncFailure: failureOf(lastSync),
-        isStale: alerts.some(({ kind }) => kind === "stale"),
-        openDifferences: status.openDifferences,
-        platformDisagrees: status.platformDisagrees,
-        unpriced: alerts.some(({ kind }) => kind === "unpriced"),
-      });
-      const facts = { ...{ status, trust, work, lastSync, nextSync, alerts, queues, now } };
-      return card(context, { ...facts, advice, days: of(days), month: of(months)[0] });
-    }),
-  );
+  const cards = statuses.map((status) => {
+    const { source } = status;
+    const of = <T extends { readonly source: string }>(all: readonly T[]) =>
+      all.filter((one) => one.source === source);
+    const [trust] = of(trusts);
+    const [work] = of(progress);
+    if (trust === undefined || work === undefined) return html``;
+    const [lastSync = null] = of(lastSyncs);
+    const firing = alerts.get(source) ?? [];
+    const queue = queues.view?.sources.get(source);
+    const nextSync = queue?.nextSync === undefined ? null : new Date(queue.nextSync).toISOString();
+    const advice = adviseOn({
+      ...{ source, trust, refused: status.refused, nextSync },
+      // Without schedules somebody syncs by cron and needs no worker.
+      workers: queue?.nextSync === undefined ? null : (queue.workers ?? null),
+      redis: queues.problem,
+      lastSyncFailure: failureOf(lastSync),
+      isStale: firing.some(({ kind }) => kind === "stale"),
+      openDifferences: status.openDifferences,
+      unpriced: firing.some(({ kind }) => kind === "unpriced"),
+    });
+    const facts = { ...{ status, trust, work, lastSync, nextSync, alerts: firing, queues, now } };
+    return card(context, { ...facts, advice, days: of(recent.days), month: of(recent.months)[0] });
+  });
   return html`${queues.problem === null ? "" : notice("bad", queues.problem)}
     ${unopened.map(({ slug }) => notice("info", notContacted(slug, queues.view)))}
     ${cards}`;
@@ -90,13 +78,25 @@ function notContacted(slug: string, view: QueuesView | undefined): Html {
     <p>${prose("If that takes long, the log of the service says why. `usage-etl sync --inline` loads it at once.")}</p>`;
 }
 
+/** Six statements, however many sources there are. */
+async function read(db: Database, { config }: Asked) {
+  return {
+    statuses: await sourceStatuses(db),
+    progress: await sourceProgress(db),
+    trusts: await trustOfSources(db),
+    recent: await recentUsage(db, DAYS),
+    lastSyncs: await lastRuns(db, "sync"),
+    alerts: await firingAlerts(db, { staleAfterMs: staleAfterOf(config.syncEveryMs) }),
+  };
+}
+
 interface Card {
-  readonly status: Awaited<ReturnType<typeof sourceStatuses>>[number];
+  readonly status: SourceStatus;
   readonly trust: SourceTrust;
-  readonly work: Awaited<ReturnType<typeof sourceProgress>>[number];
+  readonly work: SourceProgress;
   readonly lastSync: Run | null;
   readonly nextSync: string | null;
-  readonly alerts: Awaited<ReturnType<typeof firingAlerts>>;
+  readonly alerts: readonly FiringAlert[];
   readonly now: number;
   readonly advice: Advice;
   readonly days: readonly RecentDay[];

@@ -64,7 +64,7 @@ describe("a known finding", () => {
       kept: (await bench.sql<{ state: string }>("SELECT DISTINCT state FROM usage.control_difference")).map(
         (row) => row.state,
       ),
-      alerts: (await alertFacts(bench.store.db, 1)).controlTotals.count,
+      alerts: (await alertFacts(bench.store.db, 1))[0]?.controlTotals.count,
       status: (await sourceStatuses(bench.store.db))[0]?.platformDisagrees,
       metrics: (await metricFacts(bench.store.db)).differences.length,
     });

@@ -1,6 +1,6 @@
 import { UsageError } from "../../../../errors.ts";
 import { sourcesToClose } from "../../../../pipeline/close/asked.ts";
-import type { ListedSource } from "../../../../store/report/overview.ts";
+import type { ListedSource, SourceWithWorkspaces } from "../../../../store/report/overview.ts";
 import { type Html, html } from "../../html.ts";
 import { choice } from "../../parts/form.ts";
 import type { Context } from "../../routes.ts";
@@ -9,7 +9,7 @@ import type { Context } from "../../routes.ts";
 export async function chosenSource(
   { db, config }: Pick<Context<unknown, unknown>, "db" | "config">,
   slug: string | undefined,
-): Promise<{ source: ListedSource; sources: readonly ListedSource[] }> {
+): Promise<{ source: SourceWithWorkspaces; sources: readonly SourceWithWorkspaces[] }> {
   const sources = await sourcesToClose(
     db,
     config.sources.map((one) => one.slug),

@@ -24,12 +24,12 @@ export async function confirmation(
   },
 ): Promise<Html> {
   const { look, source, without, accepts, csrf } = given;
-  const { month, range, required, accepted } = look;
+  const { month, required, accepted } = look;
   const totals = await totalsToClose(db, {
     ...{ sourceId: source.sourceId, monthStart: month.start },
     workspaces: required.map(({ entityId }) => entityId),
   });
-  const digest = await digestOfClose(db, { required, without, range, kept: totals });
+  const digest = digestOfClose({ required, without, kept: totals });
   const traces = totals.dimensions.find(({ groupBy }) => groupBy === "workspace")?.traces ?? 0;
   const listed = totals.workspaces.slice(0, MOST);
   const hidden = totals.workspaces.length - listed.length;
