@@ -24,22 +24,28 @@ export function unpricedBySource(): RawBuilder<unknown> {
         select workspace_entity_id, range_agg(days) as days from usage.workspace_price group by 1
       ) p on p.workspace_entity_id = w.entity_id
       where exists (select from usage.price)
-    ), unpriced as materialized (
-      select o.source_id, u.usage_date, u.traces
+    ), cell as materialized (
+      select o.source_id, o.days, c.scope_id
       from open o
       join usage.scope c on c.source_id = o.source_id and c.workspace_id = o.workspace_id and c.group_by = 'workspace'
-       and c.stride = 'day' and c.kind = 'traces' and c.trace_tier = 'all'
+       and c.stride = 'day'
+      where not isempty(o.days)
+    ), part as materialized (
+      select c.source_id, s.series_id, coalesce(lower(part), '-infinity') as start, coalesce(upper(part), 'infinity') as "end"
+      from cell c join usage.series s using (scope_id) cross join lateral unnest(c.days) part
+    ), unpriced as materialized (
+      select p.source_id, r.usage_date, r.traces
+      from part p
+      -- Offset: by series, each by its key. Postgres expects more days than there are, and would read all records.
       cross join lateral (
-        select r.bucket_start as usage_date, r.traces
-        from unnest(o.days) part
-        join usage.series s on s.scope_id = c.scope_id
-        join usage.dated_record r on r.series_id = s.series_id and r.bucket_start >= coalesce(lower(part), '-infinity')
-         and r.bucket_start < coalesce(upper(part), 'infinity')
-        union all
-        select f.usage_date, f.traces from usage.figure_of_hours f
-        where f.day_scope_id = c.scope_id and o.days @> f.usage_date
-      ) u
-      where not isempty(o.days) and u.traces > 0
+        select r.bucket_start as usage_date, r.traces from usage.dated_record r
+        where r.series_id = p.series_id and r.bucket_start >= p.start and r.bucket_start < p."end" and r.traces > 0
+        offset 0
+      ) r
+      union all
+      select c.source_id, f.usage_date, f.traces
+      from cell c join usage.figure_of_hours f on f.day_scope_id = c.scope_id and c.days @> f.usage_date
+      where f.traces > 0
     )
     select s.source_id, (select count(*)::integer from usage.price) as prices, count(distinct u.usage_date)::integer as days,
            coalesce(sum(u.traces), 0)::bigint as traces, to_char(min(u.usage_date), 'YYYY-MM-DD') as "firstDay",
