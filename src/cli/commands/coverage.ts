@@ -1,22 +1,30 @@
 import type { Command } from "commander";
+import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import { type CoverageLine, coverageLines } from "../../store/report/overview.ts";
 import { withoutZeros } from "../report/fit.ts";
 import { table } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
-import { type RangeOptions, rangeOf, withRange } from "../session/options.ts";
+import {
+  type MeterOptions,
+  meterOf,
+  type RangeOptions,
+  rangeOf,
+  withMeter,
+  withRange,
+} from "../session/options.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 /** Days that lack a figure which can be trusted. */
 const GAPS = ["failed", "missing", "unverified"];
 
 export function define(command: Command): void {
-  withRange(command)
+  withMeter(withRange(command))
     .option("--days", "show every day, in place of their sum")
     .option("--fail-on-gaps", "exit with 4 if a past day is failed, missing or unverified")
     .action(inSession(run));
 }
 
-interface CoverageOptions extends RangeOptions {
+interface CoverageOptions extends RangeOptions, MeterOptions {
   readonly days?: boolean;
   readonly failOnGaps?: boolean;
 }
@@ -26,8 +34,9 @@ async function run(session: Session, options: CoverageOptions): Promise<number> 
   const isWhole = options.from === undefined && options.to === undefined;
   const range = isWhole ? undefined : rangeOf(options, { start: 0, end: Date.now() });
   const { days: byDay = false } = options;
-  const lines = await coverageLines(db, { range, byDay });
-  session.output.data(lines, () => describeCoverage(lines, byDay));
+  const meter = meterOf(options);
+  const lines = await coverageLines(db, { range, byDay, meter });
+  session.output.data(lines, () => describeCoverage(lines, byDay, meter));
   const hasGaps = lines.some((line) => GAPS.includes(line.status) && line.endedDays > 0);
   return options.failOnGaps === true && (hasGaps || lines.length === 0) ? EXIT.mismatch : EXIT.done;
 }
@@ -36,11 +45,18 @@ async function run(session: Session, options: CoverageOptions): Promise<number> 
 const STATUSES = ["ok", "empty", "provisional", "unverified", "missing", "failed", "not_available"];
 
 /** A table for each source and stride: days x workspaces of each dimension, or of each day and dimension, by status. */
-export function describeCoverage(lines: readonly CoverageLine[], byDay: boolean): string {
+export function describeCoverage(
+  lines: readonly CoverageLine[],
+  byDay: boolean,
+  meter: Meter = "traces",
+): string {
   if (lines.length === 0) {
     return "No usage is expected in that range, or no source is loaded yet. `usage-etl status` shows what is loaded.";
   }
-  const groups = Map.groupBy(lines, ({ source, stride }) => `${source}, by ${stride}`);
+  const groups = Map.groupBy(
+    lines,
+    ({ source, stride }) => `${source}, ${meter === "traces" ? "" : `${METER_NAME[meter]} `}by ${stride}`,
+  );
   return [...groups].map(([name, group]) => describeGroup(name, group, byDay)).join("\n\n");
 }
 

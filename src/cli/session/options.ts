@@ -43,7 +43,7 @@ export function withGrouping(command: Command): Command {
 }
 
 /** `--kind` and `--tier`: what is counted, by the platform's words. */
-function withMeter(command: Command): Command {
+export function withMeter(command: Command): Command {
   const terms = Object.values(METER);
   return command
     .addOption(

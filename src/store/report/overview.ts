@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
@@ -18,11 +19,18 @@ export interface CoverageLine {
   readonly lastDay: string;
 }
 
-/** Days x workspaces by status, from `reporting.usage_coverage_daily`; of every day by itself if asked. */
+/** Days x workspaces by status, by default of traces of all tiers; of every day by itself if asked. */
 export async function coverageLines(
   db: Database,
-  { range, byDay = false }: { range?: Interval | undefined; byDay?: boolean } = {},
+  given: { range?: Interval | undefined; byDay?: boolean; meter?: Meter } = {},
 ): Promise<CoverageLine[]> {
+  const { range, byDay = false, meter = "traces" } = given;
+  const { kind, tier } = METER[meter];
+  const days =
+    meter === "traces"
+      ? sql`reporting.usage_coverage_daily`
+      : sql`(select *, 'day' as stride from reporting.usage_coverage_by_kind_daily
+             where kind = ${kind} and trace_tier = ${tier}) c`;
   const day = byDay ? sql`usage_date` : sql`null::date`;
   const from = range === undefined ? null : new Date(range.start);
   const to = range === undefined ? null : new Date(range.end);
@@ -30,7 +38,7 @@ export async function coverageLines(
     select source_id as source, group_by as "groupBy", stride, status, count(*)::integer as days,
            count(*) filter (where usage_date < (now() at time zone 'UTC')::date)::integer as "endedDays",
            min(usage_date)::text as "firstDay", max(usage_date)::text as "lastDay"
-    from reporting.usage_coverage_daily
+    from ${days}
     where (${from}::timestamptz is null or usage_date >= (${from}::timestamptz at time zone 'UTC')::date)
       and (${to}::timestamptz is null or usage_date < ((${to}::timestamptz - interval '1 microsecond') at time zone 'UTC')::date + 1)
     group by 1, 2, 3, 4, ${day}
