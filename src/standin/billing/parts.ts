@@ -21,12 +21,12 @@ export function measuresOf({ kind }: UsageQuery): readonly Measure[] {
 }
 
 /** What an answer adds up. Each kind has streams, entities and a beginning of its own (docs/platform.md, Contracts). */
-export function partsOf(world: World, query: UsageQuery): Part[] {
+export function partsOf(world: World, query: UsageQuery, isAsked: (stream: Stream) => boolean): Part[] {
   const { organisation, ledger, deploymentLedger, settings } = world;
   if (query.kind === "langsmith_deployments") {
     // A server on which it was not switched on has nothing to count (our guess).
     if (settings.deploymentUsage !== "on") return [];
-    return organisation.deploymentStreams.flatMap((stream) =>
+    return organisation.deploymentStreams.filter(isAsked).flatMap((stream) =>
       deploymentMeasures.map((measure) => ({
         ...{ stream, measure, tier: null },
         counts: (edges) => deploymentLedger.counts(stream, edges, measure),
@@ -34,7 +34,7 @@ export function partsOf(world: World, query: UsageQuery): Part[] {
     );
   }
   const tiers = query.groupBy === "trace_tier" && query.tier === null ? TIERS : [query.tier];
-  return organisation.streams.flatMap((stream) =>
+  return organisation.streams.filter(isAsked).flatMap((stream) =>
     tiers.map((tier) => ({
       ...{ stream, tier, measure: "traces" as const },
       counts: (edges) => tracesOf(stream, edges, tier),

@@ -14,10 +14,8 @@ export function toWireUsage(
   { contract, otherMeasures }: Settings,
 ): object {
   const plain = contract === "tiered" && groupBy === "api_key";
-  const none: Measured =
-    contract === "tiered" || otherMeasures === "absent"
-      ? {}
-      : Object.fromEntries(["traces", ...deploymentMeasures].map((one) => [one, 0]));
+  const sent = contract === "tiered" || otherMeasures === "absent" ? [] : ["traces", ...deploymentMeasures];
+  const none: Measured = Object.fromEntries(sent.filter((one) => one !== missing).map((one) => [one, 0]));
   return {
     stride: toWireStride(stride),
     usage: rows.map(({ bucket, dimensions, measured }) => ({
@@ -25,8 +23,6 @@ export function toWireUsage(
       dimensions: plain ? { api_key_short_key: dimensions.api_key_short_key } : dimensions,
       ...none,
       ...measured,
-      // JSON leaves out what is undefined.
-      ...(missing && { [missing]: undefined }),
     })),
   };
 }

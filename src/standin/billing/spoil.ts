@@ -14,7 +14,13 @@ export function answered(world: World, query: UsageQuery, format: Format, fault:
   const usage = usageOf(world, query, { wrong, format });
   if (fault?.kind !== "measure") return usage;
   const { measure } = fault;
-  if (fault.wrong === "missing") return { ...usage, missing: measure };
+  if (fault.wrong === "missing") {
+    const rows = usage.rows.map(({ measured: { [measure]: _, ...measured }, ...row }) => ({
+      ...row,
+      measured,
+    }));
+    return { ...usage, rows, missing: measure };
+  }
   return {
     ...usage,
     rows: usage.rows.map((row) => {

@@ -1,5 +1,5 @@
 import { bucketOf } from "../engine/edits.ts";
-import type { Workspace } from "../engine/organisation.ts";
+import type { Stream, Workspace } from "../engine/organisation.ts";
 import type { StrideName } from "../faults.ts";
 import type { Format, World } from "../world.ts";
 import { type Measure, measuresOf, type Part, partsOf } from "./parts.ts";
@@ -64,10 +64,8 @@ export function usageOf(
   if (query.groupBy === "workspace" && !omitZero) {
     for (const workspace of workspaces) groupOf(ofWorkspace(workspace));
   }
-  const parts = partsOf(world, query).filter(
-    ({ stream: { project } }) => workspaces.includes(project.workspace) && !project.dropped,
-  );
-  for (const part of parts) {
+  const isAsked = ({ project }: Stream) => workspaces.includes(project.workspace) && !project.dropped;
+  for (const part of partsOf(world, query, isAsked)) {
     const { stream, tier, measure } = part;
     const counts = part.counts(edges);
     const about = { stride, format, groupBy: query.groupBy, tier: query.tier, measure };
@@ -89,10 +87,14 @@ export function usageOf(
     // If zeroes are sent, none are sent before the data start or in the future (our guess).
     const known = bucket.end > start && bucket.start < world.now();
     for (const { dimensions, sums } of groups.values()) {
-      const amounts = [...sums].map(([measure, counts]) => [measure, counts[i] ?? 0] as const);
-      const isUsed = amounts.some(([, amount]) => amount > 0);
-      if (isUsed || (!omitZero && known))
-        rows.push({ bucket, dimensions, measured: Object.fromEntries(amounts) });
+      const measured: Measured = {};
+      let isUsed = false;
+      for (const [measure, counts] of sums) {
+        const amount = counts[i] ?? 0;
+        measured[measure] = amount;
+        isUsed ||= amount > 0;
+      }
+      if (isUsed || (!omitZero && known)) rows.push({ bucket, dimensions, measured });
     }
   });
   return { stride, rows };
