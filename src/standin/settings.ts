@@ -5,8 +5,8 @@ export const settingsSchema = z.strictObject({
   /** Which of the two contracts in the field is spoken (docs/platform.md, Contracts). */
   contract: z.enum(["tiered", "day-granular"]),
   /**
-   * What becomes of a query parameter that the contract has not, such as `kind` and `trace_tier` with the tiered one.
-   * Which of these servers in the field do is not known.
+   * What the server does with a query parameter that the contract does not have, such as `kind` and `trace_tier` with
+   * the tiered one. What servers in the field do is not known.
    */
   unknownParameters: z.enum(["ignore", "400", "422"]),
   /** Deployment usage: kept, not switched on (accepted, without any usage), or `kind` is refused with 400. */

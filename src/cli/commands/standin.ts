@@ -29,7 +29,7 @@ export function define(command: Command): void {
     .addOption(
       new Option(
         "--unknown-parameters <what>",
-        "ignore or refuse a query parameter that the contract has not",
+        "what to do with a query parameter that the contract does not have",
       )
         .choices(["ignore", "400", "422"])
         .default("422"),
