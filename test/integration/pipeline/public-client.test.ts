@@ -58,6 +58,12 @@ for (const contract of ["tiered", "day-granular"] as const) {
         const row = rows.find((one) => one.workspace === workspace && one.project === project);
         expect(each, `${workspace}: ${project}`).toContain(row?.traces);
       }
+      // What the billing provider holds, as the client reads it: it may know workspaces that the key does not read.
+      const held = (await report(bench, "--mode", "overview"))
+        .filter(({ metric, workspace }) => metric?.includes("Base") && !workspace?.startsWith("[unknown"))
+        .map(({ workspace, value }) => `${workspace}: ${value}`);
+      expect(held.sort()).toEqual(found);
+
       expect(bench.standin.requests.recent.filter(({ status }) => status !== 200)).toEqual([]);
     },
   );
