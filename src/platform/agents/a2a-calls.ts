@@ -15,6 +15,8 @@ export interface Call {
   readonly method: string;
   readonly params: object;
   readonly headers: Readonly<Record<string, string>>;
+  /** The task that a message names. */
+  readonly taskId?: string | undefined;
   readonly accept?: string;
   /** Hidden in errors. */
   readonly secrets?: string;
@@ -51,7 +53,9 @@ export function messageCall(
   const accept = action === "stream" ? "text/event-stream" : "application/json";
   const effect = effectOfMessage(contextId);
   const headers = HEADERS[protocol];
-  return { method: METHODS[protocol][action], params: { message }, headers, accept, secrets: text, effect };
+  const params = { message };
+  const method = METHODS[protocol][action];
+  return { method, params, headers, taskId: taskId ?? undefined, accept, secrets: text, effect };
 }
 
 /** Reads a task. Some servers ask for the context too, which version 1.0 has no place for. */
@@ -74,12 +78,15 @@ function effectOfMessage(contextId: string | null | undefined): string {
 }
 
 /** A shell takes these as they are. Nobody is told to run a command with anything else that a server sent. */
-const PLAIN = /^[\w.:-]+$/;
+export function isPlain(text: string): boolean {
+  return /^\w[\w.:-]*$/.test(text);
+}
 
 /** What to do after a stream that was cut. */
 export function lookAgain({ taskId, contextId }: Task): string {
   const arrived = "The message has arrived.";
-  if (!PLAIN.test(`${taskId}${contextId}`)) return `${arrived} Look at its task before you send it again.`;
+  if (!isPlain(`${taskId}`) || !isPlain(`${contextId}`))
+    return `${arrived} Look at its task before you send it again.`;
   return `${arrived} Run \`usage-etl platform a2a task ${taskId} --context ${contextId}\` to see how it ended.`;
 }
 

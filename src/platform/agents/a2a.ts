@@ -10,7 +10,7 @@ import { foreignFault } from "../parse/answer-fault.ts";
 import { type Check, createEventReader, hasEnded, readTask, type Task } from "./a2a-answers.ts";
 import { type Call, lookAgain, messageCall, refuseContext, type Sending, taskCall } from "./a2a-calls.ts";
 import { type AgentCard, cardSchema, type Protocol } from "./a2a-card.ts";
-import { RPC, RpcError } from "./rpc-error.ts";
+import { RPC, RpcError, type Sent } from "./rpc-error.ts";
 
 /** Milliseconds, for the whole answer. Default: the client's own limits of a request. */
 type Waiting = Asking & {
@@ -34,10 +34,9 @@ interface Message extends Sending {
   readonly messageId: string;
 }
 
-interface Called extends PlatformAnswer {
+interface Called extends PlatformAnswer, Sent {
   /** Of the JSON-RPC request. */
   readonly id: string;
-  readonly hasTask: boolean;
 }
 
 /**
@@ -86,8 +85,7 @@ export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
       signal,
       headersMs: withinMs,
     } as const;
-    const hasTask = "message" in params && "taskId" in (params.message as object);
-    return { ...(await http.send(sent)), id, hasTask };
+    return { ...(await http.send(sent)), id, taskId: call.taskId };
   };
   const read = async (called: Called): Promise<Task> =>
     readTask(resultOf(called, await readJson(called, responseSchema)), checkOf(called));
@@ -142,7 +140,8 @@ export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
         const check = checkOf(called);
         const readEvent = createEventReader(check);
         for await (const data of eventData(called)) {
-          const event = readEvent(resultOf(called, check(parse(data), responseSchema)));
+          const arrived = last === undefined ? undefined : next();
+          const event = readEvent(resultOf({ ...called, arrived }, check(parse(data), responseSchema)));
           if (event === undefined) continue;
           last = event;
           yield event;
@@ -181,7 +180,7 @@ function checkOf({ body, context }: PlatformAnswer): Check {
 
 /** The result of a JSON-RPC response. Errors: `rpc_error`, and `answer_invalid` for an answer to another request. */
 function resultOf(
-  { id, hasTask, body, context }: Called,
+  { id, taskId, arrived, body, context }: Called,
   { id: answered, error, result }: z.output<typeof responseSchema>,
 ): unknown {
   if (answered !== undefined && answered !== null && answered !== id) {
@@ -189,7 +188,7 @@ function resultOf(
     throw faultError(fault, body.status, context);
   }
   if (error === undefined || error === null) return result;
-  throw new RpcError(error, context, hasTask);
+  throw new RpcError(error, context, { taskId, arrived });
 }
 
 /** Undefined for anything but JSON, which the schema then refuses. */

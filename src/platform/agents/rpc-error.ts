@@ -1,5 +1,6 @@
 import { PlatformError } from "../../errors.ts";
 import { excerptOf, type RequestContext } from "../http/errors.ts";
+import { isPlain } from "./a2a-calls.ts";
 
 /** Codes of JSON-RPC 2.0 and of A2A (Agent server in docs/platform.md). */
 export const RPC = {
@@ -9,17 +10,25 @@ export const RPC = {
   unsupported: -32004,
 } as const;
 
+/** What is known of the request that was answered with an error. */
+export interface Sent {
+  /** The task that a message named. */
+  readonly taskId?: string | undefined;
+  /** Said in place of advice once the message has arrived: an earlier event of the stream tells. */
+  readonly arrived?: string | undefined;
+}
+
 /** The error of a JSON-RPC response. */
 export class RpcError extends PlatformError {
   /** Undefined for anything but a number. */
   readonly rpcCode: number | undefined;
 
-  /** `hasTask`: whether a message named one. */
-  constructor(error: unknown, { method, url, redact, effect }: RequestContext, hasTask: boolean) {
+  constructor(error: unknown, { method, url, redact, effect }: RequestContext, { taskId, arrived }: Sent) {
     const { code } = error as { code?: unknown };
     const rpcCode = typeof code === "number" ? code : undefined;
-    // Only the codes of a refusal say that nothing was done.
-    const next = nextOf(rpcCode, hasTask) ?? ["Read the error above.", effect].join(" ").trim();
+    // Only the codes of a refusal say that nothing was done, and only as the first answer.
+    const refusal = arrived === undefined ? nextOf(rpcCode, taskId) : undefined;
+    const next = refusal ?? ["Read the error above.", arrived ?? effect].join(" ").trim();
     super({
       code: "rpc_error",
       message: `${method} ${url} answered with JSON-RPC error ${excerptOf(describe(error), redact)}`,
@@ -31,16 +40,15 @@ export class RpcError extends PlatformError {
   }
 }
 
-function nextOf(code: number | undefined, hasTask: boolean): string | undefined {
+function nextOf(code: number | undefined, taskId: string | undefined): string | undefined {
   switch (code) {
     case RPC.taskNotFound:
-      return hasTask
+      return taskId !== undefined
         ? "The assistant has no such task: the id is wrong, or the task is another assistant's. Send the message again without --task; --context continues the conversation."
         : "The assistant has no such task. Check the id, --assistant, and --context, which some servers ask for.";
     case RPC.unsupported:
-      return hasTask
-        ? "The server does not support this. If the task has ended, send the message again with --context and without --task. `usage-etl platform a2a task ID` shows its context."
-        : "The server does not support this. Read the error above.";
+      if (taskId === undefined) return "The server does not support this. Read the error above.";
+      return `If the task has ended, send the message again with --context and without --task.${howToSee(taskId)}`;
     case RPC.invalidParams:
       return "A parameter is wrong: read the error above. Check --assistant, --context (a UUID) and --task.";
     case RPC.methodNotFound:
@@ -48,6 +56,12 @@ function nextOf(code: number | undefined, hasTask: boolean): string | undefined 
     default:
       return undefined;
   }
+}
+
+/** Only an id that a shell takes as it is. */
+function howToSee(taskId: string): string {
+  if (!isPlain(taskId)) return "";
+  return ` \`usage-etl platform a2a task ${taskId}\` shows its context.`;
 }
 
 function describe(error: unknown): string {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../../src/errors.ts";
 import { createA2aClient } from "../../../../src/platform/agents/a2a.ts";
-import { agentServer, drip, events, json } from "../../../support/agent-server.ts";
+import { agentServer, drip, eventOf, events, json } from "../../../support/agent-server.ts";
 import { KEY, rawServer, rejection } from "../http/raw-server.ts";
 import { answered, deploymentOf, httpOf, refused, setup } from "./clients.ts";
 
@@ -57,9 +57,27 @@ describe("a conversation with a live server", () => {
     const error = await refused(live.a2a.send({ ...message, taskId }));
     expect([error.code, error.next]).toEqual([
       "rpc_error",
-      expect.stringMatching(/with --context and without --task/),
+      expect.stringMatching(/with --context and without --task\. .*platform a2a task [0-9a-f-]{36}`/),
     ]);
     expect(posts(live)).toBe(2);
+  });
+
+  test("is not sent again after an event, and the error says that the message has arrived", async () => {
+    const server = await agentServer((response, { id }) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const error = { code: -32004, message: "no" };
+      response.end(
+        eventOf(id, { task: bare({ status: { state: "TASK_STATE_WORKING" } }) }) +
+          `data: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`,
+      );
+    });
+    const listen = async () => {
+      const ids = { contextId: NOBODY, taskId: "t" };
+      for await (const _event of deploymentOf(server.url).a2a.stream({ ...message, ...ids }));
+    };
+    const error = await refused(listen());
+    expect([error.code, server.requests.length]).toEqual(["rpc_error", 1]);
+    expect(error.next).toMatch(/^Read the error above\. The message has arrived\. .*a2a task t --context c/);
   });
 
   test("is not sent again where the task has not ended, or the server says something else", async () => {
