@@ -1,9 +1,7 @@
 import type { SourceConfig } from "../../config/config.ts";
-import { capabilitiesOf, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
-import { meterStartsOf } from "../../store/catalog/source-meters.ts";
-import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
+import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { Database } from "../../store/db/database.ts";
-import { listSources } from "../../store/report/overview.ts";
+import { type PlannableSource, plannableSource } from "../../store/report/plannable-source.ts";
 import type { OpenSource } from "../source/source.ts";
 import type { KnownSource } from "../sync/asked-range.ts";
 
@@ -29,25 +27,22 @@ interface StoredSource {
 export async function previewedSource(
   config: Pick<SourceConfig, "slug" | "dataStart" | "workspaceIds">,
   db: Database | undefined,
-): Promise<PreviewedSource> {
+): Promise<PreviewedSource & { readonly names: PlannableSource["workspaces"] }> {
   const { slug } = config;
-  const found = db && (await listSources(db)).find(({ source }) => source === slug);
+  const found = db && (await plannableSource(db, slug));
   if (db === undefined || found === undefined) {
     const { workspaceIds } = config;
-    return { slug, dataStart: Date.parse(config.dataStart), workspaceIds, stored: undefined };
+    return { slug, dataStart: Date.parse(config.dataStart), workspaceIds, names: [], stored: undefined };
   }
-  const { sourceId } = found;
+  const { sourceId, capabilities, workspaces } = found;
   const dataStart = Date.parse(found.dataStart);
-  const learned = await capabilitiesOf(db, sourceId);
   const source = {
-    ...{ sourceId, dataStart },
-    meters: await meterStartsOf(db, { sourceId, dataStart }),
-    capabilities: new Set(learned.map(({ capability }) => capability)),
-    strideRetries: new Set(learned.filter((one) => one.retryDue).map(({ capability }) => capability)),
+    ...{ sourceId, dataStart, meters: new Map(found.meters) },
+    capabilities: new Set(capabilities.map(({ capability }) => capability)),
+    strideRetries: new Set(capabilities.filter((one) => one.retryDue).map(({ capability }) => capability)),
   };
-  const workspaces = await configuredWorkspaces(db, sourceId);
-  const workspaceIds = workspaces.map((one) => one.workspaceId);
-  return { slug, dataStart, workspaceIds, stored: { db, source } };
+  const workspaceIds = workspaces.map(({ id }) => id);
+  return { slug, dataStart, workspaceIds, names: workspaces, stored: { db, source } };
 }
 
 /** The same of a source after contact. */

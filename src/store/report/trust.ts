@@ -3,6 +3,7 @@ import type { Meter } from "../../domain/usage/meter.ts";
 import type { ServerCapability } from "../catalog/server-capabilities.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
+import { metersOf } from "./plannable-source.ts";
 
 /**
  * How far a source can be trusted, by day, over all dimensions of the workspaces that a close of these days is about. Days are
@@ -107,15 +108,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
              where e.source_id = s.source_id and ${isConfigured} order by 1
            ) as "workspaceIds",
            array(select f.fact from usage.source_fact f where f.source_id = s.source_id order by 1) as capabilities,
-           (
-             select json_agg(json_build_array(m.meter, extract(epoch from m.start::timestamp at time zone 'UTC') * 1000))
-             from (
-               select 'traces' as meter, s.data_start as start
-               union all
-               select l.meter, coalesce(l.starts_on, s.data_start) from usage.source_meter l
-               where l.source_id = s.source_id and l.is_available
-             ) m
-           ) as meters,
+           ${metersOf} as meters,
            s.closed_month::text as "closedMonth"
     from (
       select s.*, (now() at time zone 'UTC')::date as today, m.closed_month,

@@ -8,7 +8,6 @@ import { type PreviewedSource, previewedSource } from "../../../../pipeline/back
 import { startShown } from "../../../../pipeline/backfill/start-backfill.ts";
 import { readWindows, writeWindows } from "../../../../pipeline/backfill/window-list.ts";
 import { endsInFuture, refuseOutside, workspacesOf } from "../../../../pipeline/backfill/wish.ts";
-import { namedWorkspaces } from "../../../../store/report/readers.ts";
 import { type Html, html } from "../../html.ts";
 import { notice } from "../../parts/notice.ts";
 import { prose, twin } from "../../parts/text.ts";
@@ -64,8 +63,7 @@ async function newPage(context: Of, asked: Asked, said: Html = html``): Promise<
   const { checked, problems } = checkAsked(config, asked);
   const about = config.sources.find(({ slug }) => slug === (asked.source ?? slugs[0]));
   const known = about && (await previewedSource(about, db));
-  const ids = new Set(known?.workspaceIds);
-  const workspaces = (await namedWorkspaces(db)).filter(({ id }) => ids.has(id));
+  const workspaces = known?.names ?? [];
   const page = (below: Html, status: number) => ({
     title: "New backfill",
     body: html`${said}${askForm(asked, { slugs, workspaces })}${below}`,
