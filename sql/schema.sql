@@ -12,7 +12,7 @@ CREATE TABLE usage.alert (
   cleared_at timestamp with time zone,
   CONSTRAINT alert_pkey PRIMARY KEY (source_id, kind),
   CONSTRAINT alert_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'settled_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text])))
+  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'settled_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text])))
 );
 
 CREATE TABLE usage.backfill (
@@ -36,6 +36,16 @@ CREATE TABLE usage.backfill (
   CONSTRAINT backfill_period_order CHECK ((period_start < period_end)),
   CONSTRAINT backfill_reprocess_known CHECK ((reprocess = ANY (ARRAY['missing'::text, 'all'::text]))),
   CONSTRAINT backfill_state_known CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'cancelled'::text, 'done'::text])))
+);
+
+CREATE TABLE usage.bill_part (
+  source_id smallint NOT NULL,
+  part text NOT NULL,
+  refusal text,
+  asked_at timestamp with time zone NOT NULL,
+  CONSTRAINT bill_part_pkey PRIMARY KEY (source_id, part),
+  CONSTRAINT bill_part_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT bill_part_known CHECK ((part = ANY (ARRAY['provider_totals'::text, 'usage_limits'::text, 'billing_period'::text])))
 );
 
 CREATE TABLE usage.closed_charge (
@@ -151,7 +161,7 @@ CREATE TABLE usage.control_difference (
   CONSTRAINT control_difference_pkey PRIMARY KEY (scope_id, kind, period_start, period_end, external_id),
   CONSTRAINT control_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
   CONSTRAINT control_difference_closed_when CHECK (((state = ANY (ARRAY['closed'::text, 'not_configured'::text])) = (closed_at IS NOT NULL))),
-  CONSTRAINT control_difference_kind_known CHECK ((kind = ANY (ARRAY['stride_total'::text, 'grouping_total'::text]))),
+  CONSTRAINT control_difference_kind_known CHECK ((kind = ANY (ARRAY['stride_total'::text, 'grouping_total'::text, 'provider_total'::text]))),
   CONSTRAINT control_difference_period_order CHECK ((period_start < period_end)),
   CONSTRAINT control_difference_state_known CHECK ((state = ANY (ARRAY['platform_disagrees'::text, 'unattributed'::text, 'closed'::text, 'not_configured'::text])))
 );
@@ -422,6 +432,27 @@ CREATE TABLE usage.probe_figure (
   CONSTRAINT probe_figure_probe_id_fkey FOREIGN KEY (probe_id) REFERENCES usage.probe(probe_id),
   CONSTRAINT probe_figure_group_by_known CHECK ((usage.dimension_position(group_by) IS NOT NULL)),
   CONSTRAINT probe_figure_others_not_negative CHECK (((others_added >= 0) AND (others_removed >= 0)))
+);
+
+CREATE TABLE usage.provider_total (
+  source_id smallint NOT NULL,
+  month_start date NOT NULL,
+  metric_id text NOT NULL,
+  workspace text NOT NULL,
+  metric_name text,
+  meter text,
+  value numeric,
+  outcome text NOT NULL,
+  stored_traces bigint,
+  fetch_number bigint NOT NULL,
+  read_at timestamp with time zone NOT NULL,
+  CONSTRAINT provider_total_pkey PRIMARY KEY (source_id, month_start, metric_id, workspace),
+  CONSTRAINT provider_total_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT provider_total_compared_when CHECK (((outcome = ANY (ARRAY['equal'::text, 'differs'::text])) = (stored_traces IS NOT NULL))),
+  CONSTRAINT provider_total_meter_known CHECK ((meter = ANY (ARRAY['traces'::text, 'longlived'::text]))),
+  CONSTRAINT provider_total_on_first CHECK ((EXTRACT(day FROM month_start) = (1)::numeric)),
+  CONSTRAINT provider_total_outcome_known CHECK ((outcome = ANY (ARRAY['equal'::text, 'differs'::text, 'not_final'::text, 'not_loaded'::text, 'unknown_workspace'::text, 'unknown_metric'::text, 'several_metrics'::text, 'unknown_value'::text, 'other_period'::text, 'not_whole'::text, 'no_metric'::text, 'sum_of_workspaces'::text, 'not_the_sum'::text]))),
+  CONSTRAINT provider_total_value_range CHECK ((value >= (0)::numeric))
 );
 
 CREATE TABLE usage.reconciled (

@@ -8,6 +8,7 @@ import { noRoute } from "./http/refusal.ts";
 import { open, openAdmin } from "./http/route.ts";
 import { agentToAgent } from "./routes/a2a.ts";
 import { admin } from "./routes/admin.ts";
+import { bill, billAdmin } from "./routes/bill.ts";
 import { billing } from "./routes/billing.ts";
 import { controlPlane } from "./routes/control-plane.ts";
 import { listing } from "./routes/listing.ts";
@@ -100,12 +101,13 @@ function build(world: World): FastifyInstance {
   const runs = world.keep(() => runsOf(world));
   open(app, world, [
     ...billing(world),
+    ...bill(world),
     ...listing(world),
     ...controlPlane(world, templates, deployments),
     ...threads(runs),
     ...agentToAgent(world, runs),
   ]);
-  openAdmin(app, admin(world, templates));
+  openAdmin(app, [...admin(world, templates), ...billAdmin(world)]);
   app.setNotFoundHandler((request, reply) => {
     const { status, body } = noRoute(request.method, request.url);
     world.remember({ method: request.method, url: request.url, status, fault: null });

@@ -21,6 +21,8 @@ export const settingsSchema = z.strictObject({
   align: z.enum(["window", "epoch"]),
   /** False: /workspaces, /orgs/current and /info answer 404. */
   listing: z.boolean(),
+  /** False: the routes of the organisation's bill (totals of the provider, limits, billing period) answer 404. */
+  bill: z.boolean(),
   /** True: an end_time in the future is answered with 422. */
   refuseFuture: z.boolean(),
   /** True: buckets without usage are left out; false: they are sent as 0. */
@@ -51,6 +53,7 @@ export const DEFAULT_SETTINGS: Settings = {
   hosting: "self-hosted",
   align: "window",
   listing: true,
+  bill: true,
   refuseFuture: false,
   omitZero: true,
   compress: true,

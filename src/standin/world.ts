@@ -1,6 +1,8 @@
 import { Access } from "./engine/access.ts";
 import { DeploymentLedger, type DeploymentMeasure } from "./engine/deployment-ledger.ts";
 import { type Cell, Ledger, type TraceTier } from "./engine/ledger.ts";
+import { Bill } from "./engine/bill.ts";
+import { type Cell, Ledger } from "./engine/ledger.ts";
 import { findStream, type Organisation, type Stream } from "./engine/organisation.ts";
 import { seedOrganisation } from "./engine/seeding.ts";
 import { type FaultOptions, Faults, type StrideName } from "./faults.ts";
@@ -65,6 +67,7 @@ export class World {
   ledger!: Ledger;
   deploymentLedger!: DeploymentLedger;
   access!: Access;
+  bill!: Bill;
   faults!: Faults;
   /** The last requests, oldest first, and how many there were in all. */
   requests!: { count: number; readonly recent: SeenRequest[] };
@@ -125,6 +128,7 @@ export class World {
     this.deploymentLedger = new DeploymentLedger({ seed, organisation, start: deploymentStart, now });
     this.access = new Access(apiKey, organisation);
     this.access.organizationScoped = organizationScoped;
+    this.bill = new Bill({ organisation, ledger: this.ledger, now: () => this.now() });
     this.faults = new Faults(faults);
     this.requests = { count: 0, recent: [] };
     this.#clock = { frozenAt: null, ahead: 0 };

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../domain/time/stride.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
+import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
 import { faultError } from "../http/errors.ts";
@@ -11,6 +12,7 @@ import { JsonRecordCutter } from "../parse/json-records.ts";
 import { eachMeasure, eachOf, wireRecordReader } from "../parse/wire-record.ts";
 import { describeValue } from "../parse/wire-values.ts";
 import { currentOrganization, listWorkspaces, serverInfo } from "./directory.ts";
+import { providerUsage } from "./provider.ts";
 import { Spool } from "./spool.ts";
 import { SpooledExport } from "./spooled-export.ts";
 
@@ -49,6 +51,8 @@ export function createBillingClient(http: PlatformHttp) {
     workspaces: (io: Parameters<typeof listWorkspaces>[1] = {}) => listWorkspaces(http, io),
     organization: (io: Asking = {}) => currentOrganization(http, io),
     info: (io: Asking = {}) => serverInfo(http, io),
+    /** What the billing provider holds, a second system. It may need more permission than usage. */
+    providerUsage: (asked: Interval & Asking) => providerUsage(http, asked),
     close: () => http.close(),
   };
 }

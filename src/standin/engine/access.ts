@@ -5,7 +5,13 @@ import type { Organisation, Workspace } from "./organisation.ts";
  * `no wrong key`: a request without a key passes. `workspace`: the key, and for a key of the organization the workspace
  * in `X-Tenant-Id`.
  */
-export type Needs = "nothing" | "no wrong key" | "key" | "organization:read" | "workspace";
+export type Needs =
+  | "nothing"
+  | "no wrong key"
+  | "key"
+  | "organization:read"
+  | "organization:manage"
+  | "workspace";
 
 /** What the one API key may do; each part can be revoked and granted while the server runs. */
 export class Access {
@@ -14,6 +20,8 @@ export class Access {
   organizationRead = true;
   /** A key of the whole organization, not of one workspace. */
   organizationScoped = false;
+  /** What the bill of the organisation needs. */
+  organizationManage = true;
   readonly #organisation: Organisation;
   readonly #unreadable: Set<Workspace>;
 
@@ -42,6 +50,7 @@ export class Access {
     if (needs === "no wrong key" && headers["x-api-key"] === undefined) return;
     if (this.revoked || headers["x-api-key"] !== this.apiKey) throw invalidToken();
     if (needs === "organization:read" && !this.organizationRead) throw forbidden();
+    if (needs === "organization:manage" && !this.organizationManage) throw forbidden();
     const organisation = headers["x-organization-id"];
     if (organisation !== undefined && organisation !== this.#organisation.id) throw forbidden();
     const tenant = headers["x-tenant-id"];
@@ -61,6 +70,7 @@ export class Access {
       revoked: this.revoked,
       organization_read: this.organizationRead,
       organization_scoped: this.organizationScoped,
+      organization_manage: this.organizationManage,
       unreadable: [...this.#unreadable].map((w) => w.id),
     };
   }

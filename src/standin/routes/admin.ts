@@ -43,6 +43,7 @@ const bodies = {
     revoked: z.boolean().optional(),
     organization_read: z.boolean().optional(),
     organization_scoped: z.boolean().optional(),
+    organization_manage: z.boolean().optional(),
   }),
   workspace: z.strictObject({
     name: z.string().optional(),
@@ -111,12 +112,13 @@ export function admin(world: World, templates: () => Templates): Route[] {
     }),
     route("DELETE", "/faults", nothing, () => world.faults.clear()),
     route("PATCH", "/access", bodies.access, (given) => {
-      const { api_key, revoked, organization_read, organization_scoped } = given;
+      const { api_key, revoked, organization_read, organization_scoped, organization_manage } = given;
       const { access } = world;
       access.apiKey = api_key ?? access.apiKey;
       access.revoked = revoked ?? access.revoked;
       access.organizationRead = organization_read ?? access.organizationRead;
       access.organizationScoped = organization_scoped ?? access.organizationScoped;
+      access.organizationManage = organization_manage ?? access.organizationManage;
       return access.inspect();
     }),
     route("PATCH", "/workspaces/:id", bodies.workspace, ({ name, readable, deleted }, { id = "" }) => {

@@ -75,6 +75,8 @@ const OF_SOURCE = [
     "fetch",
     "late_change",
     "control_check",
+    "provider_total",
+    "bill_part",
     "alert",
     "source_fact",
     "price",

@@ -51,6 +51,13 @@ export interface Backfill {
   workspaces: number;
 }
 
+export interface BillPart {
+  asked_at: Timestamp;
+  part: string;
+  refusal: string | null;
+  source_id: number;
+}
+
 export interface ClosedCharge {
   close_id: number;
   cost: Numeric;
@@ -325,6 +332,20 @@ export interface ProbeFigure {
   rises: Json | null;
 }
 
+export interface ProviderTotal {
+  fetch_number: number;
+  meter: string | null;
+  metric_id: string;
+  metric_name: string | null;
+  month_start: string;
+  outcome: string;
+  read_at: Timestamp;
+  source_id: number;
+  stored_traces: number | null;
+  value: Numeric | null;
+  workspace: string;
+}
+
 export interface Reconciled {
   fetch_number: number;
   period_end: Timestamp;
@@ -471,6 +492,7 @@ export interface Workspace {
 export interface DB {
   alert: Alert;
   backfill: Backfill;
+  bill_part: BillPart;
   closed_charge: ClosedCharge;
   closed_correction: ClosedCorrection;
   closed_cost: ClosedCost;
@@ -496,6 +518,7 @@ export interface DB {
   price_tier: PriceTier;
   probe: Probe;
   probe_figure: ProbeFigure;
+  provider_total: ProviderTotal;
   reconciled: Reconciled;
   reconciliation_difference: ReconciliationDifference;
   restatement: Restatement;

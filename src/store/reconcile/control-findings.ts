@@ -4,7 +4,9 @@ import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
 import type { TotalDifference } from "./control-totals.ts";
 
-type FindingKind = "stride_total" | "grouping_total";
+/** Totals of the platform over its own days; of the billing provider over calendar months. */
+export const TOTAL_KINDS = ["stride_total", "grouping_total"] as const;
+type FindingKind = (typeof TOTAL_KINDS)[number] | "provider_total";
 
 /** A difference that remained after both sides were fetched again. */
 export interface Finding extends TotalDifference {
@@ -18,11 +20,22 @@ export interface Finding extends TotalDifference {
  */
 export async function keepFindings(
   store: Store,
-  about: {
-    kind: FindingKind;
-    compared: readonly { scopeId: number; period: Interval }[];
-    fetchNumber: number;
-  },
+  about: ComparedFindings,
+  findings: readonly Finding[],
+): Promise<void> {
+  await store.transaction(({ db }) => writeFindings(db, about, findings));
+}
+
+interface ComparedFindings {
+  readonly kind: FindingKind;
+  readonly compared: readonly { scopeId: number; period: Interval }[];
+  readonly fetchNumber: number;
+}
+
+/** The same within a transaction of the caller's. */
+export async function writeFindings(
+  db: Database,
+  about: ComparedFindings,
   findings: readonly Finding[],
 ): Promise<void> {
   const { kind, fetchNumber } = about;
@@ -48,26 +61,24 @@ export async function keepFindings(
     fetch_number: fetchNumber,
   }));
   const rows = sql`json_populate_recordset(null::usage.control_difference, ${JSON.stringify(found)}::json)`;
-  await store.transaction(async ({ db }) => {
-    await sql`
-      update usage.control_difference d set state = 'closed', closed_at = now()
-      from json_to_recordset(${JSON.stringify(compared)}::json) c (scope_id integer, "from" timestamptz, "to" timestamptz)
-      where d.scope_id = c.scope_id and d.period_start >= c.from and d.period_end <= c.to
-        and d.kind = ${kind} and d.closed_at is null
-        and (d.scope_id, d.period_start, d.period_end, d.external_id) not in (
-          select scope_id, period_start, period_end, external_id from ${rows}
-        )
-    `.execute(db);
-    const columns = sql`scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number`;
-    await sql`
-      insert into usage.control_difference as d (${columns})
-      select ${columns} from ${rows}
-      on conflict on constraint control_difference_pkey do update
-      set stored_traces = excluded.stored_traces, control_traces = excluded.control_traces, state = excluded.state,
-          fetch_number = excluded.fetch_number, closed_at = null,
-          found_at = case when d.closed_at is null then d.found_at else now() end
-    `.execute(db);
-  });
+  await sql`
+    update usage.control_difference d set state = 'closed', closed_at = now()
+    from json_to_recordset(${JSON.stringify(compared)}::json) c (scope_id integer, "from" timestamptz, "to" timestamptz)
+    where d.scope_id = c.scope_id and d.period_start >= c.from and d.period_end <= c.to
+      and d.kind = ${kind} and d.closed_at is null
+      and (d.scope_id, d.period_start, d.period_end, d.external_id) not in (
+        select scope_id, period_start, period_end, external_id from ${rows}
+      )
+  `.execute(db);
+  const columns = sql`scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number`;
+  await sql`
+    insert into usage.control_difference as d (${columns})
+    select ${columns} from ${rows}
+    on conflict on constraint control_difference_pkey do update
+    set stored_traces = excluded.stored_traces, control_traces = excluded.control_traces, state = excluded.state,
+        fetch_number = excluded.fetch_number, closed_at = null,
+        found_at = case when d.closed_at is null then d.found_at else now() end
+  `.execute(db);
 }
 
 /** A finding with the names of its scope. */
@@ -80,7 +91,11 @@ export interface NamedFinding extends Finding {
 /** The findings of a source that have not ended and overlap a part of time, in order of dimension, workspace, time and id. */
 export async function knownFindings(
   db: Database,
-  { sourceId, range }: { sourceId: number; range: Interval },
+  {
+    sourceId,
+    range,
+    kinds = TOTAL_KINDS,
+  }: { sourceId: number; range: Interval; kinds?: readonly FindingKind[] },
 ): Promise<NamedFinding[]> {
   const { rows } = await sql<Omit<NamedFinding, "start" | "end"> & { start: Date; end: Date }>`
     select d.kind, d.state, d.scope_id as "scopeId", d.external_id as "dimensionId", d.period_start as start,
@@ -89,7 +104,7 @@ export async function knownFindings(
     from usage.control_difference d
     join usage.scope c using (scope_id)
     join usage.entity w on w.entity_id = c.workspace_id
-    where c.source_id = ${sourceId} and d.closed_at is null
+    where c.source_id = ${sourceId} and d.closed_at is null and d.kind = any (${[...kinds]}::text[])
       and d.period_start < ${new Date(range.end)} and d.period_end > ${new Date(range.start)}
     order by d.kind desc, array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.period_start,
              d.period_end, d.external_id

@@ -1,0 +1,111 @@
+import { z } from "zod";
+import type { ProviderReading } from "../../domain/provider/reading.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { faultError } from "../http/errors.ts";
+import type { Asking, PlatformHttp } from "../http/http.ts";
+import { readJson } from "../http/json-document.ts";
+import { AnswerFault, recordFault } from "../parse/answer-fault.ts";
+import { describeValue, fromWireId, fromWireName, fromWireTime } from "../parse/wire-values.ts";
+
+const PATH = "/api/v1/orgs/current/billing/usage";
+
+/** Fields that are not read are tolerated, whatever they hold (rule 14 of docs/architecture.md). */
+const answerSchema = z.array(z.record(z.string(), z.unknown()));
+
+/**
+ * `GET /api/v1/orgs/current/billing/usage`: what the billing provider holds of a part of time, by metric and workspace (Bill in
+ * docs/platform.md). Errors: those of `get`; `answer_invalid` with the reading at fault. Nothing of such an answer is used.
+ */
+export async function providerUsage(
+  http: PlatformHttp,
+  { start, end, signal }: Interval & Asking,
+): Promise<ProviderReading[]> {
+  const query = new URLSearchParams({
+    starting_on: toWireDay(start),
+    ending_before: toWireDay(end),
+    on_current_plan: "true",
+  });
+  const answer = await http.get({ path: PATH, query, signal });
+  const wire = await readJson(answer, answerSchema);
+  try {
+    const readings = wire.map(fromWireReading);
+    refuseRepeated(readings);
+    return readings;
+  } catch (error) {
+    throw error instanceof AnswerFault ? faultError(error, answer.body.status, answer.context) : error;
+  }
+}
+
+function toWireDay(instant: number): string {
+  return new Date(instant).toISOString().replace(".000Z", "Z");
+}
+
+function fromWireReading(wire: Readonly<Record<string, unknown>>, nth: number): ProviderReading {
+  const refuse = (field: string, why: string): never => {
+    throw recordFault(`total ${nth}: ${field} is ${describeValue(wire[field])}, ${why}`, `${nth}.${field}`);
+  };
+  const idOf = (field: string): string => {
+    const given = wire[field];
+    const id = typeof given === "string" && given !== "" ? fromWireId(given) : undefined;
+    return id ?? refuse(field, "not an id");
+  };
+  const instantOf = (field: string): number => {
+    const given = wire[field];
+    return (typeof given === "string" ? fromWireTime(given) : undefined) ?? refuse(field, "not a timestamp");
+  };
+  const name = wire.billable_metric_name ?? null;
+  if (name !== null && typeof name !== "string") refuse("billable_metric_name", "not a name");
+  const [start, end] = [instantOf("start_timestamp"), instantOf("end_timestamp")];
+  if (end <= start) refuse("end_timestamp", "not after start_timestamp");
+  // Unknown is not zero: a total without a value, or without workspaces, says nothing of what it lacks.
+  const value = wire.value === undefined || wire.value === null ? null : wire.value;
+  if (value !== null && !isAmount(value)) refuse("value", "not an amount");
+  return {
+    customerId: wire.customer_id === undefined || wire.customer_id === null ? null : idOf("customer_id"),
+    metricId: idOf("billable_metric_id"),
+    metricName: fromWireName(name as string | null),
+    start,
+    end,
+    value: value as number | null,
+    workspaces: fromWireGroups(wire.groups, nth),
+  };
+}
+
+/** By workspace, in lower case as in every answer. Null: unknown. */
+function fromWireGroups(groups: unknown, nth: number): ReadonlyMap<string, number | null> {
+  const found = new Map<string, number | null>();
+  if (groups === undefined || groups === null) return found;
+  const refuse = (what: string): never => {
+    throw recordFault(`total ${nth}: groups ${what}`, `${nth}.groups`);
+  };
+  if (typeof groups !== "object" || Array.isArray(groups)) {
+    return refuse(`is ${describeValue(groups)}, not amounts by workspace`);
+  }
+  for (const [key, amount] of Object.entries(groups)) {
+    const id = key === "" ? undefined : fromWireId(key);
+    if (id === undefined) return refuse(`has ${describeValue(key)}, which is not an id`);
+    if (found.has(id)) return refuse(`has the workspace ${describeValue(id)} twice`);
+    if (amount !== null && !isAmount(amount)) {
+      return refuse(`has ${describeValue(amount)} for the workspace ${describeValue(id)}, not an amount`);
+    }
+    found.set(id, amount);
+  }
+  return found;
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
+}
+
+/** Two totals of one metric over the same time contradict each other, or count twice. */
+function refuseRepeated(readings: readonly ProviderReading[]): void {
+  const seen = new Map<string, number>();
+  readings.forEach(({ customerId, metricId, start, end }, nth) => {
+    const key = JSON.stringify([customerId, metricId, start, end]);
+    const before = seen.get(key);
+    if (before !== undefined) {
+      throw recordFault(`total ${nth} repeats total ${before}: same customer, metric and time`, `${nth}`);
+    }
+    seen.set(key, nth);
+  });
+}

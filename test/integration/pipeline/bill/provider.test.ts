@@ -1,0 +1,173 @@
+import { describe, expect, test } from "vitest";
+import { type CalendarMonth, monthAt, monthBefore } from "../../../../src/domain/close/month.ts";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { checkProvider } from "../../../../src/pipeline/bill/check-provider.ts";
+import { checkTotals } from "../../../../src/pipeline/totals/check-totals.ts";
+import { type Bench, senderOn, setup } from "../../../support/source.ts";
+
+/** The totals of the billing provider, a second meter: it is compared with months of days, and never believed over them. */
+
+const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+
+/** Two workspaces with every day of two whole months that the platform's books have closed, at least. */
+async function loaded(): Promise<Bench & { months: CalendarMonth[] }> {
+  const last = monthBefore(monthAt(Date.now() - 4 * DAY_MS));
+  const first = monthBefore(last);
+  const today = Math.floor(Date.now() / DAY_MS);
+  const days = today - Date.parse(first.start) / DAY_MS + 3;
+  const bench = await setup({ days, workspaces: [0, 1], standin: { scale: 0.34 } });
+  await load(bench);
+  return { ...bench, months: [first, last] };
+}
+
+const load = (bench: Bench) =>
+  bench.fetch({
+    wanted: [{ stride: "day", range: { start: bench.dataStart, end: bench.today } }],
+    reprocess: "all",
+  });
+
+const check = async (bench: Bench, reach: "month" | "all" = "all") => {
+  const before = bench.standin.requests.count;
+  const source = await bench.open();
+  const contact = bench.standin.requests.count - before;
+  const result = await checkProvider(source, reach);
+  return { ...result, seen: bench.standin.requests.count - before - contact };
+};
+
+const outcomes = (result: Awaited<ReturnType<typeof check>>) =>
+  Object.fromEntries(
+    result.months.map(({ month, totals }) => [
+      month,
+      totals.filter((one) => one.meter === "traces" && one.workspaceId !== null).map((one) => one.outcome),
+    ]),
+  );
+
+const dayOf = (month: CalendarMonth, nth: number) => Date.parse(month.start) + nth * DAY_MS;
+const workspaceOf = (bench: Bench, nth: number) => bench.workspaceIds[nth] ?? "";
+
+test("two meters that agree leave no finding, and each month costs one request", async () => {
+  const bench = await loaded();
+  const result = await check(bench);
+  expect(result).toMatchObject({
+    refusal: null,
+    findings: [],
+    failed: [],
+    restated: 0,
+    requests: 2,
+    seen: 2,
+  });
+  const organisation = bench.standin.organisation.workspaces;
+  for (const found of Object.values(outcomes(result))) {
+    expect(found.filter((one) => one === "equal")).toHaveLength(2);
+    // The provider names workspaces of the organisation that the source does not load. They are said, and kept.
+    expect(found.filter((one) => one === "unknown_workspace").length).toBe(found.length - 2);
+  }
+  const kept = await bench.sql<{ workspaces: number }>(
+    "SELECT count(DISTINCT workspace)::integer AS workspaces FROM usage.provider_total WHERE meter = 'traces' AND workspace <> ''",
+  );
+  expect(kept[0]?.workspaces).toBeLessThanOrEqual(organisation.length);
+});
+
+describe(`under random histories, seed ${SEED}`, () => {
+  test("a meter that drifts is found and named until it agrees; one that does not never gives a finding", async () => {
+    const bench = await loaded();
+    const roll = dice(SEED);
+    for (let step = 0; step < 10; step += 1) {
+      const month = bench.months[roll(2)] as CalendarMonth;
+      const nth = roll(2);
+      const sender = senderOn(bench.standin, nth, dayOf(month, 1 + roll(26)));
+      const { drifts } = bench.standin.bill;
+      const what = ["restated", "loaded", "drifted", "agrees"][roll(4)];
+      // The ledger is what both meters count: days that were loaded before are stale on our side only.
+      if (what === "restated") bench.standin.ledger.change(sender, roll(2) === 0 ? -1 : 1 + roll(9));
+      if (what === "loaded") await load(bench);
+      if (what === "drifted") {
+        const delta = roll(2) === 0 ? -1 - roll(5) : 1 + roll(5);
+        drifts.push({ metric: "traces", workspaceId: workspaceOf(bench, nth), at: sender.at, delta });
+      }
+      if (what === "agrees") drifts.length = 0;
+      const { findings, failed } = await check(bench, roll(2) === 0 ? "month" : "all");
+      const wrong = new Map<string, number>();
+      for (const { workspaceId, at, delta } of drifts) {
+        const key = `${workspaceId} ${monthAt(at).name}`;
+        wrong.set(key, (wrong.get(key) ?? 0) + (delta ?? 0));
+      }
+      const named = findings.map((one) => [
+        `${one.workspaceId} ${monthAt(one.start).name}`,
+        (one.controlTraces ?? 0) - (one.storedTraces ?? 0),
+      ]);
+      const expected = [...wrong].filter(([, delta]) => delta !== 0);
+      expect(named.sort(), `step ${step}: ${what}`).toEqual(expected.sort());
+      expect(failed).toEqual([]);
+      for (const one of findings)
+        expect(one).toMatchObject({ kind: "provider_total", state: "platform_disagrees" });
+    }
+  });
+});
+
+test("a difference is asked about twice once, stays while it is not compared, and ends when both agree", async () => {
+  const bench = await loaded();
+  const [month] = bench.months as [CalendarMonth, CalendarMonth];
+  const workspaceId = workspaceOf(bench, 0);
+  const drift = { metric: "traces" as const, workspaceId, at: dayOf(month, 3), delta: 7 };
+  bench.standin.bill.drifts.push(drift);
+  const [first, second] = [await check(bench), await check(bench)];
+  expect(first.findings).toMatchObject([
+    { workspaceId, groupBy: "workspace", start: Date.parse(month.start) },
+  ]);
+  expect(first.requests).toBeGreaterThan(2);
+  expect(second.requests).toBe(2);
+  expect(second.findings).toEqual(first.findings);
+
+  // It says nothing of the platform's own totals, and does not take their proof from a day.
+  const totals = await checkTotals(await bench.open(), "all");
+  expect(totals).toMatchObject({ differences: 0, daysDisproved: 0 });
+
+  bench.standin.bill.drifts.splice(0, 1, { ...drift, delta: null });
+  const unknown = await check(bench);
+  expect(unknown.findings).toEqual(first.findings);
+  expect(outcomes(unknown)[month.name]?.filter((one) => one === "unknown_value")).toHaveLength(1);
+
+  bench.standin.bill.drifts.length = 0;
+  expect((await check(bench)).findings).toEqual([]);
+  const states = await bench.sql("SELECT kind, state FROM reporting.usage_reconciliation");
+  expect(states).toEqual([{ kind: "provider_total", state: "closed" }]);
+});
+
+test("a month that is not wholly loaded and final is not compared; a server that refuses is asked no more, and usage goes on", async () => {
+  const bench = await loaded();
+  const [month] = bench.months as [CalendarMonth, CalendarMonth];
+  await bench.sql("UPDATE usage.coverage SET settled = false WHERE period_end > $1 AND period_start < $2", [
+    month.start,
+    new Date(dayOf(month, 2)).toISOString(),
+  ]);
+  bench.standin.bill.drifts.push({
+    ...{ metric: "traces", workspaceId: workspaceOf(bench, 0), at: dayOf(month, 3), delta: 7 },
+  });
+  const result = await check(bench);
+  expect(result.findings).toEqual([]);
+  expect(outcomes(result)[month.name]?.filter((one) => one === "not_final")).toHaveLength(2);
+
+  for (const status of [401, 403, 404]) {
+    bench.standin.faults.set({
+      script: [{ fault: { kind: "status", status }, match: { path: "/billing/usage" }, times: 5 }],
+    });
+    const refused = await check(bench);
+    expect(refused).toMatchObject({ months: [], findings: [], failed: [], seen: 1 });
+    expect(refused.refusal).toContain(`${status}`);
+    const [source] = await bench.sql<{ refused_at: Date | null }>("SELECT refused_at FROM usage.source");
+    expect(source?.refused_at).toBeNull();
+  }
+});
+
+/** Whole numbers below `n`. */
+function dice(seed: number): (n: number) => number {
+  let state = seed >>> 0 || 1;
+  return (n) => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    state >>>= 0;
+    return state % n;
+  };
+}
