@@ -5,6 +5,7 @@ import { extractSliceJob } from "./extract-slice.ts";
 import type { JobDefinition } from "./job.ts";
 import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
+import { readBillJob } from "./read-bill.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
 import { requeueJob } from "./requeue.ts";
 import { syncJob } from "./sync.ts";
@@ -16,6 +17,7 @@ const jobs = [
   extractSliceJob,
   reconcileRangeJob,
   checkTotalsJob,
+  readBillJob,
   pruneJob,
   alertJob,
   probeJob,

@@ -8,6 +8,7 @@ import { enqueueJob } from "./enqueue.ts";
 import type { Hold } from "./hold.ts";
 import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
+import { readBillJob } from "./read-bill.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
 import { requeueJob } from "./requeue.ts";
 import { syncJob } from "./sync.ts";
@@ -46,7 +47,7 @@ function every(ms: number, { name, options }: Repeated): Schedule {
 function at(
   pattern: string,
   { name, options }: Repeated,
-  data: Schedule["data"],
+  data: Schedule["data"] = {},
   id: string = name,
 ): Schedule {
   return { id, job: name, repeat: { pattern, tz: "UTC" }, data, options };
@@ -65,6 +66,8 @@ export function schedulesOf(settings: ScheduleSettings): Schedule[] {
     at("30 2 * * 0", checkTotalsJob, { reach: "quarter" }, `${checkTotalsJob.name}-quarter`),
     at("30 2 5 * *", checkTotalsJob, { reach: "all" }, `${checkTotalsJob.name}-all`),
     at("0 3 * * *", reconcileRangeJob, { days: reconcileDays }),
+    // After the reconcile: a month whose restatements are repaired needs no second look.
+    at("0 4 * * *", readBillJob),
     // `keepHours` is left out if unset: a worker of an older release refuses unknown data.
     at("0 5 * * *", pruneJob, { keepDays, ...(keepHours === undefined ? {} : { keepHours }) }),
     ...(hasWebhook ? [every(60_000, alertJob)] : []),

@@ -2,7 +2,7 @@
 -- scope. A row of usage.reconciled or usage.matched_total is true as it stands: a restatement removes it (usage.end_proof).
 
 -- Days of each day scope in which a difference is left, from the export or from a total: nothing proves them. What a dimension
--- does not attribute is no difference.
+-- does not attribute is no difference. The billing provider's total of a month says nothing about one of its days.
 CREATE OR REPLACE VIEW usage.day_difference AS
 SELECT v.scope_id, v.group_by, range_agg(v.days) AS days
 FROM (
@@ -16,7 +16,7 @@ FROM (
          daterange((d.period_start AT TIME ZONE 'UTC')::date, (d.period_end AT TIME ZONE 'UTC')::date)
   FROM usage.control_difference d
   JOIN usage.scope s USING (scope_id)
-  WHERE d.state = 'platform_disagrees'
+  WHERE d.state = 'platform_disagrees' AND d.kind <> 'provider_total'
 ) v
 GROUP BY v.scope_id, v.group_by;
 

@@ -38,7 +38,7 @@ JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id;
 COMMENT ON VIEW reporting.usage_restatement IS 'Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
 
--- Differences from the CSV export, and control totals that differ from the sum of their days.
+-- Differences from the CSV export, and totals of the platform or of its billing provider that differ from the sum of their days.
 CREATE OR REPLACE VIEW reporting.usage_reconciliation AS
 SELECT src.slug AS source_id, c.group_by, c.stride, d.bucket_start AS period_start, w.dimension_id AS workspace_id,
        usage.shown_id(d.external_id) AS dimension_id,
@@ -54,7 +54,8 @@ JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 UNION ALL
 SELECT src.slug, c.group_by,
-       CASE extract(epoch FROM d.period_end - d.period_start)::bigint / 86400 WHEN 1 THEN 'day' WHEN 7 THEN 'week' WHEN 30 THEN 'month' WHEN 365 THEN 'year' END,
+       -- The billing provider's totals are of calendar months.
+       CASE CASE WHEN d.kind <> 'provider_total' THEN extract(epoch FROM d.period_end - d.period_start)::bigint / 86400 END WHEN 1 THEN 'day' WHEN 7 THEN 'week' WHEN 30 THEN 'month' WHEN 365 THEN 'year' END,
        d.period_start, w.dimension_id,
        CASE WHEN d.kind = 'grouping_total' THEN '(all)' ELSE usage.shown_id(d.external_id) END,
        d.stored_traces, d.control_traces, d.kind, d.state, d.found_at, d.period_end, NULL

@@ -8,6 +8,7 @@ export const DIFFERENCE_KINDS = {
   bucket_end_differs: "the export's bucket ends elsewhere",
   stride_total: "a total differs from the sum of the stored days",
   grouping_total: "the dimension names more traces than its workspace has",
+  provider_total: "the billing provider's total of the month differs",
   restated: "a final count changed",
 } as const;
 export type DifferenceKind = keyof typeof DIFFERENCE_KINDS;

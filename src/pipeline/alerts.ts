@@ -120,6 +120,13 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
       over: "all totals are the sums of their days again",
     },
     {
+      kind: "provider_total",
+      isFiring: facts.providerTotals.count > 0,
+      ...facts.providerTotals,
+      message: `${facts.providerTotals.count} totals of the billing provider (months x workspaces) are not the stored sums, after a second request. See reporting.usage_reconciliation.`,
+      over: "the billing provider's totals are the stored sums again",
+    },
+    {
       kind: "settled_changed",
       isFiring: facts.changedLately,
       count: settledChanges,

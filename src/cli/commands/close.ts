@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { AskedClose } from "../../domain/close/check-list.ts";
+import { describeProviderMonth } from "../../domain/provider/month-sentence.ts";
 import { type ClosedSource, closeSources, isAsAsked } from "../../pipeline/close/close.ts";
 import { describeOpen } from "../report/open-days.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
@@ -42,10 +43,15 @@ async function run(session: Session, options: CloseOptions, text: string): Promi
     result.state === "open" && result.digest !== null ? [result.digest] : [],
   );
   session.output.data(
-    closed.map(({ source, result }) => ({ source, ...result })),
+    closed.map(({ source, result, provider }) => ({ source, ...result, provider })),
     () => {
       const asked = { month, settleAfterMs, hasRedis: redisUrl !== undefined, digests };
-      return closed.map((one) => describeClose(one, { ...asked, without: one.asked })).join("\n");
+      return closed
+        .map((one) => {
+          const said = describeClose(one, { ...asked, without: one.asked });
+          return `${said}\n${one.source}, ${month.name}: ${describeProviderMonth(one.provider)}`;
+        })
+        .join("\n");
     },
   );
   return firstExit(closed.map((one) => (isAsAsked(one) ? EXIT.done : EXIT.mismatch)));

@@ -5,6 +5,7 @@ import { METER, METER_NAME, METERS, type Meter } from "../../domain/usage/meter.
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { describeAdded, knownSyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { billingClientOf } from "../../platform/clients.ts";
+import { type BillPart, billPartsOf, type LearnedBillPart } from "../../store/catalog/bill-parts.ts";
 import { capabilitiesOf, type LearnedCapability } from "../../store/catalog/server-capabilities.ts";
 import { type LearnableMeter, type LearnedMeter, learnedMeters } from "../../store/catalog/source-meters.ts";
 import { noteRefusal } from "../../store/catalog/sources.ts";
@@ -146,6 +147,7 @@ async function checkStored(
   }
   for (const capability of await capabilitiesOf(db, sourceId))
     notes.pass("server", describeCapability(capability));
+  for (const part of await billPartsOf(db, sourceId)) notes.pass("bill", describeBillPart(part));
   const finality = await finalityOf(db, { sourceId, settleAfterMs });
   const [advice = "", changed] = describeFinality(finality, settleAfterMs);
   notes.pass("finality", advice);
@@ -172,6 +174,19 @@ function describeMeter(
   const { isAvailable, evidence, learnedAt } = learned;
   const state = isAvailable ? "counted" : "not available";
   return `${name}: ${state}, learned on ${learnedAt.toISOString().slice(0, 10)}: ${evidence}`;
+}
+
+const BILL_WORDS: Readonly<Record<BillPart, string>> = {
+  provider_totals: "the billing provider's totals",
+  usage_limits: "usage limits",
+  billing_period: "the billing period",
+};
+
+/** What of the bill is read. Usage does not need it, so a refusal is no fault. */
+function describeBillPart({ part, refusal, askedAt }: LearnedBillPart): string {
+  const when = askedAt.toISOString().slice(0, 10);
+  if (refusal === null) return `${BILL_WORDS[part]}: read, last on ${when}`;
+  return `${BILL_WORDS[part]}: not read; the server refused this key on ${when} and is asked again daily (${refusal})`;
 }
 
 const PRICE_IT = "Import prices that are valid on these days with `usage-etl prices import FILE`.";

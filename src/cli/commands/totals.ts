@@ -1,7 +1,9 @@
 import { type Command, Option } from "commander";
 import { REACHES, type Reach } from "../../domain/planning/control.ts";
 import { shownId } from "../../domain/usage/record.ts";
+import { readBill } from "../../pipeline/bill/read-bill.ts";
 import { checkTotals, type TotalsResult } from "../../pipeline/totals/check-totals.ts";
+import { billToData, describeBill, exitOfBill } from "../report/bill-report.ts";
 import { instant, table } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
 import { reportPerSource } from "../session/per-source.ts";
@@ -16,10 +18,15 @@ export function define(command: Command): void {
         .choices(REACHES)
         .default("quarter"),
     )
+    .option("--provider", "compare months with the totals of the billing provider instead")
     .action(inSession(run));
 }
 
-async function run(session: Session, { reach }: { reach: Reach }): Promise<number> {
+async function run(
+  session: Session,
+  { reach, provider = false }: { reach: Reach; provider?: boolean },
+): Promise<number> {
+  if (provider) return runProvider(session, reach);
   return reportPerSource(session, {
     kind: "totals",
     work: (source) =>
@@ -31,6 +38,22 @@ async function run(session: Session, { reach }: { reach: Reach }): Promise<numbe
       return differences > 0 ? EXIT.mismatch : EXIT.done;
     },
     describe: (results) => Object.values(results).map(describeTotals).join("\n"),
+  });
+}
+
+async function runProvider(session: Session, reach: Reach): Promise<number> {
+  return reportPerSource(session, {
+    kind: "totals",
+    work: (source) =>
+      session.output.progress({ label: "provider", unit: "months" }, (update) =>
+        readBill(source, { reach, isPatient: false }, update),
+      ),
+    exitOf: exitOfBill,
+    toData: billToData,
+    describe: (results) =>
+      Object.entries(results)
+        .map(([source, result]) => describeBill(source, result))
+        .join("\n"),
   });
 }
 

@@ -22,7 +22,7 @@ const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   status: STATUSES,
   group_by: GROUPINGS,
   stride: STRIDES,
-  kind: [...FINDINGS, "name_differs", "stride_total", "grouping_total"],
+  kind: [...FINDINGS, "name_differs", "stride_total", "grouping_total", "provider_total"],
   "backfill_status.state": ["running", "paused", "cancelled", "done"],
   "metering_probe.state": ["sending", "waiting", "matched", "late", "differs", "inconclusive"],
 };

@@ -11,11 +11,16 @@ export const OPEN_REASONS = [
   "not_reconciled",
   "platform_disagrees",
   "total_differs",
+  "provider_differs",
 ] as const;
 export type OpenReason = (typeof OPEN_REASONS)[number];
 
 /** No request repairs these. The month is closed anyway if the user accepts them. */
-export const DISAGREEMENTS: readonly OpenReason[] = ["platform_disagrees", "total_differs"];
+export const DISAGREEMENTS: readonly OpenReason[] = [
+  "platform_disagrees",
+  "total_differs",
+  "provider_differs",
+];
 
 /** Whether a sync asks for a workspace: the listing may lack it, or the configuration not name it any more. */
 export type WorkspaceAccess = "read" | "unlisted" | "not_configured";
@@ -41,4 +46,5 @@ export const OPEN_WORDS: Readonly<Record<OpenReason, string>> = {
   not_reconciled: "not reconciled with the export",
   platform_disagrees: "platform's JSON and export differ",
   total_differs: "platform's totals differ",
+  provider_differs: "billing provider's total differs",
 };

@@ -2,6 +2,7 @@ import type { CalendarMonth } from "../../domain/close/month.ts";
 import type { Store } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { type CloseResult, closeMonth } from "../../store/report/month-close.ts";
+import { type ProviderMonth, providerMonth } from "../../store/report/provider-month.ts";
 import type { Actor } from "../../store/work/operator-actions.ts";
 import { leftOut, monthOf, sourcesToClose, withinMonth } from "./asked.ts";
 
@@ -24,6 +25,8 @@ export interface ClosedSource {
   /** The workspaces of this source that were asked to be left out. */
   readonly asked: readonly string[];
   readonly result: CloseResult;
+  /** What the billing provider's totals say of the month. */
+  readonly provider: ProviderMonth;
 }
 
 /**
@@ -49,7 +52,8 @@ export async function closeSources(
       ...{ settleAfterMs, acceptDisagreements, by: order.by },
       ...(order.expectedDigests === undefined ? {} : { expectedDigests: order.expectedDigests }),
     });
-    closed.push({ source, asked, result });
+    const provider = await providerMonth(store.db, { sourceId, monthStart: month.start });
+    closed.push({ source, asked, result, provider });
   }
   return { month, closed };
 }

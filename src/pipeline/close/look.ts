@@ -5,6 +5,7 @@ import { type ClosedMonth, closedMonth } from "../../store/report/closed-months.
 import { monthBeforeData } from "../../store/report/month-close.ts";
 import { checkMonths, type MonthCheck } from "../../store/report/month-open-days.ts";
 import type { SourceWithWorkspaces } from "../../store/report/overview.ts";
+import { type ProviderMonth, providerMonth } from "../../store/report/provider-month.ts";
 import { leftOut, monthOf } from "./asked.ts";
 
 /** What is known of a month of a source, without closing it. */
@@ -12,6 +13,8 @@ export interface MonthLook extends MonthCheck {
   readonly month: CalendarMonth;
   /** Undefined while the month is open. Then `open` is what `close` would list at this moment. */
   readonly closed: ClosedMonth | undefined;
+  /** What the billing provider's totals say of it. */
+  readonly provider: ProviderMonth;
 }
 
 /**
@@ -33,11 +36,12 @@ export async function lookAtMonth(
   const month = monthOf(asked.month, now);
   if (dataStart >= month.end) throw monthBeforeData(month.name);
   const closed = await closedMonth(db, { sourceId, monthStart: month.start });
-  if (closed !== undefined) return { month, closed, required: [], open: [], accepted: 0 };
+  const provider = await providerMonth(db, { sourceId, monthStart: month.start });
+  if (closed !== undefined) return { month, closed, provider, required: [], open: [], accepted: 0 };
   const without = leftOut(asked.without, source.workspaceIds);
   const ranges = [daysWithin(month, dataStart)];
   const [check] = await checkMonths(db, { sourceId, ranges, without, acceptDisagreements });
-  return { month, closed, ...(check as MonthCheck) };
+  return { month, closed, provider, ...(check as MonthCheck) };
 }
 
 /** The days of a month from the data start (ISO day) on. */

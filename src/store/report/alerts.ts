@@ -6,6 +6,7 @@ import { unpricedBySource } from "./unpriced.ts";
 export type AlertKind =
   | "difference"
   | "control_total"
+  | "provider_total"
   | "settled_changed"
   | "stale"
   | "refused"
@@ -25,6 +26,8 @@ export interface AlertFacts {
   readonly differences: Found;
   /** Control totals on which the platform contradicts itself: they differ from their days after a second request. */
   readonly controlTotals: Found;
+  /** Months of workspaces of which the billing provider has another total, after a second request. */
+  readonly providerTotals: Found;
   /** Restatements of the last day that no alert has reported, and the number of the newest one (0: none). */
   readonly settledChanges: number;
   readonly newestRestatement: number;
@@ -48,7 +51,10 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
        where c.source_id = s.source_id and d.state = 'platform_disagrees') as differences,
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
        from usage.control_difference d join usage.scope c using (scope_id)
-       where c.source_id = s.source_id and d.state = 'platform_disagrees') as "controlTotals",
+       where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind <> 'provider_total') as "controlTotals",
+      (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
+       from usage.control_difference d join usage.scope c using (scope_id)
+       where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind = 'provider_total') as "providerTotals",
       r.untold::integer as "settledChanges", coalesce(r.newest, 0)::bigint as "newestRestatement",
       r.newest is not null as "changedLately",
       extract(epoch from now() - coalesce(

@@ -100,8 +100,9 @@ const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<un
     order by d.found_at desc, d.scope_id desc, d.bucket_start desc, d.external_id desc`,
   total: (wanted) => sql`
     select 'total', d.found_at, d.scope_id, d.external_id,
-           case extract(epoch from d.period_end - d.period_start)::bigint / 86400
-             when 1 then 'day' when 7 then 'week' when 30 then 'month' else 'year' end,
+           case when d.kind = 'provider_total' then 'calendar month'
+                else case extract(epoch from d.period_end - d.period_start)::bigint / 86400
+                  when 1 then 'day' when 7 then 'week' when 30 then 'month' else 'year' end end,
            d.period_start, d.period_end, d.kind, d.state, d.stored_traces, d.control_traces, null,
            row_number() over (order by d.found_at desc, d.scope_id desc, d.kind desc, d.period_start desc, d.period_end desc, d.external_id desc),
            json_build_array('total', to_char(d.found_at at time zone 'UTC', ${ISO}), d.scope_id, d.kind,

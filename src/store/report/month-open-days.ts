@@ -107,7 +107,7 @@ export async function openDays(
   const { rows } = await sql<{ start: Date } & Pick<OpenDay, "groupBy" | "workspaceId" | "reason">>`
     with own as materialized (
       -- Not from scopes: a workspace that was never planned has none, but each of its days is missing.
-      select e.external_id, g, s.scope_id, n.source_id is not null as has_no_days
+      select e.external_id, e.entity_id, g, s.scope_id, n.source_id is not null as has_no_days
       from usage.entity e
       cross join unnest(${[...GROUPINGS]}::text[]) g
       left join usage.scope s
@@ -124,28 +124,38 @@ export async function openDays(
     ), differing as materialized (
       select d.scope_id, range_agg(tstzrange(d.period_start, d.period_end)) as parts
       from usage.control_difference d join own using (scope_id)
-      where d.state = 'platform_disagrees' and d.period_start < ${end} and d.period_end > ${start} group by d.scope_id
+      where d.state = 'platform_disagrees' and d.kind <> 'provider_total' and d.period_start < ${end} and d.period_end > ${start}
+      group by d.scope_id
+    ), billed as materialized (
+      -- Of a month and workspace, by whatever meter: all of its days, in the dimension that it is about.
+      select s.source_id, s.workspace_id, s.group_by, range_agg(tstzrange(d.period_start, d.period_end)) as parts
+      from usage.control_difference d join usage.scope s using (scope_id)
+      where s.source_id = ${sourceId} and d.kind = 'provider_total' and d.closed_at is null
+        and d.period_start < ${end} and d.period_end > ${start}
+      group by 1, 2, 3
     )
     select day as start, g as "groupBy", own.external_id as "workspaceId",
            case when f.scope_id is not null then f.state
-                when c.final @> day then 'total_differs'
+                when c.final @> day then case when d.parts @> day then 'total_differs' else 'provider_differs' end
                 when c.parts @> day then 'provisional'
                 when own.has_no_days then 'not_available' else 'missing' end as reason
     from own
     left join loaded c on c.scope_id = own.scope_id
     left join differing d on d.scope_id = own.scope_id
+    left join billed b on b.workspace_id = own.entity_id and b.group_by = g
     left join (select scope_id, range_agg(tstzrange(period_start, period_end)) as parts from failing group by scope_id) x
       on x.scope_id = own.scope_id
     -- Not every day of every scope: most of them are final, and of no interest.
     cross join lateral unnest(
       tstzmultirange(tstzrange(${start}, ${end}))
-        * (tstzmultirange(tstzrange(${start}, ${end})) - coalesce(c.final, '{}') + coalesce(x.parts, '{}') + coalesce(d.parts, '{}'))
+        * (tstzmultirange(tstzrange(${start}, ${end})) - coalesce(c.final, '{}') + coalesce(x.parts, '{}') + coalesce(d.parts, '{}')
+           + coalesce(b.parts, '{}'))
     ) part
     cross join lateral generate_series(
       date_trunc('day', lower(part), 'UTC'), upper(part) - interval '1 microsecond', interval '24 hours'
     ) day
     left join failing f on f.scope_id = own.scope_id and f.period_start <= day and f.period_end > day
-    where f.scope_id is not null or (c.final @> day) is not true or d.parts @> day
+    where f.scope_id is not null or (c.final @> day) is not true or d.parts @> day or b.parts @> day
   `.execute(db);
   const unproved = await unreconciledDays(db, { sourceId, range });
   const accessOf = new Map(required.map(({ workspaceId, access }) => [workspaceId, access]));

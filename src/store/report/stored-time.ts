@@ -33,7 +33,7 @@ export async function storedTime(
       where ${scopes} and state in ('open', 'platform_disagrees')
       union all
       select 'differing', scope_id, period_start, period_end
-      from usage.control_difference where ${scopes} and state = 'platform_disagrees'
+      from usage.control_difference where ${scopes} and state = 'platform_disagrees' and kind <> 'provider_total'
     `,
   );
 }

@@ -33,6 +33,9 @@ const WHOLE = `
     VALUES (1, 'stride_total', '2026-01-05Z', '2026-01-06Z', 'p1', 'platform_disagrees', 1);
   INSERT INTO usage.control_check
     VALUES (1, '2026-01-05Z', '2026-01-05Z', '2026-01-06Z', 1, 1, 0, 0, 0, 0);
+  INSERT INTO usage.provider_total
+    VALUES (1, '2026-01-01', 'm1', 'w1', 'Traces', 'traces', 5, 'equal', 5, 1, now());
+  INSERT INTO usage.bill_part VALUES (1, 'provider_totals', NULL, now());
   INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES (1, '2026-01-01', 0);
   INSERT INTO usage.closed_total VALUES (1, 1, 5);
   INSERT INTO usage.closed_workspace VALUES (1, 1, false);
@@ -80,6 +83,18 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   backfill_meter_known: copyOf("backfill", { backfill_id: "9", meter: "'runs'" }),
   backfill_state_known: copyOf("backfill", { backfill_id: "9", state: "'lost'" }),
   backfill_finished_when: copyOf("backfill", { backfill_id: "9", state: "'done'" }),
+  provider_total_pkey: copyOf("provider_total", { value: "6" }),
+  provider_total_source_id_fkey: copyOf("provider_total", { source_id: "9" }),
+  provider_total_on_first: copyOf("provider_total", { month_start: "'2026-01-02'" }),
+  provider_total_meter_known: copyOf("provider_total", { metric_id: "'m2'", meter: "'deployments'" }),
+  provider_total_value_range: copyOf("provider_total", { metric_id: "'m2'", value: "-1" }),
+  provider_total_outcome_known: copyOf("provider_total", {
+    ...{ metric_id: "'m2'", outcome: "'guessed'", stored_traces: "NULL::bigint" },
+  }),
+  provider_total_compared_when: copyOf("provider_total", { metric_id: "'m2'", outcome: "'not_final'" }),
+  bill_part_pkey: copyOf("bill_part", { refusal: "'403'" }),
+  bill_part_source_id_fkey: copyOf("bill_part", { source_id: "9" }),
+  bill_part_known: copyOf("bill_part", { part: "'invoices'" }),
   run_pkey: copyOf("run", { kind: "'sync'" }),
   run_source_id_fkey: copyOf("run", { run_id: "9", source_id: "9" }),
   run_backfill_id_fkey: copyOf("run", { run_id: "9", backfill_id: "9" }),

@@ -107,6 +107,7 @@ const DIFFERENCE: Readonly<Record<string, string>> = {
   bucket_end_differs: "the ends of the bucket differ",
   stride_total: "a total differs from the days",
   grouping_total: "the dimension differs from the workspace",
+  provider_total: "the billing provider's total of the month differs",
 };
 
 export function differenceList(differences: readonly CellDifference[], who: Reader): Html {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { monthNamed } from "../../../domain/close/month.ts";
+import { describeProviderMonth } from "../../../domain/provider/month-sentence.ts";
 import { EtlError } from "../../../errors.ts";
 import { monthOf } from "../../../pipeline/close/asked.ts";
 import { closeSources } from "../../../pipeline/close/close.ts";
@@ -90,7 +91,8 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
         })
       : await closedPage(db, { month, source, closed, masked: who.role === "viewer" });
   const all = address("/months", { source: source.source });
-  return { title, body: html`${choice}${body}<p><a href="${all}">All months</a></p>` };
+  const provider = html`<p>Billing provider: ${prose(describeProviderMonth(look.provider))}</p>`;
+  return { title, body: html`${choice}${body}${provider}<p><a href="${all}">All months</a></p>` };
 }
 
 async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Promise<Page> {

@@ -1,8 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { type CalendarMonth, monthAt, monthBefore } from "../../../../src/domain/close/month.ts";
+import { describeProviderMonth } from "../../../../src/domain/provider/month-sentence.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { firingAlerts } from "../../../../src/pipeline/alerts.ts";
 import { checkProvider } from "../../../../src/pipeline/bill/check-provider.ts";
+import { lookAtMonth } from "../../../../src/pipeline/close/look.ts";
 import { checkTotals } from "../../../../src/pipeline/totals/check-totals.ts";
+import { listDifferences } from "../../../../src/store/report/difference-list.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
 
 /** The totals of the billing provider, a second meter: it is compared with months of days, and never believed over them. */
@@ -123,6 +127,36 @@ test("a difference is asked about twice once, stays while it is not compared, an
   const totals = await checkTotals(await bench.open(), "all");
   expect(totals).toMatchObject({ differences: 0, daysDisproved: 0 });
 
+  // It is shown wherever differences are, and keeps its month open until somebody accepts it.
+  const { sourceId } = await bench.open();
+  const [shown] = await listDifferences(bench.store.db, {
+    source: "default",
+    onlyLeft: true,
+    most: 5,
+    masked: false,
+  });
+  expect(shown).toMatchObject({
+    says: "total",
+    kind: "provider_total",
+    stride: "calendar month",
+    workspaceId,
+  });
+  const alerts = await firingAlerts(bench.store.db, sourceId, { staleAfterMs: DAY_MS });
+  expect(alerts.map(({ kind }) => kind)).toEqual(["provider_total"]);
+  await bench.reconcile({ range: { start: dayOf(month, 0), end: Date.parse(month.end) } });
+  const looked = await lookAtMonth(bench.store.db, {
+    ...{ month: month.name, without: [], acceptDisagreements: false, now: bench.now },
+    source: { sourceId, source: "default", dataStart: new Date(bench.dataStart).toISOString().slice(0, 10) },
+  });
+  const days = (Date.parse(month.end) - Date.parse(month.start)) / DAY_MS;
+  expect(looked.open).toHaveLength(days);
+  expect(looked.open).toSatisfy((open: typeof looked.open) =>
+    open.every((one) => one.reason === "provider_differs" && one.workspaceId === workspaceId),
+  );
+  expect(describeProviderMonth(looked.provider)).toMatch(
+    /traces of 1 workspace equal; traces of 1 workspace DIFFERENT|traces of 1 workspace DIFFERENT; traces of 1 workspace equal/,
+  );
+
   bench.standin.bill.drifts.splice(0, 1, { ...drift, delta: null });
   const unknown = await check(bench);
   expect(unknown.findings).toEqual(first.findings);
@@ -150,7 +184,7 @@ test("a month that is not wholly loaded and final is not compared; a server that
 
   for (const status of [401, 403, 404]) {
     bench.standin.faults.set({
-      script: [{ fault: { kind: "status", status }, match: { path: "/billing/usage" }, times: 5 }],
+      script: [{ fault: { kind: "status", status }, match: { path: "/billing/usage" }, times: 1 }],
     });
     const refused = await check(bench);
     expect(refused).toMatchObject({ months: [], findings: [], failed: [], seen: 1 });

@@ -1,5 +1,10 @@
 import { type AskedClose, checkListOf, stepsOf } from "../../../../domain/close/check-list.ts";
-import { OPEN_WORDS, type OpenDay, type OpenReason } from "../../../../domain/close/open-day.ts";
+import {
+  DISAGREEMENTS,
+  OPEN_WORDS,
+  type OpenDay,
+  type OpenReason,
+} from "../../../../domain/close/open-day.ts";
 import { shortInstant } from "../../../../domain/time/instant.ts";
 import { type Html, html } from "../../html.ts";
 import type { Status } from "../../parts/status.ts";
@@ -17,6 +22,7 @@ const SIGNS: Readonly<Record<OpenReason, readonly [glyph: string, status: Status
   not_reconciled: ["◇", "missing"],
   platform_disagrees: ["≠", "failed"],
   total_differs: ["≠", "failed"],
+  provider_differs: ["≠", "failed"],
 };
 
 /** What keeps a month open: the points of the command `close`, each with a link to its days, and the steps that help. */
@@ -33,7 +39,7 @@ export function checkList(open: readonly OpenDay[], asked: AskedClose, source: s
         const { reason, groupBy, days, first, last } = point;
         const [glyph, status] = SIGNS[reason];
         const load = backfillOf(point, source);
-        const differs = ["open", "platform_disagrees", "total_differs"].includes(reason);
+        const differs = reason === "open" || DISAGREEMENTS.includes(reason);
         return html`<tr><th scope="row"><span class="status ${status}"><span aria-hidden="true">${glyph}</span> ${OPEN_WORDS[reason]}</span></th>
           <td>${groupBy}</td><td class="number">${count(days)}</td>
           <td>${shortInstant(first)}</td><td>${shortInstant(last)}</td>

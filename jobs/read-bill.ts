@@ -1,0 +1,30 @@
+import { z } from "zod";
+import { readBill } from "../src/pipeline/bill/read-bill.ts";
+import { asRun, END_OF_SKIPPED, endOfCounts, SKIPPED } from "../src/pipeline/runs.ts";
+import { CONTROL_OPTIONS, defineJob } from "./job.ts";
+
+/** Compares months of traces with the billing provider's totals. What the server refuses is asked for once a day. */
+export const readBillJob = defineJob({
+  name: "read-bill",
+  queue: "control",
+  payload: z.strictObject({}),
+  options: CONTROL_OPTIONS,
+  handle: async (context) =>
+    asRun(
+      await context.source.known(),
+      "totals",
+      async (runId) => {
+        const source = await context.source.openForSync();
+        if (source === undefined) return SKIPPED;
+        const { provider } = await readBill({ ...source, runId }, { reach: "month", isPatient: true });
+        return {
+          months: provider?.months.length ?? 0,
+          requests: provider?.requests ?? 0,
+          restated: provider?.restated ?? 0,
+          differences: provider?.findings.length ?? 0,
+          failed: provider?.failed.length ?? 0,
+        };
+      },
+      (counts) => ("skipped" in counts ? END_OF_SKIPPED : endOfCounts(counts)),
+    ),
+});

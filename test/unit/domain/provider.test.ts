@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import { meterOfMetric } from "../../../src/domain/provider/meter.ts";
+import { type ProviderReading, totalsOfMonth } from "../../../src/domain/provider/reading.ts";
+
+const month = { start: Date.parse("2026-03-01"), end: Date.parse("2026-04-01") };
+const MIDDLE = Date.parse("2026-03-15");
+const reading = (changed: Partial<ProviderReading> = {}): ProviderReading => ({
+  ...{ customerId: "c", metricId: "m", metricName: "LangSmith Traces (Base Charge)", ...month, value: 12 },
+  workspaces: new Map([["a", 12]]),
+  ...changed,
+});
+const extended = {
+  ...{ metricId: "x", metricName: "LangSmith Traces (Extended Data Retention Upgrades)", value: 0 },
+  workspaces: new Map(),
+};
+const outcomes = (readings: readonly ProviderReading[], known = ["a"]) =>
+  totalsOfMonth([...readings, reading(extended)], { month, known })
+    .filter(({ meter }) => meter !== "longlived")
+    .map(({ workspaceId, value, unusable }) => [workspaceId, value, unusable]);
+
+test.each([
+  ["LangSmith Traces (Base Charge)", "traces"],
+  ["Traces", "traces"],
+  ["LangSmith Traces (Extended Data Retention Upgrades)", "longlived"],
+  ["Long-lived traces", "longlived"],
+  ["LangSmith Deployment Runs", undefined],
+  ["Trace deletions", undefined],
+  ["Deployment traces", undefined],
+  ["", undefined],
+  [null, undefined],
+])("the metric %s counts %s", (name, meter) => expect(meterOfMetric(name)).toBe(meter));
+
+describe("the totals of a month", () => {
+  test("are of each workspace, and readings of its parts are added up", () => {
+    expect(outcomes([reading()])).toEqual([
+      [null, 12, "sum_of_workspaces"],
+      ["a", 12, null],
+    ]);
+    const halves = [
+      reading({ end: MIDDLE, value: 5, workspaces: new Map([["a", 5]]) }),
+      reading({ start: MIDDLE, value: 8, workspaces: new Map([["b", 8]]) }),
+    ];
+    expect(outcomes(halves)).toEqual([
+      [null, 13, "sum_of_workspaces"],
+      ["a", 5, null],
+      ["b", 8, null],
+    ]);
+  });
+
+  test("are 0 for a workspace that is not named, but only if all others are the whole", () => {
+    expect(outcomes([reading()], ["a", "b"]).at(-1)).toEqual(["b", 0, null]);
+    expect(outcomes([reading({ value: 13 })], ["a", "b"])).toEqual([
+      [null, 13, "not_the_sum"],
+      ["a", 12, null],
+      ["b", null, "unknown_value"],
+    ]);
+    expect(outcomes([reading({ workspaces: new Map() })])).toEqual([
+      [null, 12, "not_the_sum"],
+      ["a", null, "unknown_value"],
+    ]);
+  });
+
+  test("are unknown where the provider does not know them", () => {
+    expect(outcomes([reading({ value: null, workspaces: new Map([["a", null]]) })])).toEqual([
+      [null, null, "unknown_value"],
+      ["a", null, "unknown_value"],
+    ]);
+  });
+
+  test("say why they cannot be compared, and are kept all the same", () => {
+    expect(outcomes([reading({ end: MIDDLE })])[1]).toEqual(["a", 12, "other_period"]);
+    expect(outcomes([reading({ start: MIDDLE, end: month.end + 1 })])[1]).toEqual(["a", 12, "other_period"]);
+    expect(outcomes([reading({ value: 0.5, workspaces: new Map([["a", 0.5]]) })])[1]).toEqual([
+      "a",
+      0.5,
+      "not_whole",
+    ]);
+    expect(outcomes([reading({ metricName: "LangSmith Fleet Runs" })])).toEqual([
+      [null, 12, "unknown_metric"],
+      ["a", 12, "unknown_metric"],
+      [null, null, "no_metric"],
+    ]);
+    expect(outcomes([reading(), reading({ metricId: "n" })]).map((one) => one[2])).toEqual(
+      Array(4).fill("several_metrics"),
+    );
+  });
+
+  test("of two customers of one contract are added up", () => {
+    const both = [reading(), reading({ customerId: "d", value: 3, workspaces: new Map([["b", 3]]) })];
+    expect(outcomes(both)).toEqual([
+      [null, 15, "sum_of_workspaces"],
+      ["a", 12, null],
+      ["b", 3, null],
+    ]);
+  });
+});
