@@ -1,8 +1,7 @@
 import { Access } from "./engine/access.ts";
+import { Bill } from "./engine/bill.ts";
 import { DeploymentLedger, type DeploymentMeasure } from "./engine/deployment-ledger.ts";
 import { type Cell, Ledger, type TraceTier } from "./engine/ledger.ts";
-import { Bill } from "./engine/bill.ts";
-import { type Cell, Ledger } from "./engine/ledger.ts";
 import { findStream, type Organisation, type Stream } from "./engine/organisation.ts";
 import { seedOrganisation } from "./engine/seeding.ts";
 import { type FaultOptions, Faults, type StrideName } from "./faults.ts";

@@ -1,7 +1,9 @@
 import { type CalendarMonth, monthAt, monthBefore } from "../../domain/close/month.ts";
 import type { Reach } from "../../domain/planning/control.ts";
+import { PROVIDER_METERS } from "../../domain/provider/meter.ts";
 import { totalsOfMonth } from "../../domain/provider/reading.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
+import { GROUPINGS } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import { drawStamp, storeNow } from "../../store/load/fetch-ledger.ts";
 import { knownFindings, type NamedFinding } from "../../store/reconcile/control-findings.ts";
@@ -151,10 +153,18 @@ function isKnown(one: ComparedTotal, { start }: CalendarMonth, known: readonly N
 
 /** All dimensions of the workspaces: a restatement changes each of them. */
 async function refetchMonth(source: OpenSource, month: CalendarMonth, doubtful: readonly ComparedTotal[]) {
-  const ids = new Set(doubtful.map(({ workspaceId }) => workspaceId));
-  const states = await statesOf(source, "day");
-  const days = states
-    .filter(({ workspaceId }) => ids.has(workspaceId))
-    .map(({ scopeId }) => ({ scopeId, start: Date.parse(month.start), end: Date.parse(month.end) }));
-  return days.length === 0 ? { requests: 0, restated: 0, failed: 0 } : refetchDays(source, states, days);
+  let [requests, restated] = [0, 0];
+  for (const meter of PROVIDER_METERS) {
+    const own = doubtful.filter((one) => one.meter === meter);
+    if (own.length === 0) continue;
+    const states = (await statesOf(source, "day", GROUPINGS, meter)).filter(({ workspaceId }) =>
+      own.some((one) => one.workspaceId === workspaceId),
+    );
+    const period = { start: Date.parse(month.start), end: Date.parse(month.end) };
+    const days = states.map(({ scopeId }) => ({ scopeId, ...period }));
+    const refetched = await refetchDays(source, states, days);
+    requests += refetched.requests;
+    restated += refetched.restated;
+  }
+  return { requests, restated };
 }

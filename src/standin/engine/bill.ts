@@ -93,12 +93,10 @@ export class Bill {
   #count(metric: Metric, workspace: Workspace, { start, end }: { start: number; end: number }): number {
     if (metric === "fleet") return 0;
     const { organisation, ledger } = this.#options;
+    const tier = metric === "longlived" ? "longlived" : null;
     return organisation.streams
-      .filter(
-        ({ project, tier }) =>
-          project.workspace === workspace && (metric === "traces" || tier === "longlived"),
-      )
-      .reduce((sum, stream) => sum + (ledger.counts(stream, [start, end])[0] ?? 0), 0);
+      .filter(({ project }) => project.workspace === workspace)
+      .reduce((sum, stream) => sum + (ledger.counts(stream, [start, end], tier)[0] ?? 0), 0);
   }
 
   /** The billing period that is under way: from its day of one month to that of the next (our guess: midnight, UTC). */

@@ -53,7 +53,7 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
        from usage.control_difference d join usage.scope c using (scope_id)
        where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind <> 'provider_total') as "controlTotals",
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
-       from usage.control_difference d join usage.scope c using (scope_id)
+       from usage.control_difference d join usage.every_scope c using (scope_id)
        where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind = 'provider_total') as "providerTotals",
       r.untold::integer as "settledChanges", coalesce(r.newest, 0)::bigint as "newestRestatement",
       r.newest is not null as "changedLately",

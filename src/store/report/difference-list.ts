@@ -12,6 +12,8 @@ export interface ListedDifference {
   /** When it was found: ISO instant with microseconds, UTC. */
   readonly at: string;
   readonly groupBy: GroupBy;
+  /** Which traces: `all`, or those of one retention tier. */
+  readonly tier: string;
   readonly stride: string;
   /** ISO instants, UTC. */
   readonly from: string;
@@ -62,7 +64,7 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
     (says) => sql`(${PARTS[says](wanted)} limit ${most})`,
   );
   const { rows } = await sql<ListedDifference>`
-    select d.says, to_char(d.at at time zone 'UTC', ${ISO}) as at, c.group_by as "groupBy", d.stride,
+    select d.says, to_char(d.at at time zone 'UTC', ${ISO}) as at, c.group_by as "groupBy", c.trace_tier as tier, d.stride,
            to_char(d.starts at time zone 'UTC', ${SHORT_ISO}) as "from", to_char(d.ends at time zone 'UTC', ${SHORT_ISO}) as "to",
            w.dimension_id as "workspaceId", w.dimension_name as "workspaceName",
            case when d.kind = 'grouping_total' then '(all)' else usage.shown_id(d.external_id) end as "dimensionId",
@@ -73,7 +75,7 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
            case when c.group_by <> 'user' or d.kind <> 'name_differs' then d.export_says end as "exportSays", d.cursor
     from (${sql.join(parts, sql` union all `)}) d
       (says, at, scope_id, external_id, stride, starts, ends, kind, state, stored, other, export_says, nth, cursor)
-    join usage.scope c using (scope_id)
+    join usage.every_scope c using (scope_id)
     join usage.labelled_entity w on w.entity_id = c.workspace_id
     left join usage.entity i on i.source_id = c.source_id and i.dimension = c.group_by and i.external_id = d.external_id
     left join usage.labelled_entity e on e.entity_id = i.entity_id
@@ -107,7 +109,7 @@ const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<un
            row_number() over (order by d.found_at desc, d.scope_id desc, d.kind desc, d.period_start desc, d.period_end desc, d.external_id desc),
            json_build_array('total', to_char(d.found_at at time zone 'UTC', ${ISO}), d.scope_id, d.kind,
              to_char(d.period_start at time zone 'UTC', ${ISO}), to_char(d.period_end at time zone 'UTC', ${ISO}), d.external_id)
-    from usage.control_difference d join usage.scope c using (scope_id)
+    from usage.control_difference d join usage.every_scope c using (scope_id)
     where ${ofScope(wanted)} and ${during(wanted, sql`d.period_start`, sql`d.period_end - interval '1 microsecond'`)}
       -- What a dimension does not attribute is no difference.
       and d.state <> 'unattributed' and ${wanted.onlyLeft ? sql`d.state = 'platform_disagrees'` : sql`true`}

@@ -129,7 +129,7 @@ export async function openDays(
     ), billed as materialized (
       -- Of a month and workspace, by whatever meter: all of its days, in the dimension that it is about.
       select s.source_id, s.workspace_id, s.group_by, range_agg(tstzrange(d.period_start, d.period_end)) as parts
-      from usage.control_difference d join usage.scope s using (scope_id)
+      from usage.control_difference d join usage.every_scope s using (scope_id)
       where s.source_id = ${sourceId} and d.kind = 'provider_total' and d.closed_at is null
         and d.period_start < ${end} and d.period_end > ${start}
       group by 1, 2, 3

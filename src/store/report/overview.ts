@@ -120,7 +120,7 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
               select scope_id from usage.reconciliation_difference where state = 'platform_disagrees'
               union all
               select scope_id from usage.control_difference where state = 'platform_disagrees'
-            ) d join usage.scope c using (scope_id) where c.source_id = s.source_id) as "platformDisagrees",
+            ) d join usage.every_scope c using (scope_id) where c.source_id = s.source_id) as "platformDisagrees",
            (select count(*)::integer from usage.restatement r join usage.series x using (series_id)
             join usage.scope c using (scope_id) where c.source_id = s.source_id) as restatements,
            array(select e.external_id from usage.workspace w join usage.entity e using (entity_id)

@@ -148,7 +148,7 @@ function difference(row: ListedDifference, source: string): Html {
   return html`<tr><th scope="row">${instant(row.at)}</th>
     <td><a href="${cell}">${shortInstant(from)}${stride === "day" ? "" : html` to ${shortInstant(to)}`}</a>
       <br><span title="${workspaceId}">${name(row.workspaceName ?? workspaceId)}</span></td>
-    <td>${groupBy} by ${stride}<br><span title="${dimensionId}">${name(row.dimensionName ?? dimensionId)}</span></td>
+    <td>${groupBy} by ${stride}${row.tier === "all" ? "" : `, ${row.tier}`}<br><span title="${dimensionId}">${name(row.dimensionName ?? dimensionId)}</span></td>
     <td>${says}: ${DIFFERENCE_KINDS[kind]}${row.exportSays === null ? "" : html` (${name(row.exportSays)})`}</td>
     <td class="number">${count(row.storedTraces, "nothing is stored")}</td>
     <td class="number">${count(row.otherTraces, "nothing")} <span class="quiet">${OTHER[says]}</span></td>
