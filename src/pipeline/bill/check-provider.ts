@@ -28,7 +28,7 @@ const BOOKS_CLOSE_AFTER_MS = 4 * DAY_MS;
 /** Months that are read each time, since the provider's own totals may still change. */
 const LATEST: Readonly<Record<Reach, number>> = { month: 2, quarter: 3, all: Number.POSITIVE_INFINITY };
 
-export interface ComparedMonth {
+interface ComparedMonth {
   readonly month: string;
   readonly totals: readonly ComparedTotal[];
 }
@@ -162,7 +162,7 @@ async function refetchMonth(source: OpenSource, month: CalendarMonth, doubtful: 
     );
     const period = { start: Date.parse(month.start), end: Date.parse(month.end) };
     const days = states.map(({ scopeId }) => ({ scopeId, ...period }));
-    const refetched = await refetchDays(source, states, days);
+    const refetched = await refetchDays(source, states, days, meter);
     requests += refetched.requests;
     restated += refetched.restated;
   }

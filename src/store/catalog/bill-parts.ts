@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
 /** What of the organisation's bill is read beside usage, each by itself: a key may read some of it. */
-export const BILL_PARTS = ["provider_totals", "usage_limits", "billing_period"] as const;
+const BILL_PARTS = ["provider_totals", "usage_limits", "billing_period"] as const;
 export type BillPart = (typeof BILL_PARTS)[number];
 
 export interface LearnedBillPart {

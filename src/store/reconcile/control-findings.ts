@@ -5,7 +5,7 @@ import type { Database, Store } from "../db/database.ts";
 import type { TotalDifference } from "./control-totals.ts";
 
 /** Totals of the platform over its own days; of the billing provider over calendar months. */
-export const TOTAL_KINDS = ["stride_total", "grouping_total"] as const;
+const TOTAL_KINDS = ["stride_total", "grouping_total"] as const;
 type FindingKind = (typeof TOTAL_KINDS)[number] | "provider_total";
 
 /** A difference that remained after both sides were fetched again. */
