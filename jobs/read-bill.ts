@@ -3,7 +3,7 @@ import { readBill } from "../src/pipeline/bill/read-bill.ts";
 import { asRun, END_OF_SKIPPED, endOfCounts, SKIPPED } from "../src/pipeline/runs.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** Compares months of traces with the billing provider's totals. What the server refuses is asked for once a day. */
+/** Compares months of traces with the billing provider's totals, and reads limits and the billing period. What the server refuses is asked for once a day. */
 export const readBillJob = defineJob({
   name: "read-bill",
   queue: "control",
@@ -16,13 +16,16 @@ export const readBillJob = defineJob({
       async (runId) => {
         const source = await context.source.openForSync();
         if (source === undefined) return SKIPPED;
-        const { provider } = await readBill({ ...source, runId }, { reach: "month", isPatient: true });
+        const bill = await readBill({ ...source, runId }, { reach: "month", isPatient: true });
+        const { provider, limits, period } = bill;
         return {
           months: provider?.months.length ?? 0,
           requests: provider?.requests ?? 0,
           restated: provider?.restated ?? 0,
           differences: provider?.findings.length ?? 0,
-          failed: provider?.failed.length ?? 0,
+          limits: limits?.read ?? 0,
+          periods: period?.read ?? 0,
+          failed: (provider?.failed.length ?? 0) + bill.failed.length,
         };
       },
       (counts) => ("skipped" in counts ? END_OF_SKIPPED : endOfCounts(counts)),

@@ -48,6 +48,18 @@ CREATE TABLE usage.bill_part (
   CONSTRAINT bill_part_known CHECK ((part = ANY (ARRAY['provider_totals'::text, 'usage_limits'::text, 'billing_period'::text])))
 );
 
+CREATE TABLE usage.billing_period (
+  source_id smallint NOT NULL,
+  ends_at timestamp with time zone NOT NULL,
+  plan_tier text,
+  plan_started_at timestamp with time zone,
+  plan_ends_at timestamp with time zone,
+  first_read_at timestamp with time zone NOT NULL,
+  read_at timestamp with time zone NOT NULL,
+  CONSTRAINT billing_period_pkey PRIMARY KEY (source_id, ends_at),
+  CONSTRAINT billing_period_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id)
+);
+
 CREATE TABLE usage.closed_charge (
   close_id integer NOT NULL,
   usage_date date NOT NULL,
@@ -633,6 +645,18 @@ CREATE TABLE usage.source_meter (
   CONSTRAINT source_meter_starts CHECK (((starts_on IS NULL) OR ((meter = 'deployments'::text) AND is_available)))
 );
 
+CREATE TABLE usage.usage_limit (
+  source_id smallint NOT NULL,
+  workspace text NOT NULL,
+  limit_type text NOT NULL,
+  limit_value bigint,
+  is_rejecting boolean NOT NULL,
+  read_at timestamp with time zone NOT NULL,
+  CONSTRAINT usage_limit_pkey PRIMARY KEY (source_id, workspace, limit_type),
+  CONSTRAINT usage_limit_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT usage_limit_value_range CHECK ((limit_value >= 0))
+);
+
 CREATE TABLE usage.withdrawal (
   scope_id integer NOT NULL,
   period_start timestamp with time zone NOT NULL,
@@ -772,6 +796,20 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   workspace_count integer,
 --   sole_workspace_id text,
 --   sole_workspace_name text
+-- )
+
+-- VIEW reporting.dim_billing_period (
+--   source_id text,
+--   period_start date,
+--   period_end date,
+--   is_start_known boolean,
+--   is_calendar_month boolean,
+--   is_current boolean,
+--   plan_tier text,
+--   plan_started_on date,
+--   plan_ends_on date,
+--   ends_at timestamp with time zone,
+--   read_at timestamp with time zone
 -- )
 
 -- VIEW reporting.dim_date (
@@ -1662,6 +1700,23 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   traces_moved bigint
 -- )
 
+-- VIEW reporting.usage_limit (
+--   source_id text,
+--   workspace_id text,
+--   workspace_name text,
+--   limit_type text,
+--   limit_value bigint,
+--   is_rejecting boolean,
+--   month_start date,
+--   traces_loaded bigint,
+--   is_complete boolean,
+--   days_final integer,
+--   final_traces numeric(38,0),
+--   used_percent numeric,
+--   reached_on date,
+--   read_at timestamp with time zone
+-- )
+
 -- VIEW reporting.usage_month_close (
 --   source_id text,
 --   month_start date,
@@ -1734,6 +1789,19 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   previous_same_days_traces bigint,
 --   previous_month_traces bigint,
 --   run_rate_traces bigint
+-- )
+
+-- VIEW reporting.usage_provider_total (
+--   source_id text,
+--   month_start date,
+--   metric_id text,
+--   workspace_id text,
+--   metric_name text,
+--   meter text,
+--   provider_traces numeric(38,6),
+--   stored_traces bigint,
+--   outcome text,
+--   read_at timestamp with time zone
 -- )
 
 -- VIEW reporting.usage_reconciliation (
@@ -2567,6 +2635,18 @@ COMMENT ON COLUMN reporting.dim_api_key.last_seen_at IS 'Start of the latest buc
 COMMENT ON COLUMN reporting.dim_api_key.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
 COMMENT ON COLUMN reporting.dim_api_key.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
 COMMENT ON COLUMN reporting.dim_api_key.sole_workspace_name IS 'Its current name.';
+COMMENT ON VIEW reporting.dim_billing_period IS 'Grain: source x billing period of the organization, from the first one that was read (key: source_id, period_end). It need not be a calendar month.';
+COMMENT ON COLUMN reporting.dim_billing_period.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.dim_billing_period.period_start IS 'First UTC day of the billing period.';
+COMMENT ON COLUMN reporting.dim_billing_period.period_end IS 'UTC day on which the billing period ends: not included.';
+COMMENT ON COLUMN reporting.dim_billing_period.is_start_known IS 'Whether the period before was read, so that this one begins at its end. Else period_start is a month before period_end, or the start of the plan: inferred.';
+COMMENT ON COLUMN reporting.dim_billing_period.is_calendar_month IS 'Whether the period is a calendar month.';
+COMMENT ON COLUMN reporting.dim_billing_period.is_current IS 'Whether the period is under way.';
+COMMENT ON COLUMN reporting.dim_billing_period.plan_tier IS 'The platform''s word for the plan.';
+COMMENT ON COLUMN reporting.dim_billing_period.plan_started_on IS 'UTC day on which the plan began.';
+COMMENT ON COLUMN reporting.dim_billing_period.plan_ends_on IS 'UTC day on which the plan ends; null: it does not.';
+COMMENT ON COLUMN reporting.dim_billing_period.ends_at IS 'The instant at which the platform says that the period ends.';
+COMMENT ON COLUMN reporting.dim_billing_period.read_at IS 'When the platform was last asked.';
 COMMENT ON VIEW reporting.dim_date IS 'Grain: UTC day (key: usage_date), from the earliest data start to the end of next year.';
 COMMENT ON COLUMN reporting.dim_date.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.dim_date.iso_year IS 'ISO 8601 year of the week.';
@@ -3347,6 +3427,21 @@ COMMENT ON COLUMN reporting.usage_late_change.was_settled IS 'Whether the count 
 COMMENT ON COLUMN reporting.usage_late_change.age_hours IS 'Upper end of the class of ages, in hours since the end of the bucket.';
 COMMENT ON COLUMN reporting.usage_late_change.changes IS 'Counts that changed. Adds up over days of observation and classes within one group_by and stride.';
 COMMENT ON COLUMN reporting.usage_late_change.traces_moved IS 'Sum of the absolute differences. Adds up over days of observation and classes within one group_by and stride.';
+COMMENT ON VIEW reporting.usage_limit IS 'Grain: source x workspace x kind of limit that the platform enforces, as it was read last, in the UTC calendar month under way (key: source_id, workspace_id, limit_type). The workspace (all) is the organization. Never add up limits.';
+COMMENT ON COLUMN reporting.usage_limit.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_limit.workspace_id IS 'The platform''s id of the workspace; (all) for the organization.';
+COMMENT ON COLUMN reporting.usage_limit.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.usage_limit.limit_type IS 'The platform''s word for the limit: monthly_traces, monthly_longlived_traces, or another one, whose usage is not known here.';
+COMMENT ON COLUMN reporting.usage_limit.limit_value IS 'The most traces of a month; null: there is no limit.';
+COMMENT ON COLUMN reporting.usage_limit.is_rejecting IS 'Whether the platform rejected traces of the workspace because of this limit when it was asked.';
+COMMENT ON COLUMN reporting.usage_limit.month_start IS 'First day of the calendar month under way (UTC). That a limit counts by it is inferred.';
+COMMENT ON COLUMN reporting.usage_limit.traces_loaded IS 'Traces of the limit''s kind in the month that are loaded, provisional days among them. At least: days that are not loaded are left out. Null: the kind is not loaded.';
+COMMENT ON COLUMN reporting.usage_limit.is_complete IS 'Whether every day of the month that has ended is loaded.';
+COMMENT ON COLUMN reporting.usage_limit.days_final IS 'Days of the month that are final in every workspace of the limit.';
+COMMENT ON COLUMN reporting.usage_limit.final_traces IS 'Traces of these final days; null: there is none yet.';
+COMMENT ON COLUMN reporting.usage_limit.used_percent IS 'traces_loaded as a share of limit_value. Null: no limit, or its usage is not known. Does not add up.';
+COMMENT ON COLUMN reporting.usage_limit.reached_on IS 'UTC day of this month on which the limit is reached at the pace of the final days alone; weekdays are not told apart. Null: reached already, not in this month at this pace, or no pace is known.';
+COMMENT ON COLUMN reporting.usage_limit.read_at IS 'When the platform was last asked.';
 COMMENT ON VIEW reporting.usage_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in usage_month_close_workspace only. Never add up over dimensions.';
 COMMENT ON COLUMN reporting.usage_month_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_month_close.month_start IS 'First day of the month.';
@@ -3411,6 +3506,17 @@ COMMENT ON COLUMN reporting.usage_month_to_date.days_compared IS 'Days of the mo
 COMMENT ON COLUMN reporting.usage_month_to_date.previous_same_days_traces IS 'Traces of the first days_compared days of the month before. Null: one of them is not loaded or before the data start.';
 COMMENT ON COLUMN reporting.usage_month_to_date.previous_month_traces IS 'Traces of all of the month before. Null: one of its days is not loaded or before the data start.';
 COMMENT ON COLUMN reporting.usage_month_to_date.run_rate_traces IS 'Estimate for the whole month: final_traces by final day, times the days of the month from the data start on, rounded. Weekdays are not told apart. Null: no day is final yet, or a day that has ended is not loaded.';
+COMMENT ON VIEW reporting.usage_provider_total IS 'Grain: source x calendar month x metric of the billing provider x workspace, as it was read last (key: source_id, month_start, metric_id, workspace_id). A second system, which proves no day. Each metric has a row (all) beside those of its workspaces: never add both, nor metrics.';
+COMMENT ON COLUMN reporting.usage_provider_total.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_provider_total.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.usage_provider_total.metric_id IS 'The billing provider''s id of the metric; no traces or no longlived where its answer has no such metric.';
+COMMENT ON COLUMN reporting.usage_provider_total.workspace_id IS 'The platform''s id of the workspace, which need not be loaded here; (all) for all workspaces of the metric.';
+COMMENT ON COLUMN reporting.usage_provider_total.metric_name IS 'The billing provider''s name of the metric; null: it has none.';
+COMMENT ON COLUMN reporting.usage_provider_total.meter IS 'What is compared with the metric: traces (all tiers) or longlived. Null: nothing that is loaded counts it.';
+COMMENT ON COLUMN reporting.usage_provider_total.provider_traces IS 'What the billing provider holds; for a metric without a meter in units of that metric. Null: unknown, which is not zero.';
+COMMENT ON COLUMN reporting.usage_provider_total.stored_traces IS 'Sum of the stored days of the month when it was compared. Null: not compared.';
+COMMENT ON COLUMN reporting.usage_provider_total.outcome IS 'equal or differs: compared. not_final, not_loaded, unknown_value, unknown_workspace, unknown_metric, no_metric, several_metrics, other_period, not_whole: not compared, and why. sum_of_workspaces, not_the_sum: the row (all).';
+COMMENT ON COLUMN reporting.usage_provider_total.read_at IS 'When the platform was last asked.';
 COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
 COMMENT ON COLUMN reporting.usage_reconciliation.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_reconciliation.group_by IS 'Dimension of the count: workspace, project, user, api_key.';

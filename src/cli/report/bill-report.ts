@@ -2,6 +2,7 @@ import { METER_WORDS } from "../../domain/provider/meter.ts";
 import { PROVIDER_OUTCOMES, type ProviderOutcome } from "../../domain/provider/reading.ts";
 import type { ProviderResult } from "../../pipeline/bill/check-provider.ts";
 import type { ReadBill } from "../../pipeline/bill/read-bill.ts";
+import type { ReadPart } from "../../pipeline/bill/read-terms.ts";
 import { EXIT } from "../session/exit.ts";
 import { instant, table } from "./output.ts";
 
@@ -19,8 +20,9 @@ const SHOWN = 50;
 
 type Total = ProviderResult["months"][number]["totals"][number];
 
-export function exitOfBill({ provider }: ReadBill): number {
-  if (provider === undefined) return EXIT.done;
+/** Limits and periods are read beside it. That the key may not is no fault of the comparison. */
+export function exitOfBill({ provider, failed: parts }: ReadBill): number {
+  if (provider === undefined || parts.length > 0) return EXIT.partlyFailed;
   const { refusal, failed, findings } = provider;
   if (refusal !== null) return EXIT.refused;
   if (failed.length > 0) return EXIT.partlyFailed;
@@ -32,19 +34,34 @@ export function exitOfBill({ provider }: ReadBill): number {
 }
 
 /** What `--json` shows: every total that was read, also those that are not compared. */
-export function billToData({ provider }: ReadBill) {
-  if (provider === undefined) return {};
+export function billToData({ provider, limits, period, failed: parts }: ReadBill) {
+  const terms = { usageLimits: limits ?? null, billingPeriod: period ?? null, failedParts: parts };
+  if (provider === undefined) return terms;
   const { refusal, months, findings, failed, requests, restated } = provider;
   const totals = months.flatMap(({ month, totals: all }) =>
     all.map(({ metricId, metricName, meter, workspaceId, value, outcome, storedTraces }) => ({
       ...{ month, meter, workspaceId, value, outcome, storedTraces, metricId, metricName },
     })),
   );
-  return { refusal, requests, restated, differences: findings.length, findings, failed, totals };
+  return { refusal, requests, restated, differences: findings.length, findings, failed, totals, ...terms };
 }
 
-export function describeBill(source: string, { provider }: ReadBill): string {
-  if (provider === undefined) return `${source}: the billing provider was not asked`;
+export function describeBill(source: string, bill: ReadBill): string {
+  const { provider, limits, period, failed } = bill;
+  const terms = [
+    ...failed.map(({ part, code, message }) => `not read: ${part.replace("_", " ")}: ${message} [${code}]`),
+    ...(limits === undefined ? [] : [describePart("usage limits", limits)]),
+    ...(period === undefined ? [] : [describePart("billing period", period)]),
+  ];
+  return [...(provider === undefined ? [] : [describeProvider(source, provider)]), ...terms].join("\n");
+}
+
+function describePart(what: string, { read, refusal }: ReadPart): string {
+  if (refusal !== null) return `${what}: refused to this key. ${refusal}`;
+  return `${what}: ${read} read`;
+}
+
+function describeProvider(source: string, provider: ProviderResult): string {
   const { refusal, months, findings, failed, requests, restated } = provider;
   if (refusal !== null) {
     return `${source}: the server does not show the billing provider's totals to this key, so no month was compared. ${refusal}`;

@@ -1,9 +1,8 @@
 import { PlatformError } from "../../errors.ts";
-import { type BillPart, noteBillPart } from "../../store/catalog/bill-parts.ts";
 import { withRetries } from "../source/retry.ts";
 import type { OpenSource } from "../source/source.ts";
 
-/** What a part of the bill answered, or why the server does not show it. */
+/** What a part of the bill answered, or why the server does not show it to this key. */
 export type BillAnswer<T> = { readonly answer: T } | { readonly refusal: string };
 
 /** The bill may need more permission than usage, and a server may be without it. */
@@ -13,12 +12,7 @@ const REFUSALS = [401, 403, 404, 405];
  * Asks for a part of the bill. What refuses it says nothing of the key's right to read usage, so the source goes on. Throws what
  * else went wrong.
  */
-export async function askBill<T>(
-  source: OpenSource,
-  part: BillPart,
-  send: () => Promise<T>,
-): Promise<BillAnswer<T>> {
-  const { sourceId, store } = source;
+export async function askBill<T>(source: OpenSource, send: () => Promise<T>): Promise<BillAnswer<T>> {
   try {
     const answer = await withRetries(source, async () => {
       await source.admit();
@@ -26,11 +20,13 @@ export async function askBill<T>(
       source.gate?.check();
       return send();
     });
-    await noteBillPart(store.db, { sourceId, part, refusal: null });
     return { answer };
   } catch (error) {
     if (!(error instanceof PlatformError) || !REFUSALS.includes(error.status ?? 0)) throw error;
-    await noteBillPart(store.db, { sourceId, part, refusal: error.message });
     return { refusal: error.message };
   }
+}
+
+export function refusalOf(asked: BillAnswer<unknown>): string | null {
+  return "refusal" in asked ? asked.refusal : null;
 }

@@ -5,6 +5,7 @@ import { totalsOfMonth } from "../../domain/provider/reading.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
+import { noteBillPart } from "../../store/catalog/bill-parts.ts";
 import { drawStamp, storeNow } from "../../store/load/fetch-ledger.ts";
 import { knownFindings, type NamedFinding } from "../../store/reconcile/control-findings.ts";
 import { endUnread } from "../../store/reconcile/ended.ts";
@@ -20,7 +21,7 @@ import { isKeyRefused } from "../source/refusal.ts";
 import { statesOf } from "../source/scope-states.ts";
 import type { OpenSource } from "../source/source.ts";
 import { refetchDays } from "../totals/refetch-days.ts";
-import { askBill } from "./ask-bill.ts";
+import { askBill, refusalOf } from "./ask-bill.ts";
 
 /** This long after its end a month is final in the platform's own books (docs/platform.md, Buckets). */
 const BOOKS_CLOSE_AFTER_MS = 4 * DAY_MS;
@@ -130,10 +131,11 @@ async function checkMonth(
 async function readMonth(source: OpenSource, month: CalendarMonth) {
   const { store, sourceId, billing, signal } = source;
   const period = { start: Date.parse(month.start), end: Date.parse(month.end) };
-  const asked = await askBill(source, "provider_totals", async () => ({
+  const asked = await askBill(source, async () => ({
     stamp: await drawStamp(store.db),
     readings: await billing.providerUsage({ ...period, signal }),
   }));
+  await noteBillPart(store.db, { sourceId, part: "provider_totals", refusal: refusalOf(asked) });
   if ("refusal" in asked) return asked;
   const { stamp, readings } = asked.answer;
   const known = await loadedWorkspaces(store.db, sourceId);

@@ -12,6 +12,7 @@ import { JsonRecordCutter } from "../parse/json-records.ts";
 import { eachMeasure, eachOf, wireRecordReader } from "../parse/wire-record.ts";
 import { describeValue } from "../parse/wire-values.ts";
 import { currentOrganization, listWorkspaces, serverInfo } from "./directory.ts";
+import { billingPeriod, organizationLimits, workspaceLimits, workspaceRejection } from "./limits.ts";
 import { providerUsage } from "./provider.ts";
 import { Spool } from "./spool.ts";
 import { SpooledExport } from "./spooled-export.ts";
@@ -53,6 +54,10 @@ export function createBillingClient(http: PlatformHttp) {
     info: (io: Asking = {}) => serverInfo(http, io),
     /** What the billing provider holds, a second system. It may need more permission than usage. */
     providerUsage: (asked: Interval & Asking) => providerUsage(http, asked),
+    organizationLimits: (io: Asking = {}) => organizationLimits(http, io),
+    workspaceLimits: (asked: Parameters<typeof workspaceLimits>[1]) => workspaceLimits(http, asked),
+    workspaceRejection: (asked: Parameters<typeof workspaceRejection>[1]) => workspaceRejection(http, asked),
+    billingPeriod: (io: Asking = {}) => billingPeriod(http, io),
     close: () => http.close(),
   };
 }

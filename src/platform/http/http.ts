@@ -53,6 +53,8 @@ export interface GetRequest extends Asking {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sends the bearer token too, if there is one. */
   readonly withBearer?: boolean;
+  /** Sent as `X-Tenant-Id`: the workspace that the request is about. */
+  readonly workspaceId?: string;
 }
 
 export interface SendRequest extends GetRequest {
@@ -202,6 +204,7 @@ export class PlatformHttp {
           ...(request.withBearer === true ? this.#bearer : {}),
           accept,
           ...("body" in request ? JSON_TYPE : {}),
+          ...(request.workspaceId === undefined ? {} : { "x-tenant-id": request.workspaceId }),
         },
         ...("body" in request ? { body: JSON.stringify(request.body) } : {}),
         headersTimeout: headersMs,

@@ -77,6 +77,8 @@ const OF_SOURCE = [
     "control_check",
     "provider_total",
     "bill_part",
+    "usage_limit",
+    "billing_period",
     "alert",
     "source_fact",
     "price",

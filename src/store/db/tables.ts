@@ -51,6 +51,16 @@ export interface Backfill {
   workspaces: number;
 }
 
+export interface BillingPeriod {
+  ends_at: Timestamp;
+  first_read_at: Timestamp;
+  plan_ends_at: Timestamp | null;
+  plan_started_at: Timestamp | null;
+  plan_tier: string | null;
+  read_at: Timestamp;
+  source_id: number;
+}
+
 export interface BillPart {
   asked_at: Timestamp;
   part: string;
@@ -472,6 +482,15 @@ export interface SourceMeter {
   starts_on: string | null;
 }
 
+export interface UsageLimit {
+  is_rejecting: boolean;
+  limit_type: string;
+  limit_value: number | null;
+  read_at: Timestamp;
+  source_id: number;
+  workspace: string;
+}
+
 export interface Withdrawal {
   period_end: Timestamp;
   period_start: Timestamp;
@@ -493,6 +512,7 @@ export interface DB {
   alert: Alert;
   backfill: Backfill;
   bill_part: BillPart;
+  billing_period: BillingPeriod;
   closed_charge: ClosedCharge;
   closed_correction: ClosedCorrection;
   closed_cost: ClosedCost;
@@ -530,6 +550,7 @@ export interface DB {
   source: Source;
   source_fact: SourceFact;
   source_meter: SourceMeter;
+  usage_limit: UsageLimit;
   withdrawal: Withdrawal;
   workspace: Workspace;
 }

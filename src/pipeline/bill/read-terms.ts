@@ -1,0 +1,78 @@
+import type { WireLimit } from "../../platform/billing/limits.ts";
+import { noteBillPart } from "../../store/catalog/bill-parts.ts";
+import { keepBillingPeriod, keepUsageLimits, type StoredLimit } from "../../store/catalog/bill-terms.ts";
+import type { OpenSource } from "../source/source.ts";
+import { askBill, refusalOf } from "./ask-bill.ts";
+
+/** What was read of a part of the bill, or why not. */
+export interface ReadPart {
+  /** Limits or periods that were read. */
+  readonly read: number;
+  /** Why the server does not show it to this key; null: it does. */
+  readonly refusal: string | null;
+}
+
+/**
+ * Reads the usage limits: those of the organization and its workspaces where the key may, else those of each workspace; and which
+ * workspaces are rejected now. A workspace of which alone they are refused has none here.
+ */
+export async function readUsageLimits(source: OpenSource): Promise<ReadPart> {
+  const { billing, sourceId, signal, store, workspaces } = source;
+  const limits = createLimits();
+  const ofAll = await askBill(source, () => billing.organizationLimits({ signal }));
+  if ("answer" in ofAll) limits.add(ofAll.answer, "");
+  let refusal = refusalOf(ofAll);
+  for (const { workspaceId } of workspaces) {
+    const about = { workspaceId, signal };
+    const own = "answer" in ofAll ? ofAll : await askBill(source, () => billing.workspaceLimits(about));
+    if ("answer" in own && own !== ofAll) limits.add(own.answer, workspaceId);
+    const rejection = await askBill(source, () => billing.workspaceRejection(about));
+    if ("answer" in rejection && rejection.answer.isRejecting) limits.reject(workspaceId, rejection.answer);
+    if ("answer" in own || "answer" in rejection) refusal = null;
+    // A server without these routes has them for no workspace.
+    else if (refusal !== null) break;
+  }
+  await noteBillPart(store.db, { sourceId, part: "usage_limits", refusal });
+  if (refusal !== null) return { read: 0, refusal };
+  const found = limits.all();
+  await keepUsageLimits(store, { sourceId, limits: found });
+  return { read: found.length, refusal: null };
+}
+
+/** Limits by workspace and type. */
+function createLimits() {
+  const kept = new Map<string, StoredLimit>();
+  const keyOf = (workspaceId: string, limitType: string) => JSON.stringify([workspaceId, limitType]);
+  return {
+    /** `unnamed`: whose the limits are that name no workspace. */
+    add(limits: readonly WireLimit[], unnamed: string): void {
+      for (const { workspaceId = unnamed, limitType, value } of limits) {
+        kept.set(keyOf(workspaceId, limitType), { workspaceId, limitType, value, isRejecting: false });
+      }
+    },
+    reject(
+      workspaceId: string,
+      { limitType: type, value }: { limitType: string | null; value: number | null },
+    ): void {
+      const limitType = type ?? "not named";
+      const before = kept.get(keyOf(workspaceId, limitType));
+      kept.set(keyOf(workspaceId, limitType), {
+        ...{ workspaceId, limitType, isRejecting: true },
+        value: before?.value ?? value,
+      });
+    },
+    all: () => [...kept.values()],
+  };
+}
+
+/** Reads the billing period that is under way. An organization without one has none. */
+export async function readBillingPeriod(source: OpenSource): Promise<ReadPart> {
+  const { billing, sourceId, signal, store } = source;
+  const asked = await askBill(source, () => billing.billingPeriod({ signal }));
+  await noteBillPart(store.db, { sourceId, part: "billing_period", refusal: refusalOf(asked) });
+  if ("refusal" in asked) return { read: 0, refusal: asked.refusal };
+  const { endsAt, ...plan } = asked.answer;
+  if (endsAt === null) return { read: 0, refusal: null };
+  await keepBillingPeriod(store.db, { sourceId, endsAt, ...plan });
+  return { read: 1, refusal: null };
+}
