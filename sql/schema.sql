@@ -1711,8 +1711,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   traces_loaded bigint,
 --   is_complete boolean,
 --   days_final integer,
---   final_traces numeric(38,0),
---   used_percent numeric,
+--   final_traces bigint,
+--   used_percent numeric(9,2),
 --   reached_on date,
 --   read_at timestamp with time zone
 -- )

@@ -13,12 +13,13 @@ COMMENT ON VIEW reporting.usage_provider_total IS 'Grain: source x calendar mont
 CREATE OR REPLACE VIEW reporting.usage_limit AS
 SELECT l.source_id, l.workspace_id, l.workspace_name, l.limit_type, l.limit_value, l.is_rejecting, l.month_start, u.traces_loaded,
        u.is_complete, u.days_final, u.final_traces,
-       CASE WHEN l.limit_value > 0 THEN least(u.traces_loaded * 100.0 / l.limit_value, 9999999.99)::numeric(9, 2)
-            WHEN l.limit_value = 0 THEN 100::numeric(9, 2) END AS used_percent,
+       -- Rounded down: 99.999 percent have not reached the limit.
+       (CASE WHEN l.limit_value > 0 THEN least(trunc(u.traces_loaded * 100.0 / l.limit_value, 2), 9999999.99)
+             WHEN l.limit_value = 0 THEN 100 END)::numeric(9, 2) AS used_percent,
        CASE WHEN l.data_start <= l.month_start AND u.traces_loaded < l.limit_value AND u.final_traces > 0
-              AND ceil(l.limit_value * u.days_final / u.final_traces) <= l.next_start - l.month_start
+              AND ceil(l.limit_value::numeric * u.days_final / u.final_traces) <= l.next_start - l.month_start
             -- Not before today: what is left of the month cannot be in the past.
-            THEN greatest(l.month_start + ceil(l.limit_value * u.days_final / u.final_traces)::integer - 1, l.today)
+            THEN greatest(l.month_start + ceil(l.limit_value::numeric * u.days_final / u.final_traces)::integer - 1, l.today)
        END AS reached_on,
        l.read_at
 FROM (
@@ -39,7 +40,7 @@ CROSS JOIN LATERAL (
   SELECT sum(d.traces)::bigint AS traces_loaded,
          coalesce(bool_and(d.is_loaded) FILTER (WHERE d.day < l.today), count(*) > 0) AS is_complete,
          count(*) FILTER (WHERE d.is_final)::integer AS days_final,
-         sum(d.traces) FILTER (WHERE d.is_final)::numeric(38, 0) AS final_traces
+         sum(d.traces) FILTER (WHERE d.is_final)::bigint AS final_traces
   FROM (
     SELECT o.day::date AS day, sum(o.traces) AS traces, bool_and(o.is_loaded) AS is_loaded, bool_and(o.is_final) AS is_final
     FROM (

@@ -292,7 +292,7 @@ BEGIN
         ('is_complete', $$Whether every day of the month that has ended is loaded.$$, 'usage_limit'),
         ('days_final', $$Days of the month that are final in every workspace of the limit.$$, 'usage_limit'),
         ('final_traces', $$Traces of these final days; null: there is none yet.$$, 'usage_limit'),
-        ('used_percent', $$traces_loaded as a share of limit_value. Null: no limit, or its usage is not known. Does not add up.$$, ''),
+        ('used_percent', $$traces_loaded in percent of limit_value, rounded down. Null: no limit, or its usage is not known. Does not add up.$$, ''),
         ('reached_on', $$UTC day of this month on which the limit is reached at the pace of the final days alone; weekdays are not told apart. Null: reached already, not in this month at this pace, or no pace is known.$$, ''),
         ('period_start', $$First UTC day of the billing period.$$, 'dim_billing_period'),
         ('period_end', $$UTC day on which the billing period ends: not included.$$, 'dim_billing_period'),

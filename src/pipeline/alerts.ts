@@ -1,5 +1,6 @@
 import { request } from "undici";
 import { describeUnpriced } from "../domain/unpriced.ts";
+import { describeLimit, type LimitUse, marksPassed } from "../domain/usage-limit.ts";
 import { EtlError } from "../errors.ts";
 import type { Database } from "../store/db/database.ts";
 import { type AlertFacts, type AlertKind, alertFacts, noteTold, toldAlerts } from "../store/report/alerts.ts";
@@ -157,6 +158,7 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
       message: `The key lost access to ${facts.lostWorkspaces.count} workspaces; ${facts.withdrawnZeros} zeros (days x dimensions) were withdrawn. See usage-etl status.`,
       over: "the key has access to every known workspace again, and what was withdrawn is loaded",
     },
+    limitCondition(facts.limits),
     {
       kind: "unpriced",
       isFiring: unpriced.days > 0,
@@ -166,6 +168,19 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
       over: "every loaded day with usage has a price, or no prices are stored",
     },
   ];
+}
+
+/** One alert for all limits: it is sent again with each mark that one of them passes, and in a new month. */
+function limitCondition(limits: readonly LimitUse[]): Condition {
+  const warned = limits.filter((one) => one.isRejecting || marksPassed(one) > 0);
+  return {
+    kind: "usage_limit",
+    isFiring: warned.length > 0,
+    count: warned.reduce((sum, one) => sum + marksPassed(one) + (one.isRejecting ? 1 : 0), 0),
+    newest: Math.max(0, ...warned.map(({ month }) => Date.parse(month))),
+    message: `${warned.map(describeLimit).join(" ")} See reporting.usage_limit.`,
+    over: "no usage limit is half used",
+  };
 }
 
 function asAlert(source: string, { kind, count, message }: Condition): Omit<Alert, "state"> {

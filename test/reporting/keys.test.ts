@@ -84,6 +84,14 @@ const OTHERS = `
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
     SELECT scope_id, external_id, '2026-03-01Z', 'traces_differ', 1
     FROM usage.scope, unnest('{"",(none),one}'::text[]) external_id WHERE stride IN ('hour', 'day');
+  INSERT INTO usage.provider_total
+    SELECT source_id, m, metric, workspace, 'Traces', 'traces', 5, 'unknown_value', NULL, 1, now()
+    FROM usage.source, unnest('{2026-03-01,2026-04-01}'::date[]) m, unnest('{a,b}'::text[]) metric, unnest('{"",w}'::text[]) workspace;
+  INSERT INTO usage.usage_limit
+    SELECT source_id, workspace, type, 5, false, now()
+    FROM usage.source, unnest('{"",w}'::text[]) workspace, unnest('{monthly_traces,other}'::text[]) type;
+  INSERT INTO usage.billing_period (source_id, ends_at, first_read_at, read_at)
+    SELECT source_id, e, now(), now() FROM usage.source, unnest('{2026-03-15Z,2026-04-15Z}'::timestamptz[]) e;
   INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements, settle_after_seconds, keeps_charges)
     SELECT source_id, m, 0, 1, true FROM usage.source, unnest('{2026-03-01,2026-04-01}'::date[]) m;
   INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false

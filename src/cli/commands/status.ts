@@ -7,6 +7,7 @@ import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { knownSyncBudget, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { limitUses } from "../../store/report/limit-uses.ts";
 import {
   coverageLines,
   listSources,
@@ -62,6 +63,7 @@ async function run(session: Session): Promise<number> {
         ...progressOf(progress.find((one) => one.source === slug)),
         days: openDaysOf(coverage.filter((line) => line.source === slug)),
         costs: await unpricedUsage(db, sourceId),
+        limits: await limitUses(db, sourceId),
         alerts: alerts.get(slug) ?? [],
       };
       const trust = trusts.find((one) => one.source === slug);

@@ -1,6 +1,7 @@
 import { describeDuration } from "../../clock.ts";
 import type { Finality } from "../../domain/lateness.ts";
 import { describeCosts, type UnpricedUsage } from "../../domain/unpriced.ts";
+import { describeLimit, type LimitUse } from "../../domain/usage-limit.ts";
 import type { Advice } from "../../pipeline/advice.ts";
 import { outcomeOf } from "../../pipeline/run-outcome.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
@@ -38,6 +39,7 @@ export type ShownStatus = SourceStatus &
     /** Days x workspaces x dimensions that are over, by stride. */
     readonly days: readonly OpenDays[];
     readonly costs: UnpricedUsage;
+    readonly limits: readonly LimitUse[];
     readonly alerts: readonly { readonly kind: AlertKind; readonly message: string }[];
     /** What to do now. */
     readonly advice: Advice | null;
@@ -92,6 +94,9 @@ export function exitOfStatus(status: ShownStatus): number {
   return firstExit(exits);
 }
 
+/** The most used ones. */
+const MOST_LIMITS = 5;
+
 const WIDTH = "differences  ".length;
 
 export function describeStatus(status: ShownStatus, now: number, settleAfterMs: number): string {
@@ -113,6 +118,10 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
     ),
     line("compared", describeCompared(status)),
     line("costs", describeCosts(status.costs)),
+    ...status.limits.slice(0, MOST_LIMITS).map((one) => line("limit", describeLimit(one))),
+    ...(status.limits.length > MOST_LIMITS
+      ? [line("limit", `${status.limits.length - MOST_LIMITS} more in reporting.usage_limit`)]
+      : []),
     ...(status.alerts.length === 0
       ? [line("alerts", "none")]
       : status.alerts.map(({ kind, message }) => line("ALERT", `${message} [${kind}]`))),

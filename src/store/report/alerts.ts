@@ -1,12 +1,15 @@
 import { sql } from "kysely";
 import type { UnpricedUsage } from "../../domain/unpriced.ts";
+import type { LimitUse } from "../../domain/usage-limit.ts";
 import type { Database } from "../db/database.ts";
+import { limitsOf } from "./limit-uses.ts";
 import { unpricedBySource } from "./unpriced.ts";
 
 export type AlertKind =
   | "difference"
   | "control_total"
   | "provider_total"
+  | "usage_limit"
   | "settled_changed"
   | "stale"
   | "refused"
@@ -39,6 +42,7 @@ export interface AlertFacts {
   readonly lostWorkspaces: Found;
   readonly withdrawnZeros: number;
   readonly unpriced: UnpricedUsage;
+  readonly limits: readonly LimitUse[];
 }
 
 /** Of one source, or of all. */
@@ -63,7 +67,8 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
       ))::integer as "quietSeconds",
       s.refused_at is not null as "isRefused", l.workspaces as "lostWorkspaces", l.zeros as "withdrawnZeros",
       json_build_object('prices', u.prices, 'days', u.days, 'traces', u.traces, 'firstDay', u."firstDay", 'lastDay', u."lastDay")
-        as unpriced
+        as unpriced,
+      (select coalesce(json_agg(x), '[]') from (${limitsOf(sql`s.source_id`)}) x) as limits
     from usage.source s
     join (${unpricedBySource()}) u using (source_id)
     cross join lateral (

@@ -35,6 +35,8 @@ const WHOLE = `
     VALUES (1, '2026-01-05Z', '2026-01-05Z', '2026-01-06Z', 1, 1, 0, 0, 0, 0);
   INSERT INTO usage.provider_total
     VALUES (1, '2026-01-01', 'm1', 'w1', 'Traces', 'traces', 5, 'equal', 5, 1, now());
+  INSERT INTO usage.usage_limit VALUES (1, 'w1', 'monthly_traces', 5, false, now());
+  INSERT INTO usage.billing_period VALUES (1, '2026-02-01Z', NULL, NULL, NULL, now(), now());
   INSERT INTO usage.bill_part VALUES (1, 'provider_totals', NULL, now());
   INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES (1, '2026-01-01', 0);
   INSERT INTO usage.closed_total VALUES (1, 1, 5);
@@ -92,6 +94,11 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
     ...{ metric_id: "'m2'", outcome: "'guessed'", stored_traces: "NULL::bigint" },
   }),
   provider_total_compared_when: copyOf("provider_total", { metric_id: "'m2'", outcome: "'not_final'" }),
+  usage_limit_pkey: copyOf("usage_limit", { limit_value: "6" }),
+  usage_limit_source_id_fkey: copyOf("usage_limit", { source_id: "9" }),
+  usage_limit_value_range: copyOf("usage_limit", { limit_type: "'other'", limit_value: "-1" }),
+  billing_period_pkey: copyOf("billing_period", { plan_tier: "'plus'" }),
+  billing_period_source_id_fkey: copyOf("billing_period", { source_id: "9" }),
   bill_part_pkey: copyOf("bill_part", { refusal: "'403'" }),
   bill_part_source_id_fkey: copyOf("bill_part", { source_id: "9" }),
   bill_part_known: copyOf("bill_part", { part: "'invoices'" }),

@@ -141,8 +141,8 @@ test("a difference is asked about twice once, stays while it is not compared, an
     stride: "calendar month",
     workspaceId,
   });
-  const alerts = await firingAlerts(bench.store.db, sourceId, { staleAfterMs: DAY_MS });
-  expect(alerts.map(({ kind }) => kind)).toEqual(["provider_total"]);
+  const alerts = await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS });
+  expect(alerts.get("default")?.map(({ kind }) => kind)).toEqual(["provider_total"]);
   await bench.reconcile({ range: { start: dayOf(month, 0), end: Date.parse(month.end) } });
   const looked = await lookAtMonth(bench.store.db, {
     ...{ month: month.name, without: [], acceptDisagreements: false, now: bench.now },

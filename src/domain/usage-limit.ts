@@ -1,0 +1,57 @@
+/** How much of a limit of usage is used in the calendar month under way. */
+export interface LimitUse {
+  /** `(all)`: of the organization. */
+  readonly workspaceId: string;
+  readonly workspaceName: string | null;
+  /** The platform's word. */
+  readonly limitType: string;
+  /** Null: there is no limit. */
+  readonly value: number | null;
+  readonly isRejecting: boolean;
+  /** First day of the month, ISO. */
+  readonly month: string;
+  /** At least: days that are not loaded are left out. Null: usage of this kind is not known here. */
+  readonly traces: number | null;
+  readonly isComplete: boolean;
+  readonly daysFinal: number;
+  readonly percent: number | null;
+  /** ISO day on which the limit is reached at the pace of the final days; null: none, or not this month. */
+  readonly reachedOn: string | null;
+  /** ISO instant. */
+  readonly readAt: string;
+}
+
+/** Percent of a limit at which it is warned of. */
+const MARKS = [50, 75, 90, 100] as const;
+
+export function marksPassed({ percent }: Pick<LimitUse, "percent">): number {
+  return percent === null ? 0 : MARKS.filter((mark) => percent >= mark).length;
+}
+
+/** `monthly_traces of workspace Research: 12,000 of 20,000 traces (60 %) in 2026-03. At the pace of ...` */
+export function describeLimit(use: LimitUse): string {
+  const { limitType, value, traces, percent, month, isComplete, isRejecting } = use;
+  const whose =
+    use.workspaceId === "(all)" ? "the organization" : `workspace ${use.workspaceName ?? use.workspaceId}`;
+  const name = `${limitType} of ${whose}`;
+  const rejecting = isRejecting ? " The platform rejects its traces now." : "";
+  if (value === null) return `${name}: no limit.${rejecting}`;
+  const limit = value.toLocaleString("en-US");
+  if (traces === null || percent === null)
+    return `${name}: ${limit}; its usage is not known here.${rejecting}`;
+  const least = isComplete ? "" : "at least ";
+  return `${name}: ${least}${traces.toLocaleString("en-US")} of ${limit} traces (${shortPercent(percent)} %) in ${month.slice(0, 7)}.${paceOf(use)}${rejecting}`;
+}
+
+/** The pace is that of final days only, and says so. */
+function paceOf({ percent, reachedOn, daysFinal }: LimitUse): string {
+  if (percent !== null && percent >= 100) return " It is reached.";
+  const days = `${daysFinal} final ${daysFinal === 1 ? "day" : "days"}`;
+  if (reachedOn !== null) return ` At the pace of the ${days} it is reached on ${reachedOn}.`;
+  return daysFinal === 0 ? "" : ` At the pace of the ${days} it is not reached this month.`;
+}
+
+/** Rounded down: 99.99 % is not 100. */
+function shortPercent(percent: number): string {
+  return String(Math.floor(percent * 10) / 10);
+}

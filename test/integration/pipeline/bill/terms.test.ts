@@ -1,0 +1,158 @@
+import { expect, test } from "vitest";
+import { monthAt } from "../../../../src/domain/close/month.ts";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { describeLimit, marksPassed } from "../../../../src/domain/usage-limit.ts";
+import { firingAlerts } from "../../../../src/pipeline/alerts.ts";
+import { readBill } from "../../../../src/pipeline/bill/read-bill.ts";
+import { limitUses } from "../../../../src/store/report/limit-uses.ts";
+import { type Bench, setup } from "../../../support/source.ts";
+
+/** Usage limits and billing periods, as they are read, shown and warned of. */
+
+const read = async (bench: Bench) => readBill(await bench.open(), { reach: "month", isPatient: false });
+const uses = async (bench: Bench) => limitUses(bench.store.db, (await bench.open()).sourceId);
+
+test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, with the day it is reached at the final days' pace", async () => {
+  const bench = await setup({ days: 40, workspaces: [0, 1], standin: { scale: 0.34 } });
+  await bench.fetch({
+    wanted: [{ stride: "day", range: { start: bench.dataStart, end: bench.today } }],
+    reprocess: "all",
+  });
+  const month = monthAt(bench.today);
+  const start = Date.parse(month.start);
+  const [workspaceId = "", other = ""] = bench.workspaceIds;
+  const countOf = (id: string, end: number) =>
+    bench.standin.organisation.streams
+      .filter(({ project }) => project.workspace.id === id)
+      .reduce((sum, stream) => sum + (bench.standin.ledger.counts(stream, [start, end])[0] ?? 0), 0);
+  // On the first of a month nothing of it is loaded yet, and in its first days nothing is final.
+  const isLoaded = bench.today > start;
+  const traces = countOf(workspaceId, bench.today);
+  const finalDays = Math.max(0, (bench.today - 3 * DAY_MS - start) / DAY_MS);
+  const finalTraces = countOf(workspaceId, start + finalDays * DAY_MS);
+
+  const { limits } = bench.standin.bill;
+  const limited = (value: number | null, id: string | null = workspaceId, limitType = "monthly_traces") => {
+    limits.splice(0, limits.length, { workspaceId: id, limitType, value });
+  };
+  for (const [value, marks] of [
+    [null, 0],
+    [traces * 2 + 1, 0],
+    [traces * 2, 1],
+    [Math.floor(traces / 0.75), 2],
+    [Math.floor(traces / 0.9), 3],
+    [traces + 1, 3],
+    [traces, 4],
+    [0, 4],
+  ] as const) {
+    limited(value);
+    expect(await read(bench)).toMatchObject({ limits: { read: 1, refusal: null }, failed: [] });
+    const [use] = await uses(bench);
+    expect(use).toMatchObject({ workspaceId, limitType: "monthly_traces", value, month: month.start });
+    if (!isLoaded || use === undefined) continue;
+    expect(use).toMatchObject({ traces, isComplete: true, daysFinal: finalDays });
+    expect(marksPassed(use), `${value} of ${traces}`).toBe(marks);
+    const alerts = (await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS })).get("default")?.map(({ kind }) => kind);
+    expect(alerts).toEqual(marks > 0 ? ["usage_limit"] : []);
+  }
+
+  // The first day on which whole days at that pace come to the limit, or none in this month.
+  for (const value of [traces + 1, traces * 2, traces * 50]) {
+    limited(value);
+    await read(bench);
+    const [use] = await uses(bench);
+    if (use === undefined || finalTraces === 0) continue;
+    const days = Math.ceil((value * finalDays) / finalTraces);
+    const day = Math.max(start + (days - 1) * DAY_MS, bench.today);
+    const expected =
+      start + (days - 1) * DAY_MS < Date.parse(month.end) ? new Date(day).toISOString().slice(0, 10) : null;
+    expect(use.reachedOn).toBe(expected);
+    expect(describeLimit(use)).toContain(`At the pace of the ${finalDays} final`);
+  }
+
+  // Of the organization: all workspaces. One that is not loaded has a limit without usage, and no warning.
+  limits.splice(
+    0,
+    limits.length,
+    { workspaceId: null, limitType: "monthly_traces", value: 10 },
+    { workspaceId: "another", limitType: "monthly_traces", value: 10 },
+    { workspaceId, limitType: "seats", value: 10 },
+  );
+  bench.standin.bill.rejecting.set(other, "payload_size");
+  await read(bench);
+  const shown = new Map((await uses(bench)).map((one) => [`${one.workspaceId} ${one.limitType}`, one]));
+  expect(shown.get("(all) monthly_traces")?.traces).toBe(
+    isLoaded ? traces + countOf(other, bench.today) : null,
+  );
+  expect(shown.get("another monthly_traces")).toMatchObject({ traces: null, percent: null });
+  expect(shown.get(`${workspaceId} seats`)).toMatchObject({ traces: null, percent: null });
+  expect(shown.get(`${other} payload_size`)).toMatchObject({ isRejecting: true });
+});
+
+test("each part of the bill stands for itself: what is refused is left alone, what is wrong is named", async () => {
+  const bench = await setup({ days: 70, workspaces: [0] });
+  const { bill, access, faults } = bench.standin;
+  bill.limits.push({ workspaceId: bench.workspaceIds[0] ?? "", limitType: "monthly_traces", value: 5 });
+  // A key of one workspace: it may read its own limits, and nothing of the organization.
+  access.organizationManage = false;
+  expect(await read(bench)).toMatchObject({
+    limits: { read: 1, refusal: null },
+    period: { refusal: expect.stringContaining("403") },
+    provider: { refusal: expect.stringContaining("403") },
+  });
+  const before = bench.standin.requests.count;
+  const source = await bench.open();
+  const contact = bench.standin.requests.count;
+  expect(await readBill(source, { reach: "month", isPatient: true })).toMatchObject({
+    ...{ provider: undefined, period: undefined },
+    limits: { read: 1 },
+  });
+  expect(contact).toBeGreaterThan(before);
+  const seen = bench.standin.requests.recent.slice(contact - bench.standin.requests.count);
+  expect(seen.every(({ url }) => url.includes("limits"))).toBe(true);
+
+  access.organizationManage = true;
+  bill.limits.push({ workspaceId: null, limitType: "monthly_traces", value: -1 });
+  expect(await read(bench)).toMatchObject({
+    ...{ limits: undefined, period: { read: 1 }, provider: { refusal: null } },
+    failed: [{ part: "usage_limits", code: "answer_invalid" }],
+  });
+  // What was read before stays.
+  expect(await uses(bench)).toHaveLength(1);
+
+  bench.standin.settings.bill = false;
+  faults.clear();
+  expect(await read(bench)).toMatchObject({
+    limits: { refusal: expect.stringContaining("404") },
+    period: { refusal: expect.stringContaining("404") },
+    provider: { refusal: expect.stringContaining("404") },
+    failed: [],
+  });
+});
+
+test("a billing period begins where the one before it ended, and the start of the first one is inferred", async () => {
+  const bench = await setup({ days: 6, workspaces: [0] });
+  bench.standin.bill.periodDay = 15;
+  const periods = () =>
+    bench.sql<Record<string, unknown>>(
+      `SELECT period_start::text, period_end::text, is_start_known, is_calendar_month, is_current, plan_tier
+       FROM reporting.dim_billing_period ORDER BY period_end`,
+    );
+  await read(bench);
+  const { start, end } = bench.standin.bill.period();
+  const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+  expect(await periods()).toEqual([
+    {
+      // The plan began with the data, a few days ago.
+      ...{ period_start: day(Math.max(start, bench.dataStart)), period_end: day(end) },
+      ...{ is_start_known: false, is_calendar_month: false, is_current: true, plan_tier: "plus" },
+    },
+  ]);
+  bench.standin.setClock({ frozenAt: end + DAY_MS });
+  await read(bench);
+  await read(bench);
+  expect(await periods()).toMatchObject([
+    { period_end: day(end) },
+    { period_start: day(end), is_start_known: true, is_current: false },
+  ]);
+});
