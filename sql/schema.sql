@@ -3439,7 +3439,7 @@ COMMENT ON COLUMN reporting.usage_limit.traces_loaded IS 'Traces of the limit''s
 COMMENT ON COLUMN reporting.usage_limit.is_complete IS 'Whether every day of the month that has ended is loaded.';
 COMMENT ON COLUMN reporting.usage_limit.days_final IS 'Days of the month that are final in every workspace of the limit.';
 COMMENT ON COLUMN reporting.usage_limit.final_traces IS 'Traces of these final days; null: there is none yet.';
-COMMENT ON COLUMN reporting.usage_limit.used_percent IS 'traces_loaded as a share of limit_value. Null: no limit, or its usage is not known. Does not add up.';
+COMMENT ON COLUMN reporting.usage_limit.used_percent IS 'traces_loaded in percent of limit_value, rounded down. Null: no limit, or its usage is not known. Does not add up.';
 COMMENT ON COLUMN reporting.usage_limit.reached_on IS 'UTC day of this month on which the limit is reached at the pace of the final days alone; weekdays are not told apart. Null: reached already, not in this month at this pace, or no pace is known.';
 COMMENT ON COLUMN reporting.usage_limit.read_at IS 'When the platform was last asked.';
 COMMENT ON VIEW reporting.usage_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in usage_month_close_workspace only. Never add up over dimensions.';

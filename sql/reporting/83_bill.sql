@@ -14,7 +14,8 @@ CREATE OR REPLACE VIEW reporting.usage_limit AS
 SELECT l.source_id, l.workspace_id, l.workspace_name, l.limit_type, l.limit_value, l.is_rejecting, l.month_start, u.traces_loaded,
        u.is_complete, u.days_final, u.final_traces,
        -- Rounded down: 99.999 percent have not reached the limit.
-       (CASE WHEN l.limit_value > 0 THEN least(trunc(u.traces_loaded * 100.0 / l.limit_value, 2), 9999999.99)
+       (CASE WHEN u.traces_loaded IS NULL THEN NULL
+             WHEN l.limit_value > 0 THEN least(trunc(u.traces_loaded * 100.0 / l.limit_value, 2), 9999999.99)
              WHEN l.limit_value = 0 THEN 100 END)::numeric(9, 2) AS used_percent,
        CASE WHEN l.data_start <= l.month_start AND u.traces_loaded < l.limit_value AND u.final_traces > 0
               AND ceil(l.limit_value::numeric * u.days_final / u.final_traces) <= l.next_start - l.month_start

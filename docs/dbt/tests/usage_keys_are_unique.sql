@@ -29,6 +29,11 @@ FROM {{ source('usage', 'dim_api_key') }}
 GROUP BY source_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
+SELECT 'dim_billing_period' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'dim_billing_period') }}
+GROUP BY source_id, period_end
+HAVING count(*) > 1
+UNION ALL
 SELECT 'dim_deployment' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'dim_deployment') }}
 GROUP BY source_id, deployment_id
@@ -273,6 +278,11 @@ FROM {{ source('usage', 'usage_late_change') }}
 GROUP BY source_id, observed_on, group_by, stride, was_settled, age_hours
 HAVING count(*) > 1
 UNION ALL
+SELECT 'usage_limit' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_limit') }}
+GROUP BY source_id, workspace_id, limit_type
+HAVING count(*) > 1
+UNION ALL
 SELECT 'usage_month_close' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_month_close') }}
 GROUP BY source_id, month_start, group_by, workspace_id, dimension_id
@@ -291,6 +301,11 @@ UNION ALL
 SELECT 'usage_month_to_date' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_month_to_date') }}
 GROUP BY source_id, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'usage_provider_total' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_provider_total') }}
+GROUP BY source_id, month_start, metric_id, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_reconciliation' AS view_name, count(*) AS rows_of_one_key

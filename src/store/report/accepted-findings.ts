@@ -24,8 +24,13 @@ export function findingsDigest(close: {
       union all
       select json_build_array('total', scope_id, extract(epoch from period_start), extract(epoch from period_end), external_id,
                               kind, stored_traces, control_traces)::text
-      from usage.control_difference d join own using (scope_id)
-      where d.state = 'platform_disagrees' and period_start < ${end} and period_end > ${start}
+      from usage.control_difference d
+      where d.state = 'platform_disagrees'
+        and (scope_id in (select scope_id from own) or kind = 'provider_total' and scope_id in (
+          -- The billing provider's totals of a retention tier keep a month open too.
+          select scope_id from usage.every_scope where workspace_id = any (${[...close.workspaces]}::integer[])
+        ))
+        and period_start < ${end} and period_end > ${start}
     ) f
   )`;
 }

@@ -146,7 +146,12 @@ test("a difference is asked about twice once, stays while it is not compared, an
   await bench.reconcile({ range: { start: dayOf(month, 0), end: Date.parse(month.end) } });
   const looked = await lookAtMonth(bench.store.db, {
     ...{ month: month.name, without: [], acceptDisagreements: false, now: bench.now },
-    source: { sourceId, source: "default", dataStart: new Date(bench.dataStart).toISOString().slice(0, 10) },
+    source: {
+      workspaceIds: bench.workspaceIds,
+      sourceId,
+      source: "default",
+      dataStart: new Date(bench.dataStart).toISOString().slice(0, 10),
+    },
   });
   const days = (Date.parse(month.end) - Date.parse(month.start)) / DAY_MS;
   expect(looked.open).toHaveLength(days);

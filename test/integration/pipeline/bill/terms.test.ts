@@ -52,7 +52,9 @@ test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, wi
     if (!isLoaded || use === undefined) continue;
     expect(use).toMatchObject({ traces, isComplete: true, daysFinal: finalDays });
     expect(marksPassed(use), `${value} of ${traces}`).toBe(marks);
-    const alerts = (await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS })).get("default")?.map(({ kind }) => kind);
+    const alerts = (await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS }))
+      .get("default")
+      ?.map(({ kind }) => kind);
     expect(alerts).toEqual(marks > 0 ? ["usage_limit"] : []);
   }
 
