@@ -177,7 +177,13 @@ test("a demo serves its pages before it loads, and commands find it while it run
     return JSON.parse(ended.stdout) as T;
   };
   const status = await of<{ source: string; days: object }[]>(3, "status");
-  expect(status.map(({ source }) => source)).toEqual(["demo", "demo-trouble"]);
+  expect(status.map(({ source }) => source)).toEqual(["demo", "demo-bill", "demo-trouble"]);
+  expect(running.said.stderr).toMatch(
+    /Source demo-bill shows the whole bill[\s\S]* [1-9]\d* are equal, 1 differ/,
+  );
+  const totals = await of<Record<string, { findings: object[] }>>(4, "totals", "--provider");
+  expect(totals["demo-bill"]?.findings).toHaveLength(1);
+  expect([totals.demo?.findings, totals["demo-trouble"]?.findings]).toEqual([[], []]);
   expect(await of(0, "backfill", "list")).toMatchObject([{ source: "demo-trouble", state: "paused" }]);
   expect(await of<unknown[]>(0, "prices", "list")).toHaveLength(1);
   await of(0, "doctor");

@@ -9,6 +9,7 @@ import { servePages } from "../../service/serve-pages.ts";
 import { resolvePostgres, resolveRedis } from "../../services/resolve.ts";
 import { type Standin, startStandin } from "../../standin/server.ts";
 import { migrate } from "../../store/db/migrate.ts";
+import { BILLED, loadBill, startBilled } from "../demo/bill.ts";
 import { firstSync } from "../demo/first-sync.ts";
 import { createLoader } from "../demo/loader.ts";
 import { checkAll, describePlanted, plant } from "../demo/plant.ts";
@@ -46,14 +47,17 @@ async function demo(given: Session, { once = false, inline = false, dataDir }: D
   const story = readStory(dataDir, standin.now());
   const troubled = once ? undefined : await startTroubled(story);
   if (troubled !== undefined) onClose(() => troubled.standin.close());
+  const billed = once ? undefined : await startBilled(story);
+  if (billed !== undefined) onClose(() => billed.close());
 
   const sources = [
     healthySource(standin),
     ...(troubled === undefined ? [] : [plantedSource(troubled, story)]),
+    ...(billed === undefined ? [] : [billedSource(billed, story)]),
   ];
   const config = demoConfig(given.config, { databaseUrl: postgres.url, redisUrl, sources });
   const session = createSession({ ...given, config });
-  const log = quietAbout(PLANTED, createLogger(config.logLevel, output.logTo));
+  const log = quietAbout([PLANTED, BILLED], createLogger(config.logLevel, output.logTo));
   const store = await session.store();
   await migrate(store);
   // No scheduler yet: a scheduled sync would fetch again what the first sync counts.
@@ -78,19 +82,21 @@ async function demo(given: Session, { once = false, inline = false, dataDir }: D
     return openSource({ ...deps, log: log.child({ source: source.slug }) });
   };
   const loader = createLoader(session, redisUrl);
-  const [healthy, ...others] = sources as [SourceConfig, ...SourceConfig[]];
+  const [healthy, planted, whole] = sources as [SourceConfig, SourceConfig?, SourceConfig?];
   const opened = [await open(healthy)] as [Awaited<ReturnType<typeof open>>];
   const exit = await firstSync(opened[0], output, loader);
-  if (once || exit !== EXIT.done || troubled === undefined) return exit;
+  if (exit !== EXIT.done || troubled === undefined || planted === undefined || whole === undefined)
+    return exit;
   await checkAll(opened[0]);
-  for (const other of others) {
-    const source = await open(other);
-    await plant(source, { story, troubled, loader });
-    keepStory(dataDir, { ...story, isTold: true });
-    opened.push(source);
-  }
+  const trouble = await open(planted);
+  await plant(trouble, { story, troubled, loader });
+  keepStory(dataDir, { ...story, isTold: true });
+  const bill = await open(whole);
+  const billText = await loadBill(bill, loader);
+  opened.push(trouble, bill);
   const pages = `${service.url}/`;
   output.note(`\n${describePlanted(story, troubled, pages)}`);
+  output.note(`\n${billText}`);
   output.note(
     `\nPages: ${pages}\nThe demo syncs every ${SYNC_EVERY.ms / 1000} s until Ctrl-C. Meanwhile other commands find it, such as \`usage-etl status\`.`,
   );
@@ -105,13 +111,15 @@ async function demo(given: Session, { once = false, inline = false, dataDir }: D
   return runOn(opened, { output, signal, loader: redisUrl === undefined ? loader : undefined });
 }
 
-/** What is planted must not look like a defect: of its source only errors are logged. */
-function quietAbout(slug: string, log: Logger): Logger {
+/** What is planted, and what a server is made to lack, must not look like a defect: of these sources only errors are logged. */
+function quietAbout(slugs: readonly string[], log: Logger): Logger {
   const { child } = log;
   const level = log.isLevelEnabled("error") ? "error" : log.level;
   return Object.assign(log, {
     child: (bindings: { source?: string }) =>
-      bindings.source === slug ? child.call(log, bindings, { level }) : child.call(log, bindings),
+      slugs.includes(bindings.source ?? "")
+        ? child.call(log, bindings, { level })
+        : child.call(log, bindings),
   });
 }
 
@@ -144,6 +152,10 @@ function plantedSource(
   { closed }: { closed: string },
 ): SourceConfig {
   return { ...sourceOf(standin, PLANTED), dataStart: closed, workspaceIds: workspaces.map(({ id }) => id) };
+}
+
+function billedSource(standin: Standin, { closed }: { closed: string }): SourceConfig {
+  return { ...sourceOf(standin, BILLED), dataStart: closed };
 }
 
 function sourceOf(standin: Standin, slug: string) {
