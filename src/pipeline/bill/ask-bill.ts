@@ -1,5 +1,5 @@
 import { PlatformError } from "../../errors.ts";
-import { withRetries } from "../source/retry.ts";
+import { askAside } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
 
 /** What a part of the bill answered, or why the server does not show it to this key. */
@@ -14,13 +14,7 @@ const REFUSALS = [401, 403, 404, 405];
  */
 export async function askBill<T>(source: OpenSource, send: () => Promise<T>): Promise<BillAnswer<T>> {
   try {
-    const answer = await withRetries(source, async () => {
-      await source.admit();
-      source.signal?.throwIfAborted();
-      source.gate?.check();
-      return send();
-    });
-    return { answer };
+    return { answer: await askAside(source, send) };
   } catch (error) {
     if (!(error instanceof PlatformError) || !REFUSALS.includes(error.status ?? 0)) throw error;
     return { refusal: error.message };

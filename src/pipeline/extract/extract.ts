@@ -5,7 +5,7 @@ import { METER } from "../../domain/usage/meter.ts";
 import { PlatformError } from "../../errors.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import { type LoadResult, loadAnswer } from "../../store/load/load.ts";
-import { askUsage, collectAnswer } from "../source/ask.ts";
+import { askUsage, collectAnswer, isMeterForbidden } from "../source/ask.ts";
 import { isKeyRefused } from "../source/refusal.ts";
 import type { OpenSource } from "../source/source.ts";
 import { withEmailPolicy } from "./email-policy.ts";
@@ -139,7 +139,8 @@ async function loadSlice(
       },
     );
   } catch (error) {
-    if (asked === undefined || !(error instanceof PlatformError) || isKeyRefused(error)) throw error;
+    if (asked === undefined || !(error instanceof PlatformError)) throw error;
+    if (isKeyRefused(error) && !isMeterForbidden(error, slice.meter)) throw error;
     return { stamp: asked, refusal: error };
   }
 }

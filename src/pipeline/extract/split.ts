@@ -86,8 +86,9 @@ export function afterRefusal(
   return { outcome: "failed", code, message, parts: [], keep: true };
 }
 
-/** Whether the server does not take the parameters of other meters (docs/platform.md, Two live contracts). */
+/** Whether the server does not take the parameters of other meters (docs/platform.md, Two live contracts), or not from this key. */
 function isMeterRefused({ status, locations, message, url }: PlatformError): boolean {
+  if (status === 403) return true;
   if (status !== 400 && status !== 422) return false;
   // The address has them whatever is refused.
   return [...locations, message.replaceAll(url, "")].some((text) => /\b(kind|trace_tier)\b/.test(text));

@@ -2,6 +2,7 @@ import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import { type Member, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import type { Window } from "../../domain/time/window.ts";
 import { AnswerCollector, type AnswerFlaw } from "../../domain/usage/answer.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import type { UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import type { UsageQuery } from "../../platform/billing/billing.ts";
@@ -20,20 +21,25 @@ export async function ask<T>(
   attempts?: number,
 ): Promise<T> {
   try {
-    return await withRetries(
-      source,
-      async () => {
-        await source.admit();
-        source.signal?.throwIfAborted();
-        source.gate?.check();
-        return send();
-      },
-      attempts,
-    );
+    return await askAside(source, send, attempts);
   } catch (error) {
     await keepRefusal(source, error);
     throw error;
   }
+}
+
+/** The same for what a key that reads usage may not ask for: its refusal says nothing of the source. */
+export async function askAside<T>(source: SourceDeps, send: () => Promise<T>, attempts?: number): Promise<T> {
+  return withRetries(
+    source,
+    async () => {
+      await source.admit();
+      source.signal?.throwIfAborted();
+      source.gate?.check();
+      return send();
+    },
+    attempts,
+  );
 }
 
 type AnyMember = Pick<Member, "workspaceId">;
@@ -70,7 +76,7 @@ export async function askUsage<T, M extends AnyMember = Member>(
   read: (attempt: Attempt<M>) => Promise<Reading<T>>,
 ): Promise<T> {
   const { store, sourceId, runId } = source;
-  return ask(source, async () => {
+  const send = async () => {
     const request = typeof asked === "function" ? await asked() : asked;
     const { meter, groupBy, window, members } = request;
     const fetch = { sourceId, runId, purpose, meter, groupBy, window, workspaces: members.length };
@@ -88,7 +94,19 @@ export async function askUsage<T, M extends AnyMember = Member>(
       }
       throw error;
     }
-  });
+  };
+  try {
+    return await askAside(source, send);
+  } catch (error) {
+    const { meter } = typeof asked === "function" ? await asked() : asked;
+    if (!isMeterForbidden(error, meter)) await keepRefusal(source, error);
+    throw error;
+  }
+}
+
+/** Whether the key may not read this meter, which says nothing of traces. A key that is not valid at all is another matter. */
+export function isMeterForbidden(error: unknown, meter: Meter): boolean {
+  return meter !== "traces" && error instanceof PlatformError && error.status === 403;
 }
 
 /** What the platform's client is asked for a request. */

@@ -6,7 +6,7 @@ import type { UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import { type LearnableMeter, learnedMeters, learnMeter } from "../../store/catalog/source-meters.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { ask, queryOf } from "./ask.ts";
+import { ask, askAside, queryOf } from "./ask.ts";
 import type { OpenSource } from "./source.ts";
 
 /** What an answer showed about a meter. `unknown`: nothing yet, so it is asked again with the next sync. */
@@ -21,7 +21,8 @@ interface Lesson {
  * Learns which of the wanted meters the server counts, where that is not known or was learned long ago, and from when on.
  * Nothing of a meter is asked for before: a server that does not know `trace_tier` answers all traces in its place.
  *
- * What was learned replaces `source.meters`. A refused key or an absent server ends it with their errors.
+ * What was learned replaces `source.meters`. A refused key ends it with its error, and so does a server that does not answer for
+ * traces.
  */
 export async function learnMeters(source: OpenSource): Promise<void> {
   const { store, sourceId, settings, log } = source;
@@ -89,6 +90,9 @@ async function learnTiers(source: OpenSource): Promise<Lesson> {
   return { state: "unknown", evidence: `the tiers do not add up: ${figures}` };
 }
 
+/** A sync waits for it, and the next one asks again. */
+const ATTEMPTS = 2;
+
 /** Years that are looked through for the beginning of deployment usage. */
 const YEARS_BACK = 5;
 
@@ -132,26 +136,28 @@ async function sumUp(
     for (const request of requests) {
       const received: UsageRecord[] = [];
       // Kept until the answer is whole: an attempt that breaks off is made again.
-      await ask(source, () => {
+      const send = () => {
         received.length = 0;
         return billing.usage(queryOf(request), {
           signal,
           onRecords: (records) => void received.push(...records),
         });
-      });
+      };
+      await (meter === "traces" ? ask(source, send) : askAside(source, send, ATTEMPTS));
       for (const record of received) onRecord(record);
     }
     return undefined;
   } catch (error) {
     if (!(error instanceof PlatformError) || meter === "traces") throw error;
-    const { status, isAboutRecords, locations, message } = error;
-    if (status === 400 || status === 422)
+    const { status, locations, message } = error;
+    // Traces were answered with this key: where it is refused as a whole, they say so.
+    if (status === 400 || status === 403 || status === 422)
       return { state: "notAvailable", evidence: `it refuses it: ${message}` };
     if (locations.some((location) => location.endsWith(".measures")))
       return { state: "notAvailable", evidence: `it answers no measure of deployments: ${message}` };
-    // One wrong record does not say what the server counts.
-    if (isAboutRecords) return { state: "unknown", evidence: message };
-    throw error;
+    // One wrong record, or a server that fails at this alone, does not say what it counts, and keeps no traces from being loaded.
+    if (status === 401) throw error;
+    return { state: "unknown", evidence: message };
   }
 }
 

@@ -61,6 +61,8 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
 }
 
 async function clearRefusals(db: Database, sourceId: number): Promise<void> {
+  // Another key may read more.
+  await sql`update usage.source_meter set ask_again_at = now() where source_id = ${sourceId}`.execute(db);
   await db
     .updateTable("source")
     .set({ refused_at: null, refused_code: null, refused_message: null })

@@ -235,3 +235,41 @@ test("every meter has terms of its own", () => {
   const terms = METERS.map((meter) => `${METER[meter].kind} ${METER[meter].tier}`);
   expect(new Set(terms).size).toBe(METERS.length);
 });
+
+test.each([
+  [403, false, false],
+  [500, false, true],
+] as const)(
+  "a server that answers %i for other usage alone still has its traces loaded",
+  async (status, available, asksAgain) => {
+    const bench = await setupAll();
+    for (const query of [{ trace_tier: "longlived" }, { kind: "langsmith_deployments" }]) {
+      bench.standin.faults.script({ fault: { kind: "status", status }, times: 1000, match: { query } });
+    }
+    const { run, source } = await bench.sync(ALL);
+    expect([...source.meters.keys()]).toEqual(["traces"]);
+    expect(run.counts.length).toBeGreaterThan(3);
+    expect(run.failures).toEqual([]);
+    expect(await meters(bench)).toMatchObject([{ is_available: available }, { is_available: available }]);
+    const [state] = await bench.sql<{ refused: boolean; due: boolean }>(`
+    SELECT refused_at IS NOT NULL AS refused, (SELECT bool_and(ask_again_at <= now()) FROM usage.source_meter) AS due
+    FROM usage.source`);
+    expect(state).toEqual({ refused: false, due: asksAgain });
+  },
+);
+
+test("a meter that the key may no longer read ends by itself, and traces go on", async () => {
+  const bench = await setupAll();
+  await bench.sync(ALL);
+  const before = await stored(bench);
+  bench.standin.faults.script({
+    ...{ fault: { kind: "status", status: 403 }, times: 1000 },
+    match: { query: { trace_tier: "longlived" } },
+  });
+  const { run, source } = await bench.sync(ALL);
+  expect(source.meters.has("longlived")).toBe(false);
+  expect(run.failures).toEqual([]);
+  expect(await stored(bench)).toEqual(before);
+  const [refused] = await bench.sql("SELECT refused_at FROM usage.source WHERE refused_at IS NOT NULL");
+  expect(refused).toBeUndefined();
+});
