@@ -72,6 +72,7 @@ CREATE TABLE usage.closed_charge (
   currency text NOT NULL,
   traces bigint NOT NULL,
   cost numeric(38,10) NOT NULL,
+  measure text NOT NULL DEFAULT 'traces'::text,
   CONSTRAINT closed_charge_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, tier),
   CONSTRAINT closed_charge_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
   CONSTRAINT closed_charge_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
@@ -90,6 +91,7 @@ CREATE TABLE usage.closed_correction (
   currency text NOT NULL,
   traces bigint NOT NULL,
   cost numeric(38,10) NOT NULL,
+  measure text NOT NULL DEFAULT 'traces'::text,
   CONSTRAINT closed_correction_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, currency, unit_price),
   CONSTRAINT closed_correction_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
   CONSTRAINT closed_correction_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
@@ -104,6 +106,7 @@ CREATE TABLE usage.closed_cost (
   currency text NOT NULL,
   traces bigint NOT NULL,
   cost numeric(38,10) NOT NULL,
+  measure text NOT NULL DEFAULT 'traces'::text,
   CONSTRAINT closed_cost_pkey PRIMARY KEY (close_id, workspace_id, sku, currency, unit_price),
   CONSTRAINT closed_cost_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
   CONSTRAINT closed_cost_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
@@ -560,8 +563,10 @@ CREATE TABLE usage.settlement (
 CREATE TABLE usage.sku (
   sku_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   name text NOT NULL,
+  measure text NOT NULL DEFAULT 'traces'::text,
   CONSTRAINT sku_pkey PRIMARY KEY (sku_id),
   CONSTRAINT sku_name_key UNIQUE (name),
+  CONSTRAINT sku_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text]))),
   CONSTRAINT sku_name_form CHECK (((name ~ '\S'::text) AND (length(name) <= 200)))
 );
 
@@ -851,7 +856,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   to_quantity bigint,
 --   counted_over text,
 --   is_valid_today boolean,
---   imported_at timestamp with time zone
+--   imported_at timestamp with time zone,
+--   measure text
 -- )
 
 -- VIEW reporting.dim_project (
@@ -974,7 +980,9 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   estimated_cost numeric(38,10),
 --   is_closed boolean,
 --   is_final boolean,
---   coverage_status text
+--   coverage_status text,
+--   measure text,
+--   quantity bigint
 -- )
 
 -- VIEW reporting.fct_deployment_usage_api_key_daily (
@@ -1743,7 +1751,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   closed_cost numeric(38,10),
 --   adjustment_cost numeric(38,10),
 --   current_cost numeric(38,10),
---   closed_at timestamp with time zone
+--   closed_at timestamp with time zone,
+--   measure text
 -- )
 
 -- VIEW reporting.usage_month_close_masked (
@@ -1926,7 +1935,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   traces bigint,
 --   cost numeric(38,10),
 --   is_final boolean,
---   coverage_status text
+--   coverage_status text,
+--   measure text
 -- )
 
 -- VIEW usage.booked_charge (
@@ -1944,7 +1954,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   is_closed boolean,
 --   is_final boolean,
 --   coverage_status text,
---   is_flat boolean
+--   is_flat boolean,
+--   measure text
 -- )
 
 -- VIEW usage.cell (
@@ -2147,6 +2158,28 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   agent_uptime_seconds bigint
 -- )
 
+-- VIEW usage.every_charge (
+--   source_id smallint,
+--   slug text,
+--   usage_date date,
+--   month_start date,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   sku text,
+--   price_id integer,
+--   tier integer,
+--   from_quantity bigint,
+--   unit_price numeric(18,10),
+--   currency text,
+--   traces bigint,
+--   cost numeric(38,10),
+--   is_final boolean,
+--   coverage_status text,
+--   is_flat boolean,
+--   measure text
+-- )
+
 -- VIEW usage.figure_days (
 --   meter text,
 --   trace_tier text,
@@ -2299,6 +2332,35 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   lost_at timestamp with time zone
 -- )
 
+-- VIEW usage.measured_day (
+--   measure text,
+--   slug text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text
+-- )
+
+-- VIEW usage.measured_price (
+--   source_id smallint,
+--   slug text,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   price_id integer,
+--   sku_id integer,
+--   sku text,
+--   unit_price numeric(18,10),
+--   currency text,
+--   counted_over text,
+--   price_source_id smallint,
+--   price_workspace_id integer,
+--   days datemultirange,
+--   is_tiered boolean,
+--   measure text
+-- )
+
 -- VIEW usage.meter_cell (
 --   meter text,
 --   kind text,
@@ -2398,7 +2460,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   traces bigint,
 --   cost numeric(38,10),
 --   is_final boolean,
---   coverage_status text
+--   coverage_status text,
+--   measure text
 -- )
 
 -- VIEW usage.proved_day (
@@ -2554,6 +2617,10 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 
 -- FUNCTION usage.loaded_months(workspace integer, data_start date) RETURNS datemultirange
 
+-- FUNCTION usage.meter_name(measure text) RETURNS text
+
+-- FUNCTION usage.meter_unit(measure text) RETURNS text
+
 -- FUNCTION usage.month_of(day date) RETURNS date
 
 -- FUNCTION usage.months_of(first date, last date) RETURNS SETOF date
@@ -2563,6 +2630,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 -- FUNCTION usage.recount_months() RETURNS trigger
 
 -- FUNCTION usage.restamp_older_load() RETURNS trigger
+
+-- FUNCTION usage.service_name(measure text) RETURNS text
 
 -- FUNCTION usage.shortlived_status(status text, traces bigint, longlived bigint) RETURNS text
 
@@ -2683,6 +2752,7 @@ COMMENT ON COLUMN reporting.dim_price.to_quantity IS 'And up to so many; null: w
 COMMENT ON COLUMN reporting.dim_price.counted_over IS 'Whose traces fill the tiers: source (all workspaces together) or workspace (each by itself); null without tiers.';
 COMMENT ON COLUMN reporting.dim_price.is_valid_today IS 'Whether the price is valid on the current UTC day.';
 COMMENT ON COLUMN reporting.dim_price.imported_at IS 'When the price was imported.';
+COMMENT ON COLUMN reporting.dim_price.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
 COMMENT ON VIEW reporting.dim_project IS 'Grain: project (key: source_id, project_id). Names are not unique: join by the key.';
 COMMENT ON COLUMN reporting.dim_project.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.dim_project.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
@@ -2718,7 +2788,7 @@ COMMENT ON COLUMN reporting.dim_workspace.first_seen_at IS 'Start of the earlies
 COMMENT ON COLUMN reporting.dim_workspace.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_workspace.is_deleted IS 'Whether the platform lists it as deleted. Its past usage stays.';
 COMMENT ON COLUMN reporting.dim_workspace.unlisted_since IS 'Since when the platform''s listing lacks it although it was not deleted. Check the access of the key.';
-COMMENT ON VIEW reporting.fct_cost_api_key_daily IS 'Grain: UTC day x workspace x API key x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, api_key_short_key, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON VIEW reporting.fct_cost_api_key_daily IS 'Grain: UTC day x workspace x API key x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, api_key_short_key, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. What tiers and deployments cost is not divided: it is in the row (none). The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -2731,7 +2801,7 @@ COMMENT ON COLUMN reporting.fct_cost_api_key_daily.estimated_cost IS 'Estimate f
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON VIEW reporting.fct_cost_project_daily IS 'Grain: UTC day x workspace x project x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, project_id, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON VIEW reporting.fct_cost_project_daily IS 'Grain: UTC day x workspace x project x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, project_id, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. What tiers and deployments cost is not divided: it is in the row (none). The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -2745,7 +2815,7 @@ COMMENT ON COLUMN reporting.fct_cost_project_daily.estimated_cost IS 'Estimate f
 COMMENT ON COLUMN reporting.fct_cost_project_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON VIEW reporting.fct_cost_user_daily IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON VIEW reporting.fct_cost_user_daily IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. What tiers and deployments cost is not divided: it is in the row (none). The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -2759,7 +2829,7 @@ COMMENT ON COLUMN reporting.fct_cost_user_daily.estimated_cost IS 'Estimate from
 COMMENT ON COLUMN reporting.fct_cost_user_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON VIEW reporting.fct_cost_user_daily_masked IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices. Without e-mail addresses: the id names a user.';
+COMMENT ON VIEW reporting.fct_cost_user_daily_masked IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. What tiers and deployments cost is not divided: it is in the row (none). The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
@@ -2773,7 +2843,7 @@ COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.estimated_cost IS 'Estima
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -2783,11 +2853,13 @@ COMMENT ON COLUMN reporting.fct_cost_workspace_daily.price_id IS 'Number of the 
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.volume_tier IS 'Step of the price that these traces fall into, from 1; 0: the price has no volume tiers.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.unit_price IS 'The imported unit price.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting.fct_cost_workspace_daily.traces IS 'Traces that are charged at this price. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON COLUMN reporting.fct_cost_workspace_daily.traces IS 'Traces that are charged at this price. Adds up over days, workspaces and volume tiers within one sku. Null: the SKU counts no traces.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting.fct_cost_workspace_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting.fct_cost_workspace_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON VIEW reporting.fct_deployment_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.usage_date IS 'UTC day.';
@@ -3467,6 +3539,7 @@ COMMENT ON COLUMN reporting.usage_month_close_cost.closed_cost IS 'Estimate when
 COMMENT ON COLUMN reporting.usage_month_close_cost.adjustment_cost IS 'What later prices and counts added or removed. Adds up within one currency.';
 COMMENT ON COLUMN reporting.usage_month_close_cost.current_cost IS 'Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.';
 COMMENT ON COLUMN reporting.usage_month_close_cost.closed_at IS 'When the month was closed.';
+COMMENT ON COLUMN reporting.usage_month_close_cost.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
 COMMENT ON VIEW reporting.usage_month_close_masked IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in usage_month_close_workspace only. Never add up over dimensions. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_month_close_masked.month_start IS 'First day of the month.';

@@ -1,4 +1,5 @@
--- What traces cost. Building blocks of the views of costs; readers cannot see them.
+-- What usage costs. Building blocks of the views of costs; readers cannot see them. A column `traces` of a charge holds the quantity
+-- that its SKU counts: traces, those of a retention tier, or a measure of deployment usage.
 
 -- Each price by volume tier. A price without tiers is tier 0, from the first trace on.
 CREATE OR REPLACE VIEW usage.volume_tier AS
@@ -13,7 +14,7 @@ WINDOW price AS (PARTITION BY price_id), steps AS (PARTITION BY price_id ORDER B
 
 -- Which price applies to a workspace, and on which days: the most specific one of each SKU, a workspace's before its source's
 -- before everybody's. The days of one workspace and SKU never overlap.
-CREATE OR REPLACE VIEW usage.workspace_price AS
+CREATE OR REPLACE VIEW usage.measured_price AS
 SELECT s.source_id, s.slug, w.entity_id AS workspace_entity_id, usage.shown_id(e.external_id) AS workspace_id, p.price_id,
        k.sku_id, k.name AS sku, p.unit_price, p.currency, p.counted_over, p.source_id AS price_source_id,
        p.workspace_id AS price_workspace_id, d.days,
@@ -23,7 +24,8 @@ SELECT s.source_id, s.slug, w.entity_id AS workspace_entity_id, usage.shown_id(e
          JOIN usage.price_tier USING (price_id)
          WHERE o.sku_id = p.sku_id AND o.source_id IS NOT DISTINCT FROM p.source_id
            AND o.workspace_id IS NOT DISTINCT FROM p.workspace_id
-       ) AS is_tiered
+       ) AS is_tiered,
+       k.measure
 FROM usage.workspace w
 JOIN usage.entity e USING (entity_id)
 JOIN usage.source s USING (source_id)
@@ -41,6 +43,13 @@ CROSS JOIN LATERAL (
 ) d
 WHERE NOT isempty(d.days);
 
+-- Those that are charged for all traces.
+CREATE OR REPLACE VIEW usage.workspace_price AS
+SELECT source_id, slug, workspace_entity_id, workspace_id, price_id, sku_id, sku, unit_price, currency, counted_over, price_source_id,
+       price_workspace_id, days, is_tiered
+FROM usage.measured_price
+WHERE measure = 'traces';
+
 -- Days with usage of each workspace. A sum, so that an answer that spells a workspace in two ways makes one day of it.
 CREATE OR REPLACE VIEW usage.workspace_usage AS
 SELECT slug, usage_date, workspace_id, workspace_name, sum(traces)::bigint AS traces, min(status) AS status
@@ -48,16 +57,33 @@ FROM usage.daily_row
 WHERE group_by = 'workspace' AND traces > 0
 GROUP BY slug, usage_date, workspace_id, workspace_name;
 
+-- Expected days of what else is priced. Nothing is expected where the server does not count it. Without such prices nothing is read.
+CREATE OR REPLACE VIEW usage.measured_day AS
+SELECT d.trace_tier AS measure, d.source_id AS slug, d.usage_date, d.workspace_id, d.workspace_name, d.traces, d.is_final,
+       d.coverage_status
+FROM reporting.fct_usage_workspace_by_tier_daily d
+WHERE d.coverage_status <> 'not_available' AND EXISTS (SELECT FROM usage.sku WHERE measure IN ('longlived', 'shortlived'))
+UNION ALL
+SELECT m.measure, d.source_id, d.usage_date, d.workspace_id, d.workspace_name, m.quantity, d.is_final, d.coverage_status
+FROM reporting.fct_deployment_usage_workspace_daily d
+CROSS JOIN LATERAL (
+  VALUES ('nodes_executed', d.nodes_executed), ('agent_runs', d.agent_runs), ('agent_uptime_seconds', d.agent_uptime_seconds)
+) m (measure, quantity)
+WHERE d.coverage_status <> 'not_available'
+  AND EXISTS (SELECT FROM usage.sku WHERE measure IN ('nodes_executed', 'agent_runs', 'agent_uptime_seconds'));
+
 -- The current estimate. is_flat: the SKU has no tiers there, so a trace costs the same whatever else was used.
 -- Grain: source x UTC day x workspace x SKU x volume tier, days with usage. A tier is filled in the order of
 -- days, and within a day of the workspaces' ids. Filters reach the days of SKUs without tiers. With tiers all days are read,
 -- since the tiers of a day depend on the days before it.
-CREATE OR REPLACE VIEW usage.charge AS
+CREATE OR REPLACE VIEW usage.every_charge AS
 -- Materialized: each is computed once, not for each day of the other, and only where something reads it.
-WITH price AS MATERIALIZED (SELECT * FROM usage.workspace_price),
+WITH price AS MATERIALIZED (SELECT * FROM usage.measured_price),
 expected_day AS MATERIALIZED (
-  SELECT source_id AS slug, usage_date, workspace_id, workspace_name, traces, is_final, coverage_status
+  SELECT 'traces' AS measure, source_id AS slug, usage_date, workspace_id, workspace_name, traces, is_final, coverage_status
   FROM reporting.fct_usage_workspace_daily
+  UNION ALL
+  SELECT measure, slug, usage_date, workspace_id, workspace_name, traces, is_final, coverage_status FROM usage.measured_day
 ),
 -- A workspace that a close of the month is not about fills no tier there.
 required AS MATERIALIZED (SELECT * FROM usage.required_workspace)
@@ -66,9 +92,14 @@ SELECT p.source_id, u.slug, u.usage_date, date_trunc('month', u.usage_date::time
        p.unit_price, p.currency, u.traces,
        -- Exact: the factors have 18 and 19 digits, ten of them after the point.
        (p.unit_price * u.traces)::numeric(38, 10) AS cost, usage.is_final(u.status) AS is_final, u.status AS coverage_status,
-       true AS is_flat
-FROM usage.workspace_usage u
-JOIN price p ON p.slug = u.slug AND p.workspace_id = u.workspace_id AND p.days @> u.usage_date
+       true AS is_flat, u.measure
+FROM (
+  SELECT 'traces'::text AS measure, slug, usage_date, workspace_id, workspace_name, traces, status FROM usage.workspace_usage
+  UNION ALL
+  SELECT measure, slug, usage_date, workspace_id, workspace_name, traces, coverage_status FROM usage.measured_day WHERE traces > 0
+) u
+JOIN price p
+  ON p.slug = u.slug AND p.workspace_id = u.workspace_id AND p.measure = u.measure AND p.days @> u.usage_date
 -- Without prices the view reads no usage.
 WHERE NOT p.is_tiered AND EXISTS (SELECT FROM usage.price)
 UNION ALL
@@ -76,7 +107,7 @@ SELECT d.source_id, d.slug, d.usage_date, d.month_start, d.workspace_entity_id, 
        d.price_id, t.tier, t.from_quantity, t.unit_price, d.currency, q.traces::bigint,
        (t.unit_price * q.traces)::numeric(38, 10), d.is_certain,
        -- The day may be final while one before it is not, which shifts the tiers.
-       CASE WHEN d.is_final AND NOT d.is_certain THEN 'provisional' ELSE d.coverage_status END, false
+       CASE WHEN d.is_final AND NOT d.is_certain THEN 'provisional' ELSE d.coverage_status END, false, d.measure
 FROM (
   SELECT d.*,
          CASE d.counted_over WHEN 'workspace' THEN sum(d.traces) OVER one ELSE sum(d.traces) OVER whole END AS counted,
@@ -87,16 +118,17 @@ FROM (
     SELECT p.*, u.usage_date, date_trunc('month', u.usage_date::timestamp)::date AS month_start, u.workspace_name, u.traces,
            u.is_final, u.coverage_status
     FROM expected_day u
-    JOIN price p ON p.slug = u.slug AND p.workspace_id = u.workspace_id AND p.days @> u.usage_date
+    JOIN price p
+      ON p.slug = u.slug AND p.workspace_id = u.workspace_id AND p.measure = u.measure AND p.days @> u.usage_date
     JOIN required r ON r.workspace_id = p.workspace_entity_id AND coalesce(r.days @> u.usage_date, false)
     WHERE p.is_tiered
   ) d
   WINDOW whole AS (
-           PARTITION BY d.source_id, d.slug, d.month_start, d.sku_id, d.sku, d.price_source_id, d.price_workspace_id
+           PARTITION BY d.source_id, d.slug, d.month_start, d.measure, d.sku_id, d.sku, d.price_source_id, d.price_workspace_id
            ORDER BY d.usage_date, d.workspace_id COLLATE "C"
          ),
          one AS (
-           PARTITION BY d.source_id, d.slug, d.month_start, d.sku_id, d.sku, d.price_source_id, d.price_workspace_id,
+           PARTITION BY d.source_id, d.slug, d.month_start, d.measure, d.sku_id, d.sku, d.price_source_id, d.price_workspace_id,
                         d.workspace_id
            ORDER BY d.usage_date
          )
@@ -106,3 +138,10 @@ CROSS JOIN LATERAL (
   SELECT least(d.counted, t.to_quantity) - greatest(d.counted - d.traces, t.from_quantity) AS traces
 ) q
 WHERE d.traces > 0 AND q.traces > 0 AND EXISTS (SELECT FROM usage.price_tier);
+
+-- The charges for all traces.
+CREATE OR REPLACE VIEW usage.charge AS
+SELECT source_id, slug, usage_date, month_start, workspace_entity_id, workspace_id, workspace_name, sku, price_id, tier, from_quantity,
+       unit_price, currency, traces, cost, is_final, coverage_status, is_flat
+FROM usage.every_charge
+WHERE measure = 'traces';

@@ -12,15 +12,15 @@ WHERE EXISTS (SELECT FROM usage.closed_charge c WHERE c.close_id = w.close_id AN
 CREATE OR REPLACE VIEW usage.booked_charge AS
 WITH closed AS MATERIALIZED (SELECT * FROM usage.charged_month)
 SELECT c.slug, c.usage_date, c.workspace_id, c.workspace_name, c.sku, c.price_id, c.tier, c.unit_price, c.currency, c.traces,
-       c.cost, false AS is_closed, c.is_final, c.coverage_status, c.is_flat
-FROM usage.charge c
+       c.cost, false AS is_closed, c.is_final, c.coverage_status, c.is_flat, c.measure
+FROM usage.every_charge c
 WHERE NOT EXISTS (
   SELECT FROM closed x
   WHERE x.source_id = c.source_id AND x.month_start = c.month_start AND x.workspace_entity_id = c.workspace_entity_id
 )
 UNION ALL
 SELECT s.slug, c.usage_date, w.dimension_id, w.dimension_name, c.sku, c.price_id, c.tier, c.unit_price, c.currency, c.traces,
-       c.cost, true, true, 'ok', false
+       c.cost, true, true, 'ok', false, c.measure
 FROM usage.closed_charge c
 JOIN usage.month_close m USING (close_id)
 JOIN usage.source s USING (source_id)
@@ -42,7 +42,7 @@ SELECT slug, usage_date, workspace_id, workspace_name, sku, min(currency) AS cur
        sum(cost)::numeric(38, 10) AS cost, CASE WHEN count(*) = 1 THEN min(unit_price) END AS unit_price,
        bool_and(is_closed) AS is_closed, bool_and(is_final) AS is_final, min(coverage_status) AS coverage_status
 FROM usage.booked_charge
-WHERE NOT is_flat AND (EXISTS (SELECT FROM usage.price_tier) OR EXISTS (SELECT FROM usage.closed_charge))
+WHERE measure = 'traces' AND NOT is_flat AND (EXISTS (SELECT FROM usage.price_tier) OR EXISTS (SELECT FROM usage.closed_charge))
 GROUP BY slug, usage_date, workspace_id, workspace_name, sku;
 
 -- Traces of each workspace and dimension by day whose records carry an id.
@@ -63,9 +63,10 @@ GROUP BY slug, group_by, workspace_id, workspace_name, usage_date;
 
 CREATE OR REPLACE VIEW reporting.fct_cost_workspace_daily AS
 SELECT slug AS source_id, usage_date, workspace_id, workspace_name, sku, price_id, tier AS volume_tier, unit_price, currency,
-       traces, cost AS estimated_cost, is_closed, is_final, coverage_status
+       CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN traces END AS traces, cost AS estimated_cost, is_closed, is_final,
+       coverage_status, measure, traces AS quantity
 FROM usage.booked_charge;
-COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 
 -- each dimension but workspace
 -- What is left of a workspace's cost is one more row: that of traces without an id, or of a day on which this dimension is not
@@ -132,7 +133,21 @@ FROM (
   ) c
   JOIN usage.cell_days x ON x.slug = c.slug AND x.workspace_id = c.workspace_id AND x.group_by = '{dimension}'
 ) d
-WHERE EXISTS (SELECT FROM usage.price) OR EXISTS (SELECT FROM usage.closed_charge);
-COMMENT ON VIEW reporting.fct_cost_{dimension}_daily IS 'Grain: UTC day x workspace x {title} x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, {id_column}, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
+WHERE EXISTS (SELECT FROM usage.price) OR EXISTS (SELECT FROM usage.closed_charge)
+UNION ALL
+-- What tiers and deployments cost is not divided.
+SELECT d.slug, d.usage_date, d.workspace_id, d.workspace_name, {columns}, d.sku, d.currency, d.traces, d.cost, d.is_closed, d.is_final,
+       d.coverage_status
+FROM (
+  SELECT slug, usage_date, workspace_id, workspace_name, '(none)' AS dimension_id, NULL::text AS dimension_name, sku,
+         min(currency) AS currency, (sum(traces) FILTER (WHERE measure IN ('longlived', 'shortlived')))::bigint AS traces,
+         sum(cost)::numeric(38, 10) AS cost, bool_and(is_closed) AS is_closed, bool_and(is_final) AS is_final,
+         min(coverage_status) AS coverage_status
+  FROM usage.booked_charge
+  WHERE measure <> 'traces'
+  GROUP BY slug, usage_date, workspace_id, workspace_name, sku
+) d
+WHERE EXISTS (SELECT FROM usage.sku WHERE measure <> 'traces') OR EXISTS (SELECT FROM usage.closed_charge);
+COMMENT ON VIEW reporting.fct_cost_{dimension}_daily IS 'Grain: UTC day x workspace x {title} x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, {id_column}, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. What tiers and deployments cost is not divided: it is in the row (none). The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
 
 -- end

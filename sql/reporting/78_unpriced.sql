@@ -2,7 +2,9 @@
 CREATE OR REPLACE VIEW reporting.usage_unpriced_daily AS
 WITH sku AS MATERIALIZED (
   SELECT slug, workspace_id, sku, range_agg(days) AS days
-  FROM usage.workspace_price
+  FROM usage.measured_price
+  -- A price for short-lived traces stands in for one for all of them. Prices of long-lived ones come on top.
+  WHERE measure IN ('traces', 'shortlived')
   GROUP BY slug, workspace_id, sku
 ),
 workspace AS MATERIALIZED (

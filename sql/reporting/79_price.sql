@@ -2,7 +2,8 @@ CREATE OR REPLACE VIEW reporting.dim_price AS
 SELECT t.price_id, t.tier AS volume_tier, k.name AS sku, t.unit_price, p.currency, p.valid_from, p.valid_to,
        s.slug AS source_id, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, t.from_quantity, t.to_quantity,
        CASE WHEN t.tier > 0 THEN p.counted_over END AS counted_over,
-       daterange(p.valid_from, p.valid_to) @> (now() AT TIME ZONE 'UTC')::date AS is_valid_today, p.imported_at
+       daterange(p.valid_from, p.valid_to) @> (now() AT TIME ZONE 'UTC')::date AS is_valid_today, p.imported_at,
+       k.measure
 FROM usage.volume_tier t
 JOIN usage.price p USING (price_id)
 JOIN usage.sku k USING (sku_id)

@@ -42,6 +42,21 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN tier = 0 THEN '{}'
   ELSE jsonb_build_object('x_VolumeTier', tier::text, 'x_VolumeTierFrom', from_quantity::text)::text END;
 
+-- What a quantity of a SKU counts: FOCUS's meter, its unit, and the service.
+CREATE OR REPLACE FUNCTION usage.meter_name(measure text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE measure WHEN 'traces' THEN 'Traces' WHEN 'longlived' THEN 'Long-lived Traces' WHEN 'shortlived' THEN 'Short-lived Traces'
+  WHEN 'nodes_executed' THEN 'Nodes Executed' WHEN 'agent_runs' THEN 'Agent Runs' WHEN 'agent_uptime_seconds' THEN 'Agent Uptime' END;
+
+CREATE OR REPLACE FUNCTION usage.meter_unit(measure text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE measure WHEN 'nodes_executed' THEN 'Nodes' WHEN 'agent_runs' THEN 'Runs' WHEN 'agent_uptime_seconds' THEN 'Seconds'
+  ELSE 'Traces' END;
+
+CREATE OR REPLACE FUNCTION usage.service_name(measure text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN 'Agent platform traces' ELSE 'Agent platform deployments' END;
+
 -- These are columns of FOCUS 1.3, and the view is of 1.2. CREATE OR REPLACE cannot rename. Views of customers on them go on working.
 DO $$
 DECLARE
@@ -71,14 +86,14 @@ SELECT u.cost AS "BilledCost",
        -- Null: no correction of an earlier billing period.
        NULL::text AS "ChargeClass",
        concat(
-         'Estimate: ', u.traces, ' traces of ', coalesce(n.name, u.workspace_id), ' on ', to_char(u.usage_date, 'YYYY-MM-DD'), ' at ',
+         'Estimate: ', u.traces, ' ', lower(usage.meter_name(u.measure)), ' of ', coalesce(n.name, u.workspace_id), ' on ', to_char(u.usage_date, 'YYYY-MM-DD'), ' at ',
          trim_scale(u.unit_price), ' ', u.currency, ' each (', u.sku, ')'
        ) AS "ChargeDescription",
        'Usage-Based'::text AS "ChargeFrequency",
        (u.usage_date + 1)::timestamp AT TIME ZONE 'UTC' AS "ChargePeriodEnd",
        u.usage_date::timestamp AT TIME ZONE 'UTC' AS "ChargePeriodStart",
        u.traces::numeric(20, 0) AS "ConsumedQuantity",
-       'Traces'::text AS "ConsumedUnit",
+       usage.meter_unit(u.measure) AS "ConsumedUnit",
        u.cost AS "ContractedCost",
        u.unit_price AS "ContractedUnitPrice",
        u.cost AS "EffectiveCost",
@@ -89,14 +104,14 @@ SELECT u.cost AS "BilledCost",
        u.unit_price AS "ListUnitPrice",
        'Standard'::text AS "PricingCategory",
        u.traces::numeric(20, 0) AS "PricingQuantity",
-       'Traces'::text AS "PricingUnit",
+       usage.meter_unit(u.measure) AS "PricingUnit",
        s.provider_name AS "ProviderName",
        s.provider_name AS "PublisherName",
        'AI and Machine Learning'::text AS "ServiceCategory",
-       'Agent platform traces'::text AS "ServiceName",
+       usage.service_name(u.measure) AS "ServiceName",
        'AI Platforms'::text AS "ServiceSubcategory",
        u.sku AS "SkuId",
-       'Traces'::text AS "SkuMeter",
+       usage.meter_name(u.measure) AS "SkuMeter",
        u.price_id || CASE WHEN u.tier > 0 THEN '-' || u.tier ELSE '' END AS "SkuPriceId",
        u.workspace_id AS "SubAccountId",
        n.name AS "SubAccountName",
@@ -111,7 +126,7 @@ SELECT u.cost AS "BilledCost",
        u.coverage_status AS "x_CoverageStatus",
        usage.price_details(u.tier, u.from_quantity) AS "SkuPriceDetails",
        date_trunc('month', u.usage_date::timestamp)::date AS "x_BillingMonth"
-FROM usage.charge u
+FROM usage.every_charge u
 JOIN usage.provider s USING (source_id)
 LEFT JOIN name n ON n.entity_id = u.workspace_entity_id AND n.days @> u.usage_date;
 COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuPriceId). An ESTIMATE from the imported prices, not an invoice: without taxes, discounts and commitments. Columns of FOCUS 1.2; names are those of the day. Costs add up over all of these within one BillingCurrency; quantities add up within one SkuId. Empty without prices.';

@@ -22,44 +22,54 @@ WHERE m.keeps_charges;
 CREATE OR REPLACE VIEW usage.open_correction AS
 WITH period AS MATERIALIZED (SELECT * FROM usage.closed_period),
 loaded AS MATERIALIZED (
-  SELECT x.workspace_entity_id, x.days + x.days_of_hours AS days,
+  SELECT 'traces' AS measure, x.workspace_entity_id, x.days + x.days_of_hours AS days,
          x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours AS final, f.starts, f.ends, f.states
   FROM usage.cell_time x
   LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id
+  WHERE x.group_by = 'workspace' AND EXISTS (SELECT FROM period m WHERE m.source_id = x.source_id)
+  UNION ALL
+  SELECT m.measure, x.workspace_entity_id, x.loaded, x.sure, NULL, NULL, NULL
+  FROM usage.figure_days x
+  JOIN (
+    VALUES ('longlived', 'longlived'), ('shortlived', 'shortlived'), ('deployments', 'nodes_executed'), ('deployments', 'agent_runs'),
+           ('deployments', 'agent_uptime_seconds')
+  ) m (meter, measure) USING (meter)
   WHERE x.group_by = 'workspace' AND EXISTS (SELECT FROM period m WHERE m.source_id = x.source_id)
 )
 SELECT c.source_id, c.usage_date, c.billing_month, c.workspace_entity_id, c.sku, c.price_id, c.tier, c.from_quantity,
        c.unit_price, c.currency, c.traces, c.cost,
        -- Without a charge of now, the day's own figure decides.
-       coalesce(c.is_final, usage.is_final(t.status)) AS is_final, coalesce(c.coverage_status, t.status) AS coverage_status
+       coalesce(c.is_final, usage.is_final(t.status)) AS is_final, coalesce(c.coverage_status, t.status) AS coverage_status,
+       c.measure
 FROM (
   SELECT m.source_id, d.usage_date, m.corrected_in AS billing_month, d.workspace_entity_id, d.sku,
          -- Of the newest price with this amount.
          (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[1]::integer AS price_id,
          (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[2]::integer AS tier,
          (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[3] AS from_quantity,
-         d.unit_price, d.currency, sum(d.traces)::bigint AS traces, sum(d.cost)::numeric(38, 10) AS cost,
+         d.measure, d.unit_price, d.currency, sum(d.traces)::bigint AS traces, sum(d.cost)::numeric(38, 10) AS cost,
          bool_and(bool_and(d.is_final)) OVER one AS is_final, min(min(d.coverage_status)) OVER one AS coverage_status
   FROM period m
   JOIN (
     SELECT source_id, month_start, usage_date, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency, traces,
-           cost, is_final, coverage_status
-    FROM usage.charge
+           cost, is_final, coverage_status, measure
+    FROM usage.every_charge
     UNION ALL
     SELECT m.source_id, m.month_start, k.usage_date, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
-           k.currency, -k.traces, -k.cost, NULL, NULL
+           k.currency, -k.traces, -k.cost, NULL, NULL, k.measure
     FROM usage.closed_charge k
     JOIN usage.month_close m USING (close_id)
     UNION ALL
     SELECT m.source_id, date_trunc('month', k.usage_date::timestamp)::date, k.usage_date, k.workspace_id, k.sku, k.price_id, k.tier,
-           k.from_quantity, k.unit_price, k.currency, -k.traces, -k.cost, NULL, NULL
+           k.from_quantity, k.unit_price, k.currency, -k.traces, -k.cost, NULL, NULL, k.measure
     FROM usage.closed_correction k
     JOIN usage.month_close m USING (close_id)
   ) d USING (source_id, month_start)
-  GROUP BY m.source_id, d.usage_date, m.corrected_in, d.workspace_entity_id, d.sku, d.unit_price, d.currency
+  GROUP BY m.source_id, d.usage_date, m.corrected_in, d.workspace_entity_id, d.sku, d.measure, d.unit_price, d.currency
   WINDOW one AS (PARTITION BY m.source_id, d.usage_date, d.workspace_entity_id, d.sku)
 ) c
-JOIN loaded l ON l.workspace_entity_id = c.workspace_entity_id AND coalesce(l.days @> c.usage_date, false)
+JOIN loaded l
+  ON l.workspace_entity_id = c.workspace_entity_id AND l.measure = c.measure AND coalesce(l.days @> c.usage_date, false)
 CROSS JOIN LATERAL (
   SELECT usage.figure_status(
     true, false, usage.failure_at(c.usage_date, l.starts, l.ends, l.states), l.final @> c.usage_date, NULL
@@ -71,24 +81,24 @@ WHERE c.traces <> 0;
 CREATE OR REPLACE VIEW usage.billed_charge AS
 WITH period AS MATERIALIZED (SELECT * FROM usage.closed_period)
 SELECT c.source_id, c.usage_date, c.month_start AS billing_month, false AS is_correction, c.workspace_entity_id, c.sku, c.price_id,
-       c.tier, c.from_quantity, c.unit_price, c.currency, c.traces, c.cost, c.is_final, c.coverage_status
-FROM usage.charge c
+       c.tier, c.from_quantity, c.unit_price, c.currency, c.traces, c.cost, c.is_final, c.coverage_status, c.measure
+FROM usage.every_charge c
 WHERE NOT EXISTS (
   SELECT FROM period m WHERE m.source_id = c.source_id AND m.month_start = c.month_start
 )
 UNION ALL
 SELECT m.source_id, k.usage_date, m.month_start, false, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
-       k.currency, k.traces, k.cost, true, 'ok'
+       k.currency, k.traces, k.cost, true, 'ok', k.measure
 FROM usage.closed_charge k
 JOIN period m USING (close_id)
 UNION ALL
 SELECT m.source_id, k.usage_date, m.month_start, true, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
-       k.currency, k.traces, k.cost, true, 'ok'
+       k.currency, k.traces, k.cost, true, 'ok', k.measure
 FROM usage.closed_correction k
 JOIN period m USING (close_id)
 UNION ALL
 SELECT source_id, usage_date, billing_month, true, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency,
-       traces, cost, is_final, coverage_status
+       traces, cost, is_final, coverage_status, measure
 FROM usage.open_correction;
 
 -- All columns of the dataset, in its order. Null: those whose condition does not hold here (docs/focus.md).
@@ -112,7 +122,7 @@ SELECT NULL::text AS "AllocatedMethodDetails",
        'Usage'::text AS "ChargeCategory",
        CASE WHEN u.is_correction THEN 'Correction' END AS "ChargeClass",
        concat(
-         CASE WHEN u.is_correction THEN 'Correction of the estimate: ' ELSE 'Estimate: ' END, u.traces, ' traces of ',
+         CASE WHEN u.is_correction THEN 'Correction of the estimate: ' ELSE 'Estimate: ' END, u.traces, ' ', lower(usage.meter_name(u.measure)), ' of ',
          coalesce(n.name, usage.shown_id(w.external_id)), ' on ', to_char(u.usage_date, 'YYYY-MM-DD'), ' at ', trim_scale(u.unit_price), ' ',
          u.currency, ' each (', u.sku, ')'
        ) AS "ChargeDescription",
@@ -128,7 +138,7 @@ SELECT NULL::text AS "AllocatedMethodDetails",
        NULL::text AS "CommitmentDiscountUnit",
        NULL::text AS "CommitmentProgramEligibilityDetails",
        u.traces::numeric(20, 0) AS "ConsumedQuantity",
-       'Traces'::text AS "ConsumedUnit",
+       usage.meter_unit(u.measure) AS "ConsumedUnit",
        NULL::text AS "ContractApplied",
        u.cost AS "ContractedCost",
        u.unit_price AS "ContractedUnitPrice",
@@ -145,18 +155,18 @@ SELECT NULL::text AS "AllocatedMethodDetails",
        u.cost AS "PricingCurrencyEffectiveCost",
        u.unit_price AS "PricingCurrencyListUnitPrice",
        u.traces::numeric(20, 0) AS "PricingQuantity",
-       'Traces'::text AS "PricingUnit",
+       usage.meter_unit(u.measure) AS "PricingUnit",
        NULL::text AS "RegionId",
        NULL::text AS "RegionName",
        NULL::text AS "ResourceId",
        NULL::text AS "ResourceName",
        NULL::text AS "ResourceType",
        'AI and Machine Learning'::text AS "ServiceCategory",
-       'Agent platform traces'::text AS "ServiceName",
+       usage.service_name(u.measure) AS "ServiceName",
        s.provider_name AS "ServiceProviderName",
        'AI Platforms'::text AS "ServiceSubcategory",
        u.sku AS "SkuId",
-       'Traces'::text AS "SkuMeter",
+       usage.meter_name(u.measure) AS "SkuMeter",
        usage.price_details(u.tier, u.from_quantity) AS "SkuPriceDetails",
        u.price_id || CASE WHEN u.tier > 0 THEN '-' || u.tier ELSE '' END AS "SkuPriceId",
        usage.shown_id(w.external_id) AS "SubAccountId",

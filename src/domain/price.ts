@@ -1,3 +1,14 @@
+export const PRICED_MEASURES = [
+  "traces",
+  "longlived",
+  "shortlived",
+  "nodes_executed",
+  "agent_runs",
+  "agent_uptime_seconds",
+] as const;
+/** What a SKU is charged for. Long-lived and short-lived traces are parts of `traces`. */
+export type PricedMeasure = (typeof PRICED_MEASURES)[number];
+
 /** A checked unit price, as table `usage.price` holds it. */
 export interface Price {
   readonly sku: string;
@@ -12,6 +23,8 @@ export interface Price {
   readonly source: string | null;
   /** The platform's id. Null: every workspace. */
   readonly workspace: string | null;
+  /** Default: all traces. */
+  readonly measure?: PricedMeasure;
 }
 
 /** Digits of `usage.price.unit_price`. Its product with any count fits the 38 digits that BI tools accept. */
@@ -46,6 +59,16 @@ export function overlaps(one: Price, other: Price): boolean {
 export function describePrice(price: Price): string {
   const of = price.workspace ?? price.source ?? "every source";
   return `${price.sku} of ${of}, ${price.validFrom} to ${price.validTo ?? "further notice"}: ${price.unitPrice} ${price.currency}`;
+}
+
+export function measureOf({ measure = "traces" }: Pick<Price, "measure">): PricedMeasure {
+  return measure;
+}
+
+/** Whether both may apply to the same usage. A price without source or workspace applies to all. */
+export function isForSame(one: Price, other: Price): boolean {
+  const meets = (a: string | null, b: string | null) => a === null || b === null || a === b;
+  return meets(one.source, other.source) && meets(one.workspace, other.workspace);
 }
 
 /** SKU, source and workspace: two prices of one scope may not be valid on the same day. */

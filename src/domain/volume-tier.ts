@@ -1,4 +1,4 @@
-import { type Price, scopeOf } from "./price.ts";
+import { measureOf, type Price, scopeOf } from "./price.ts";
 
 export const COUNTED_OVER = ["source", "workspace"] as const;
 /** Whose traces of a calendar month fill the tiers: those of the whole source, or of each workspace by itself. */
@@ -59,7 +59,9 @@ export function joinTiers(lines: readonly PriceLine[]): { joined: PlacedPrice[];
 export function textOf(price: TieredPrice): string {
   const { unitPrice, currency, validFrom, validTo, countedOver, tiers } = price;
   const steps = tiers.map((tier) => [tier.fromQuantity, tier.unitPrice]);
-  return JSON.stringify([scopeOf(price), unitPrice, currency, validFrom, validTo, countedOver, steps]);
+  return JSON.stringify([
+    ...[scopeOf(price), measureOf(price), unitPrice, currency, validFrom, validTo, countedOver, steps],
+  ]);
 }
 
 function toTier({ price }: PriceLine): VolumeTier {

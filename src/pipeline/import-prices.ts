@@ -1,9 +1,16 @@
 import { nearest } from "../config/spelling.ts";
-import { describePrice, overlaps, type Price, scopeOf } from "../domain/price.ts";
+import { describePrice, isForSame, measureOf, overlaps, type Price, scopeOf } from "../domain/price.ts";
 import { joinTiers, type PlacedPrice, type PriceLine, textOf } from "../domain/volume-tier.ts";
 import { UsageError } from "../errors.ts";
 import type { Store } from "../store/db/database.ts";
-import { addPrices, knownWorkspaces, listPrices, lockPrices, removePrices } from "../store/report/prices.ts";
+import {
+  addPrices,
+  closedMeasures,
+  knownWorkspaces,
+  listPrices,
+  lockPrices,
+  removePrices,
+} from "../store/report/prices.ts";
 import { type Actor, recordAction } from "../store/work/operator-actions.ts";
 
 /** A file whose columns are shifted has a problem on each line. */
@@ -28,7 +35,12 @@ export async function importPrices(
       wanted.has(textOf(price)) ? "same" : "others",
     );
     const kept = replace ? [] : others;
-    refuse(file, [...problems, ...tierProblems, ...overlapsOf(kept, joined)]);
+    refuse(file, [
+      ...problems,
+      ...tierProblems,
+      ...measureProblems({ kept, joined, closed: await closedMeasures(db) }),
+      ...overlapsOf(kept, joined),
+    ]);
     const there = new Set(same.map(textOf));
     const added = joined.map(({ price }) => price).filter((price) => !there.has(textOf(price)));
     const removed = replace ? others : [];
@@ -95,6 +107,40 @@ function unknown(what: string, value: string, known: readonly string[]): string 
   const hint =
     near === undefined ? `known are ${known.slice(0, 5).join(", ") || "none"}` : `did you mean ${near}?`;
   return `${JSON.stringify(value)} is not a known ${what}; ${hint}`;
+}
+
+/** SKUs that would count two things, and prices that would charge a short-lived trace twice. */
+function measureProblems(given: {
+  kept: readonly Price[];
+  joined: readonly PlacedPrice[];
+  closed: ReadonlyMap<string, string>;
+}): string[] {
+  const others: { where?: string; price: Price }[] = given.kept.map((price) => ({ price }));
+  const counted = new Map(given.closed);
+  for (const price of given.kept) counted.set(price.sku, measureOf(price));
+  return given.joined.flatMap(({ where, price }) => {
+    const problems: string[] = [];
+    const before = counted.get(price.sku);
+    if (before !== undefined && before !== measureOf(price)) {
+      problems.push(
+        `${where}, column "measure": SKU ${price.sku} counts ${before} elsewhere, in this file, a stored price or a closed month. Give this price a SKU of its own`,
+      );
+    }
+    counted.set(price.sku, before ?? measureOf(price));
+    const twice = others.find(
+      (one) =>
+        [measureOf(one.price), measureOf(price)].sort().join() === "shortlived,traces" &&
+        overlaps(one.price, price) &&
+        isForSame(one.price, price),
+    );
+    if (twice !== undefined) {
+      problems.push(
+        `${where}, column "measure": short-lived traces would be charged twice, since traces include them: see ${twice.where ?? "a stored price"} (${describePrice(twice.price)}). Price either all traces, with long-lived ones on top, or each tier by itself`,
+      );
+    }
+    others.push({ where, price });
+    return problems;
+  });
 }
 
 /** Prices of the file that overlap an earlier line, or a stored price that is not in the file. */

@@ -1,3 +1,4 @@
+import type { PricedMeasure } from "../../src/domain/price.ts";
 import type { GroupBy } from "../../src/domain/usage/record.ts";
 import { importPrices } from "../../src/pipeline/import-prices.ts";
 import type { Store } from "../../src/store/db/database.ts";
@@ -24,6 +25,7 @@ export interface GivenPrice {
   readonly workspace?: string;
   readonly fromQuantity?: number;
   readonly countedOver?: "source" | "workspace";
+  readonly measure?: PricedMeasure;
 }
 
 function linesOf(given: readonly GivenPrice[]) {
@@ -34,6 +36,7 @@ function linesOf(given: readonly GivenPrice[]) {
       ...{ validFrom: one.from ?? "2026-01-01", validTo: one.to ?? null },
       ...{ source: one.source ?? null, workspace: one.workspace ?? null },
       ...{ fromQuantity: one.fromQuantity ?? 0, countedOver: one.countedOver ?? null },
+      ...(one.measure === undefined ? {} : { measure: one.measure }),
     },
   }));
 }
@@ -51,8 +54,8 @@ export const CLOSE_MARCH = `
     INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false FROM m, usage.workspace RETURNING close_id, workspace_id
   )
   INSERT INTO usage.closed_charge
-  SELECT close_id, usage_date, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency, traces, cost
-  FROM usage.charge JOIN w ON w.workspace_id = workspace_entity_id WHERE month_start = '2026-03-01'`;
+  SELECT close_id, usage_date, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency, traces, cost, measure
+  FROM usage.every_charge JOIN w ON w.workspace_id = workspace_entity_id WHERE month_start = '2026-03-01'`;
 
 /** Traces by workspace and place of the day; a loaded day that is not named is zero. */
 export type Usage = Readonly<Record<string, Readonly<Record<number, number>>>>;

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { measureOf } from "../../domain/price.ts";
 import type { TieredPrice } from "../../domain/volume-tier.ts";
 import { UsageError } from "../../errors.ts";
 import { importPrices } from "../../pipeline/import-prices.ts";
@@ -13,7 +14,7 @@ export function define(prices: Command): void {
   prices
     .command("import <file>")
     .description(
-      "import all prices of a CSV file (sku,unit_price,currency,valid_from,valid_to,source,workspace,from_quantity,counted_over) or JSON array, all or none",
+      "import all prices of a CSV file (sku,unit_price,currency,valid_from,valid_to,source,workspace,from_quantity,counted_over,measure) or JSON array, all or none",
     )
     .option("--replace", "remove stored prices that the file does not hold", false)
     .option("--yes", "remove all prices if the file holds none", false)
@@ -64,13 +65,17 @@ function describePrices(prices: readonly TieredPrice[]): string {
     [{ fromQuantity: 0, unitPrice }, ...tiers].map((tier) => ({
       ...{ ...price, ...tier, source: source ?? "(all)", workspace: workspace ?? "(all)" },
       countedOver: tiers.length === 0 ? null : price.countedOver,
+      measure: measureOf(price),
     })),
   );
   const columns = ["sku", "unitPrice", "currency", "validFrom", "validTo", "source", "workspace"] as const;
   const head = ["sku", "unit price", "currency", "valid from", "valid to", "source", "workspace"];
-  if (prices.every(({ tiers }) => tiers.length === 0)) return table(head, rowsOf(shown, columns));
-  return table(
-    [...head, "from quantity", "counted over"],
-    rowsOf(shown, [...columns, "fromQuantity", "countedOver"]),
-  );
+  // What nobody uses takes no room.
+  const ofTiers = prices.some(({ tiers }) => tiers.length > 0)
+    ? (["fromQuantity", "countedOver"] as const)
+    : [];
+  const ofMeasures = prices.some((price) => measureOf(price) !== "traces") ? (["measure"] as const) : [];
+  const titles = { fromQuantity: "from quantity", countedOver: "counted over", measure: "measure" };
+  const more = [...ofTiers, ...ofMeasures];
+  return table([...head, ...more.map((column) => titles[column])], rowsOf(shown, [...columns, ...more]));
 }

@@ -1,4 +1,4 @@
-import { overlaps, type Price } from "../../domain/price.ts";
+import { isForSame, measureOf, overlaps, type Price } from "../../domain/price.ts";
 import { describeUnpriced } from "../../domain/unpriced.ts";
 import type { Database } from "../../store/db/database.ts";
 import { listSources } from "../../store/report/overview.ts";
@@ -14,7 +14,14 @@ export async function notesOf(db: Database, stored: readonly Price[]): Promise<s
   }
   const together = sharedDays(stored);
   if (together !== undefined) {
-    notes.push(`${together} are valid on the same days. Each is charged for every trace of those days.`);
+    notes.push(
+      `${together} are valid on the same days. Each is charged for everything that it counts on those days.`,
+    );
+  }
+  if (stored.some((price) => measureOf(price) === "agent_uptime_seconds")) {
+    notes.push(
+      "Agent uptime is a raw sum over replicas, and the invoice counts deduplicated standby minutes. Their estimate is higher than the invoice.",
+    );
   }
   const adjusted = await adjustedCosts(db);
   if (adjusted.length > 0) {
@@ -33,15 +40,13 @@ function describeGap({ sku, source, workspace, from, to }: PriceGap): string {
 function sharedDays(prices: readonly Price[]): string | undefined {
   for (const one of prices) {
     const other = prices.find(
-      (price) => price.sku > one.sku && overlaps(one, price) && isForSame(one, price),
+      (price) =>
+        price.sku > one.sku &&
+        measureOf(price) === measureOf(one) &&
+        overlaps(one, price) &&
+        isForSame(one, price),
     );
     if (other !== undefined) return `The SKUs ${one.sku} and ${other.sku}`;
   }
   return undefined;
-}
-
-/** Whether both may apply to the same usage. A price without source or workspace applies to all. */
-function isForSame(one: Price, other: Price): boolean {
-  const meets = (a: string | null, b: string | null) => a === null || b === null || a === b;
-  return meets(one.source, other.source) && meets(one.workspace, other.workspace);
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseUnitPrice } from "../../domain/price.ts";
+import { PRICED_MEASURES, type PricedMeasure, parseUnitPrice } from "../../domain/price.ts";
 import { COUNTED_OVER, type CountedOver, type PriceLine } from "../../domain/volume-tier.ts";
 
 const CURRENCIES = Intl.supportedValuesOf("currency");
@@ -28,6 +28,14 @@ const countedOver = z
   .refine((text) => text === "" || COUNTED_OVER.includes(text as CountedOver), "is not source or workspace")
   .transform((text) => (text === "" ? null : (text as CountedOver)));
 
+const measure = z
+  .string()
+  .refine(
+    (text) => text === "" || PRICED_MEASURES.includes(text as PricedMeasure),
+    `is not one of ${PRICED_MEASURES.join(", ")}`,
+  )
+  .transform((text) => (text === "" ? "traces" : (text as PricedMeasure)));
+
 /** One line of a price file: texts, empty if not given. A message follows the column and its value. */
 export const priceSchema = z
   .object({
@@ -46,6 +54,7 @@ export const priceSchema = z
     workspace: orNull.transform((id) => id?.toLowerCase() ?? null),
     from_quantity: quantity,
     counted_over: countedOver,
+    measure,
   })
   .refine(({ valid_from, valid_to }) => valid_to === null || valid_to > valid_from, {
     path: ["valid_to"],
@@ -53,14 +62,25 @@ export const priceSchema = z
     // Also beside problems of other columns.
     when: ({ issues }) => issues.every(({ path }) => !String(path?.[0]).startsWith("valid_")),
   })
-  .transform(({ sku, currency, source, workspace, ...named }): PriceLine["price"] => {
+  .transform(({ sku, currency, source, workspace, measure, ...named }): PriceLine["price"] => {
     const { unit_price: unitPrice, valid_from: validFrom, valid_to: validTo } = named;
     const { from_quantity: fromQuantity, counted_over: countedOver } = named;
-    return { sku, currency, source, workspace, unitPrice, validFrom, validTo, fromQuantity, countedOver };
+    return {
+      ...{ sku, currency, source, workspace, measure },
+      ...{ unitPrice, validFrom, validTo, fromQuantity, countedOver },
+    };
   });
 
 export const REQUIRED = ["sku", "unit_price", "currency", "valid_from"];
-export const COLUMNS = [...REQUIRED, "valid_to", "source", "workspace", "from_quantity", "counted_over"];
+export const COLUMNS = [
+  ...REQUIRED,
+  "valid_to",
+  "source",
+  "workspace",
+  "from_quantity",
+  "counted_over",
+  "measure",
+];
 
 function currencyProblem(code: string): string {
   const upper = code.toUpperCase();

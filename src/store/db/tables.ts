@@ -73,6 +73,7 @@ export interface ClosedCharge {
   cost: Numeric;
   currency: string;
   from_quantity: number;
+  measure: Generated<string>;
   price_id: number;
   sku: string;
   tier: number;
@@ -87,6 +88,7 @@ export interface ClosedCorrection {
   cost: Numeric;
   currency: string;
   from_quantity: number;
+  measure: Generated<string>;
   price_id: number;
   sku: string;
   tier: number;
@@ -100,6 +102,7 @@ export interface ClosedCost {
   close_id: number;
   cost: Numeric;
   currency: string;
+  measure: Generated<string>;
   sku: string;
   traces: number;
   unit_price: Numeric;
@@ -418,6 +421,7 @@ export interface Settlement {
 }
 
 export interface Sku {
+  measure: Generated<string>;
   name: string;
   sku_id: Generated<number>;
 }

@@ -34,7 +34,7 @@ export async function closedCosts(
         from usage.closed_cost where close_id = ${closeId}
         union all
         select workspace_entity_id, sku, unit_price, currency, 0, cost
-        from usage.charge
+        from usage.every_charge
         -- By day: that is what reads the days of one month only.
         where source_id = ${sourceId} and usage_date >= ${monthStart}::date
           and usage_date < (${monthStart}::date + interval '1 month')::date

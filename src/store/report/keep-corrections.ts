@@ -8,9 +8,9 @@ import type { Database } from "../db/database.ts";
 export async function keepCorrections(db: Database, closeId: number): Promise<void> {
   await sql`
     insert into usage.closed_correction
-      (close_id, usage_date, workspace_id, sku, price_id, tier, from_quantity, unit_price, currency, traces, cost)
+      (close_id, usage_date, workspace_id, sku, price_id, tier, from_quantity, unit_price, currency, traces, cost, measure)
     select m.close_id, c.usage_date, c.workspace_entity_id, c.sku, c.price_id, c.tier, c.from_quantity, c.unit_price,
-           c.currency, c.traces, c.cost
+           c.currency, c.traces, c.cost, c.measure
     from usage.month_close m
     join usage.open_correction c on c.source_id = m.source_id and c.billing_month = m.month_start
     where m.close_id = ${closeId} and c.is_final and not exists (

@@ -154,20 +154,21 @@ async function keepClose(
 async function keepCharges(db: Database, closeId: number): Promise<void> {
   await sql`
     insert into usage.closed_charge
-      (close_id, usage_date, workspace_id, sku, price_id, tier, from_quantity, unit_price, currency, traces, cost)
+      (close_id, usage_date, workspace_id, sku, price_id, tier, from_quantity, unit_price, currency, traces, cost, measure)
     select w.close_id, c.usage_date, w.workspace_id, c.sku, c.price_id, c.tier, c.from_quantity, c.unit_price, c.currency,
-           c.traces, c.cost
+           c.traces, c.cost, c.measure
     from usage.month_close m
     join usage.closed_workspace w using (close_id)
-    join usage.charge c
+    join usage.every_charge c
       on c.source_id = m.source_id and c.month_start = m.month_start and c.workspace_entity_id = w.workspace_id
-    where m.close_id = ${closeId} and not w.is_left_out
+    -- A close proves traces. Other charges that are not final yet are changes of the closed month once they are.
+    where m.close_id = ${closeId} and not w.is_left_out and (c.measure = 'traces' or c.is_final)
   `.execute(db);
   await sql`
-    insert into usage.closed_cost (close_id, workspace_id, sku, unit_price, currency, traces, cost)
-    select close_id, workspace_id, sku, unit_price, currency, sum(traces), sum(cost)
+    insert into usage.closed_cost (close_id, workspace_id, sku, unit_price, currency, traces, cost, measure)
+    select close_id, workspace_id, sku, unit_price, currency, sum(traces), sum(cost), measure
     from usage.closed_charge where close_id = ${closeId}
-    group by close_id, workspace_id, sku, unit_price, currency
+    group by close_id, workspace_id, sku, unit_price, currency, measure
   `.execute(db);
 }
 

@@ -61,11 +61,11 @@ export async function totalsToClose(
            ), '[]') as workspaces,
            coalesce((
              select json_agg(x order by x.currency) from (
-               select k.currency, trim_scale(sum(k.cost))::text as cost from usage.charge k
+               select k.currency, trim_scale(sum(k.cost))::text as cost from usage.every_charge k
                -- By day: that is what reads the days of one month only.
                where k.source_id = ${sourceId} and k.usage_date >= ${monthStart}::date
                  and k.usage_date < (${monthStart}::date + interval '1 month')::date
-                 and k.workspace_entity_id = any (${[...workspaces]}::integer[])
+                 and k.workspace_entity_id = any (${[...workspaces]}::integer[]) and (k.measure = 'traces' or k.is_final)
                group by k.currency
              ) x
            ), '[]') as costs,

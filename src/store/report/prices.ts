@@ -11,7 +11,7 @@ export async function listPrices(db: Database): Promise<StoredPrice[]> {
   const { rows } = await sql<StoredPrice>`
     select p.price_id as "priceId", k.name as sku, trim_scale(p.unit_price)::text as "unitPrice", p.currency,
            to_char(p.valid_from, 'YYYY-MM-DD') as "validFrom", to_char(p.valid_to, 'YYYY-MM-DD') as "validTo",
-           s.slug as source, w.external_id as workspace, p.counted_over as "countedOver",
+           s.slug as source, w.external_id as workspace, p.counted_over as "countedOver", k.measure,
            (select coalesce(
               json_agg(json_build_object('fromQuantity', from_quantity, 'unitPrice', trim_scale(unit_price)::text)
                        order by from_quantity), '[]')
@@ -23,6 +23,12 @@ export async function listPrices(db: Database): Promise<StoredPrice[]> {
     order by k.name collate "C", s.slug nulls first, w.external_id nulls first, p.valid_from
   `.execute(db);
   return rows;
+}
+
+/** What the SKUs of closed charges count. Their prices may be gone. */
+export async function closedMeasures(db: Database): Promise<Map<string, string>> {
+  const rows = await db.selectFrom("closed_charge").select(["sku", "measure"]).distinct().execute();
+  return new Map(rows.map(({ sku, measure }) => [sku, measure]));
 }
 
 /** Closed months whose estimated cost is not what they were closed with, such as `default 2026-03`. */
@@ -65,8 +71,8 @@ export async function addPrices(db: Database, prices: readonly TieredPrice[]): P
   if (prices.length === 0) return;
   const given = JSON.stringify(prices);
   await sql`
-    insert into usage.sku (name)
-    select distinct p ->> 'sku' from jsonb_array_elements(${given}::jsonb) p
+    insert into usage.sku (name, measure)
+    select distinct p ->> 'sku', coalesce(p ->> 'measure', 'traces') from jsonb_array_elements(${given}::jsonb) p
     on conflict on constraint sku_name_key do nothing
   `.execute(db);
   // Postgres casts each text itself, so that no price passes through a float. Prices of one scope begin on different days.

@@ -1,0 +1,302 @@
+import fc from "fast-check";
+import type pg from "pg";
+import { beforeEach, expect, test } from "vitest";
+import type { PricedMeasure } from "../../src/domain/price.ts";
+import type { Store } from "../../src/store/db/database.ts";
+import { closeMonth } from "../../src/store/report/month-close.ts";
+import { clearUsage } from "../support/any-charges.ts";
+import {
+  CLOSE_MARCH,
+  DAYS,
+  dayOf,
+  decimal,
+  enterPrices,
+  expectedCharges,
+  type GivenPrice,
+  type Usage,
+  unscaled,
+} from "../support/charges.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
+
+const [WORKSPACE] = WORKSPACES;
+const MEASURES = ["nodes_executed", "agent_runs", "agent_uptime_seconds"] as const;
+
+let store: Store;
+let sourceId: number;
+let client: pg.Client;
+
+beforeEach(async () => {
+  const bench = await setupSource();
+  ({ store, sourceId } = bench);
+  client = await connectPlain(bench.url);
+});
+
+/** Of one day and workspace. */
+interface Used {
+  readonly traces: number;
+  readonly longlived: number;
+  readonly measures: readonly [number, number, number];
+}
+type Months = Readonly<Record<string, Readonly<Record<number, Used>>>>;
+
+/** March and April of each workspace, in every meter. */
+async function enter(months: Months): Promise<void> {
+  for (const workspaceId of WORKSPACES) {
+    const days = Object.entries(months[workspaceId] ?? {}).map(([at, used]) => ({
+      day: dayOf(Number(at)),
+      used,
+    }));
+    const window = windowOf("day", dayOf(0), dayOf(DAYS));
+    const answer = { sourceId, groupBy: "workspace" as const, workspaceId, window };
+    const rows = (of: (used: Used) => number) =>
+      days.map(({ day, used }) => [day, workspaceId, of(used)] as const).filter(([, , count]) => count > 0);
+    await loadRows(store, { ...answer, rows: rows((used) => used.traces) });
+    await loadRows(store, { ...answer, meter: "longlived", rows: rows((used) => used.longlived) });
+    await loadDeploymentRows(store, {
+      ...answer,
+      rows: days.map(({ day, used }) => [day, workspaceId, used.measures]),
+    });
+  }
+}
+
+/** What was used of one measure. */
+function usedOf(months: Months, measure: PricedMeasure): Usage {
+  const count = ({ traces, longlived, measures }: Used): number => {
+    if (measure === "traces") return traces;
+    if (measure === "longlived") return longlived;
+    return measure === "shortlived" ? traces - longlived : (measures[MEASURES.indexOf(measure)] ?? 0);
+  };
+  return Object.fromEntries(
+    WORKSPACES.map((workspace) => [
+      workspace,
+      Object.fromEntries(Object.entries(months[workspace] ?? {}).map(([at, used]) => [at, count(used)])),
+    ]),
+  );
+}
+
+function expectedCosts(months: Months, prices: readonly GivenPrice[]): string[] {
+  const measures = new Set(prices.map(({ measure = "traces" }) => measure));
+  return [...measures]
+    .flatMap((measure) =>
+      expectedCharges(
+        usedOf(months, measure),
+        prices.filter((price) => (price.measure ?? "traces") === measure),
+      ),
+    )
+    .sort();
+}
+
+async function lines(text: string): Promise<string[]> {
+  const { rows } = await client.query<string[]>({ text, rowMode: "array" });
+  return rows.map((row) => row.map((cell) => cell ?? "-").join(" "));
+}
+
+const costs = async () =>
+  (
+    await lines(`SELECT usage_date, workspace_id, sku, volume_tier, quantity, estimated_cost, currency
+                 FROM reporting.fct_cost_workspace_daily`)
+  ).sort();
+
+const count = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 2000 }), fc.constant(10 ** 11));
+const used = fc
+  .record({ shortlived: count, longlived: count, measures: fc.tuple(count, count, count) })
+  .map(
+    ({ shortlived, longlived, measures }): Used => ({ traces: shortlived + longlived, longlived, measures }),
+  );
+const months = fc
+  .tuple(
+    ...WORKSPACES.map(() =>
+      fc.dictionary(fc.integer({ min: 0, max: DAYS - 1 }).map(String), used, { maxKeys: 8 }),
+    ),
+  )
+  .map((each): Months => Object.fromEntries(WORKSPACES.map((workspace, at) => [workspace, each[at] ?? {}])));
+
+/** A price for a measure, in one step or two. */
+const priceOf = (measure: PricedMeasure, sku: string, currency: string) =>
+  fc
+    .record({
+      prices: fc.tuple(...[1, 2].map(() => fc.bigInt(0n, 10n ** 18n - 1n).map(decimal))),
+      from: fc.option(fc.integer({ min: 1, max: 3000 }), { nil: undefined }),
+      countedOver: fc.constantFrom("source" as const, "workspace" as const),
+    })
+    .map(({ prices: [first = "0", second = "0"], from, countedOver }): GivenPrice[] => {
+      const fixed = { measure, sku, currency, countedOver };
+      const base = { ...fixed, unitPrice: first, fromQuantity: 0 };
+      return from === undefined ? [base] : [base, { ...fixed, unitPrice: second, fromQuantity: from }];
+    });
+/** All traces with long-lived ones on top, or each tier by itself; and deployments beside them. */
+const prices = fc
+  .tuple(
+    fc.oneof(priceOf("traces", "base", "USD"), priceOf("shortlived", "short", "USD")),
+    priceOf("longlived", "extended", "USD"),
+    priceOf("nodes_executed", "nodes", "EUR"),
+    priceOf("agent_uptime_seconds", "uptime", "USD"),
+  )
+  .map((each) => each.flat());
+
+const sumOf = (all: readonly string[]) => decimal(all.reduce((sum, cost) => sum + unscaled(cost), 0n));
+
+test("each SKU charges what it counts: costs equal an independent recomputation to the last digit", async () => {
+  const seed = Date.now() % 2 ** 31;
+  await fc.assert(
+    fc.asyncProperty(months, prices, prices, async (given, priced, later) => {
+      await client.query(
+        "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.month_close",
+      );
+      await clearUsage(client);
+      await enter(given);
+      await enterPrices(store, priced);
+      const expected = expectedCosts(given, priced);
+      expect(await costs()).toEqual(expected);
+      const totals = new Map<string, string>();
+      for (const currency of ["EUR", "USD"]) {
+        const each = expected.map((line) => line.split(" ")).filter((cells) => cells[6] === currency);
+        totals.set(currency, sumOf(each.map((cells) => cells[5] ?? "0")));
+      }
+      const sums = async (text: string) =>
+        await lines(`SELECT c, coalesce(sum(cost), 0)::numeric(38, 10)
+                      FROM unnest('{EUR,USD}'::text[]) c LEFT JOIN (${text}) t ON t.currency = c GROUP BY 1 ORDER BY 1`);
+      const whole = [...totals].map(([currency, sum]) => `${currency} ${sum}`);
+      const focus = (view: string) =>
+        `SELECT "BillingCurrency" AS currency, "BilledCost" AS cost FROM reporting.${view}`;
+      for (const dimension of ["workspace", "project"]) {
+        const view = `SELECT currency, estimated_cost AS cost FROM reporting.fct_cost_${dimension}_daily`;
+        expect(await sums(view), dimension).toEqual(whole);
+      }
+      expect(await sums(focus("focus_cost_usage_estimated"))).toEqual(whole);
+      expect(await sums(focus("focus_1_4_cost_and_usage"))).toEqual(whole);
+
+      // Closed with these prices; then others are imported.
+      await client.query(CLOSE_MARCH);
+      await client.query("UPDATE usage.month_close SET keeps_charges = true");
+      const isShort = (all: readonly GivenPrice[]) => all.some(({ measure }) => measure === "shortlived");
+      if (isShort(priced) !== isShort(later)) return;
+      await enterPrices(store, later);
+      const march = (all: readonly string[]) => all.filter((line) => line < "2026-04");
+      const april = expectedCosts(given, later).filter((line) => line >= "2026-04");
+      expect(await costs()).toEqual([...march(expected), ...april]);
+      // Charges of closed months and what changed since come to the estimate of now.
+      const now = expectedCosts(given, later).map((line) => line.split(" "));
+      const nowOf = (currency: string) =>
+        sumOf(now.filter((cells) => cells[6] === currency).map((cells) => cells[5] ?? "0"));
+      expect(await sums(focus("focus_1_4_cost_and_usage"))).toEqual(
+        ["EUR", "USD"].map((one) => `${one} ${nowOf(one)}`),
+      );
+    }),
+    { seed, numRuns: 2 },
+  );
+});
+
+test("FOCUS has a SKU, a meter and a unit for each measure, and base traces are priced once", async () => {
+  await enter({ [WORKSPACE]: { 2: { traces: 100, longlived: 30, measures: [7, 2, 3600] } } });
+  await enterPrices(store, [
+    { sku: "base", unitPrice: "0.5" },
+    { sku: "extended", unitPrice: "4", measure: "longlived" },
+    { sku: "runs", unitPrice: "0.01", measure: "agent_runs" },
+    { sku: "uptime", unitPrice: "0.001", measure: "agent_uptime_seconds" },
+  ]);
+  expect(
+    await lines(`SELECT "SkuId", "SkuMeter", "ConsumedQuantity", "ConsumedUnit", "PricingUnit", "BilledCost", "ServiceName"
+                 FROM reporting.focus_cost_usage_estimated ORDER BY 1`),
+  ).toEqual([
+    "base Traces 100 Traces Traces 50.0000000000 Agent platform traces",
+    "extended Long-lived Traces 30 Traces Traces 120.0000000000 Agent platform traces",
+    "runs Agent Runs 2 Runs Runs 0.0200000000 Agent platform deployments",
+    "uptime Agent Uptime 3600 Seconds Seconds 3.6000000000 Agent platform deployments",
+  ]);
+  expect(
+    await lines("SELECT sku, measure, traces, quantity FROM reporting.fct_cost_workspace_daily ORDER BY 1"),
+  ).toEqual([
+    "base traces 100 100",
+    "extended longlived 30 30",
+    "runs agent_runs - 2",
+    "uptime agent_uptime_seconds - 3600",
+  ]);
+  // Each tier by itself: no trace is charged twice, and none is unpriced.
+  await enterPrices(store, [
+    { sku: "short", unitPrice: "0.5", measure: "shortlived" },
+    { sku: "extended", unitPrice: "4.5", measure: "longlived" },
+  ]);
+  expect(
+    await lines(
+      `SELECT "SkuId", "ConsumedQuantity", "BilledCost" FROM reporting.focus_1_4_cost_and_usage ORDER BY 1`,
+    ),
+  ).toEqual(["extended 30 135.0000000000", "short 70 35.0000000000"]);
+  expect(await lines("SELECT * FROM reporting.usage_unpriced_daily")).toEqual([]);
+});
+
+test("an import refuses prices that would charge a trace twice, and a SKU that counts two things", async () => {
+  const message = (lines: readonly GivenPrice[]) =>
+    enterPrices(store, lines).then(
+      () => "imported",
+      (error: Error) => error.message,
+    );
+  expect(
+    await message([
+      { sku: "base", unitPrice: "1" },
+      { sku: "short", unitPrice: "1", measure: "shortlived" },
+    ]),
+  ).toContain("short-lived traces would be charged twice");
+  // Not on the same days, and not for the same workspace.
+  const short = { sku: "short", unitPrice: "1", measure: "shortlived" } as const;
+  expect(
+    await message([
+      { sku: "base", unitPrice: "1", to: "2026-03-01" },
+      { ...short, from: "2026-03-01" },
+    ]),
+  ).toBe("imported");
+  expect(
+    await message([
+      { sku: "one", unitPrice: "1", to: "2026-03-01" },
+      { sku: "one", unitPrice: "1", measure: "agent_runs", from: "2026-03-01" },
+    ]),
+  ).toContain("SKU one counts traces elsewhere");
+});
+
+test("a close keeps the final charges of tiers and deployments; others become changes of the month", async () => {
+  const march = windowOf("day", "2026-03-01", "2026-04-01");
+  const answer = { sourceId, groupBy: "workspace" as const, workspaceId: WORKSPACE, window: march };
+  for (const groupBy of ["workspace", "project", "user", "api_key"] as const) {
+    for (const workspaceId of WORKSPACES) {
+      const id = groupBy === "workspace" ? workspaceId : "a";
+      await loadRows(store, { ...answer, groupBy, workspaceId, rows: [["2026-03-02", id, 10]] });
+    }
+  }
+  await client.query(`INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
+    SELECT scope_id, '2026-03-01Z', '2026-04-01Z', 999, now() FROM usage.scope WHERE stride = 'day'`);
+  const [NEVER, ALWAYS] = [10 * 365 * 86_400_000, 0];
+  await loadRows(store, { ...answer, meter: "longlived", rows: [["2026-03-02", WORKSPACE as string, 4]] });
+  const deployments = [["2026-03-02", WORKSPACE as string, [5, 1, 60]]] as const;
+  await loadDeploymentRows(store, { ...answer, rows: deployments, settleAfterMs: NEVER });
+  await enterPrices(store, [
+    { sku: "base", unitPrice: "1" },
+    { sku: "extended", unitPrice: "2", measure: "longlived" },
+    { sku: "runs", unitPrice: "3", measure: "agent_runs" },
+  ]);
+  const closed = await closeMonth(store, {
+    ...{ sourceId, monthStart: "2026-03-01", settleAfterMs: 0 },
+    by: { name: "ada", role: "operator", via: "command" },
+  });
+  expect(closed).toMatchObject({ state: "closed" });
+  await loadDeploymentRows(store, { ...answer, rows: deployments, settleAfterMs: ALWAYS });
+  expect(
+    await lines(`SELECT sku, measure, closed_traces, closed_cost, adjustment_cost FROM reporting.usage_month_close_cost
+                 WHERE workspace_id = '${WORKSPACE}' ORDER BY 1`),
+  ).toEqual([
+    "base traces 10 10.0000000000 0.0000000000",
+    "extended longlived 4 8.0000000000 0.0000000000",
+    "runs agent_runs 0 0.0000000000 3.0000000000",
+  ]);
+  // An upgrade after the close costs more in the first open month, and no trace is added.
+  await loadRows(store, { ...answer, meter: "longlived", rows: [["2026-03-02", WORKSPACE as string, 9]] });
+  expect(
+    await lines(`SELECT "SkuId", "x_BillingMonth", "ChargeClass", "ConsumedQuantity", "ConsumedUnit", "x_IsFinal"
+                 FROM reporting.focus_1_4_cost_and_usage WHERE "SubAccountId" = '${WORKSPACE}' ORDER BY 1, 2`),
+  ).toEqual([
+    "base 2026-03-01 - 10 Traces t",
+    "extended 2026-03-01 - 4 Traces t",
+    "extended 2026-04-01 Correction 5 Traces t",
+    "runs 2026-04-01 Correction 1 Runs t",
+  ]);
+});
