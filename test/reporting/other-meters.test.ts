@@ -126,7 +126,7 @@ async function everything(): Promise<Record<string, unknown>> {
   read.coverage = await coverageLines(db, { byDay: true });
   // What is loaded beside traces is listed there on purpose, and how long ago a load was changes by itself.
   read.trust = (await trustOfSources(db)).map((one) => ({ ...one, meters: undefined }));
-  read.alerts = { ...(await alertFacts(db, sourceId)), quietSeconds: undefined };
+  read.alerts = (await alertFacts(db, sourceId)).map((one) => ({ ...one, quietSeconds: undefined }));
   read.unpriced = await unpricedUsage(db, sourceId);
   read.zeros = await withdrawnZeros(db, sourceId);
   read.required = await requiredWorkspaces(db, { sourceId, range, without: [] });

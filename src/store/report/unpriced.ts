@@ -21,7 +21,9 @@ export function unpricedBySource(): RawBuilder<unknown> {
       select e.source_id, w.entity_id as workspace_id, '{(,)}'::datemultirange - coalesce(p.days, '{}') as days
       from usage.workspace w join usage.entity e using (entity_id)
       left join (
-        select workspace_entity_id, range_agg(days) as days from usage.workspace_price group by 1
+        select workspace_entity_id, range_agg(days) as days from usage.measured_price
+        -- As reporting.usage_unpriced_daily has it.
+        where measure in ('traces', 'shortlived') group by 1
       ) p on p.workspace_entity_id = w.entity_id
       where exists (select from usage.price)
     ), cell as materialized (

@@ -255,6 +255,7 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   price_validity_order: copyOf("price", { ...laterPrice, valid_to: laterPrice.valid_from }),
   price_workspace_of_source: copyOf("price", { ...laterPrice, source_id: "NULL" }),
   price_no_overlap: copyOf("price", { price_id: "9", valid_from: "'2026-12-31'::date", valid_to: "NULL" }),
+  sku_measure_known: copyOf("sku", { name: "'other'", measure: "'tokens'" }),
   price_counted_over_known: copyOf("price", { ...laterPrice, counted_over: "'year'" }),
   price_tier_pkey: copyOf("price_tier", { unit_price: "1" }),
   price_tier_price_id_fkey: copyOf("price_tier", { price_id: "9" }),
