@@ -13,6 +13,7 @@ import { daysAgo, type ServiceBench, setupService } from "../support/service.ts"
 inBrowser();
 
 const DAYS = 4;
+const BOARD = "boards-password-4714";
 
 /** Presses Tab until it is there: at most once around the page. */
 async function tabTo(page: Page, target: Locator): Promise<void> {
@@ -53,7 +54,7 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
     open = resolve;
   });
   const proxy = await startProxy(bench.standin.url, () => undefined);
-  const url = await serveWithGap(bench, { USAGE_BASE_URL: proxy.url });
+  const url = await serveWithGap(bench, { USAGE_BASE_URL: proxy.url, USAGE_BULL_BOARD_TOKEN: BOARD });
   let asked = 0;
   proxy.rewrite = async ({ url: { pathname } }) => {
     if (pathname.endsWith("/granular-usage") && ++asked > 2) await gate;
@@ -109,5 +110,17 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
   expect(await page.locator("table[data-grid] td.missing").count()).toBe(0);
   expect(await listActions(bench.store.db, { most: 9 })).toMatchObject([
     { action: "backfill.start", via: "page" },
+  ]);
+
+  // Beside the pages, under a policy of its own, the board shows its scripts and the queue that did the work.
+  const board = await openPage(url);
+  await board.page.setExtraHTTPHeaders({ authorization: `Basic ${btoa(`:${BOARD}`)}` });
+  await board.go("/queues/");
+  await board.page.getByText("fetch").first().waitFor();
+  // It asks for a font of another host. Its policy refuses that before anything is sent.
+  const refused = board.problems.splice(0);
+  expect(refused.filter((problem) => !problem.includes("https://fonts.googleapis.com/"))).toEqual([]);
+  expect(refused.filter((problem) => problem.startsWith("request failed"))).toEqual([
+    expect.stringMatching(/ csp$/),
   ]);
 });

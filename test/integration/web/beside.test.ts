@@ -1,0 +1,94 @@
+import { expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../../src/clock.ts";
+import { readConfig } from "../../../src/config/config.ts";
+import { createLogger } from "../../../src/log.ts";
+import { createMetrics } from "../../../src/service/http/metrics.ts";
+import { startHttpServer } from "../../../src/service/http/server.ts";
+import { addPages } from "../../../src/service/web/web.ts";
+import { setupMigrated } from "../../support/store.ts";
+
+/** What is served beside the pages, whoever may look at them. */
+
+const BOARD = "boards-password-4714";
+const WEB = "operators-token-4711";
+const HEALTH = ["/livez", "/readyz", "/metrics"];
+
+/** The HTTP side of a service, with pages as the settings say, or without any. */
+async function setup() {
+  const { store, url: databaseUrl } = await setupMigrated();
+  return async (settings: Record<string, string> | undefined) => {
+    const config = readConfig({
+      ...{ DATABASE_URL: databaseUrl, USAGE_BASE_URL: "http://127.0.0.1:9", USAGE_API_KEY: "platform-key" },
+      ...settings,
+    });
+    const services = {
+      ...{ config, store, reader: store.db, clock: systemClock, log: createLogger("silent", "stderr") },
+      ...{ lookAtQueues: undefined, enqueue: async () => {} },
+    };
+    const { url, close } = await startHttpServer({
+      ...{ host: "127.0.0.1", port: 0, reader: store.db, clock: systemClock },
+      state: {
+        ...{ startedAt: Date.now(), takesJobs: false, lastJobAt: undefined, draining: false },
+        ...{ fetching: new Map(), storeFaults: new Map() },
+      },
+      redisTime: async () => Date.now(),
+      metrics: createMetrics(
+        store.db,
+        async () => [],
+        async () => [],
+      ),
+      ...(settings === undefined ? {} : { addPages: (app) => addPages(app, services) }),
+      board: { token: BOARD, queues: [] },
+    });
+    onTestFinished(close);
+    return (path: string, headers: Record<string, string> = {}) =>
+      fetch(`${url}${path}`, { headers, redirect: "manual" });
+  };
+}
+
+const password = (text: string) => ({
+  authorization: `Basic ${Buffer.from(`any:${text}`).toString("base64")}`,
+});
+
+test("health and metrics answer the same without pages, and with pages that are open, off or behind a token", async () => {
+  const serve = await setup();
+  const answersOf = async (ask: Awaited<ReturnType<typeof serve>>) => {
+    const answers = HEALTH.map(async (path) => {
+      // A foreign name, no cookie and no token: as a prober or a scraper asks.
+      const { status, headers, ...answer } = await ask(path, { "x-forwarded-host": "etl.example" });
+      const names = [...headers.keys()].filter((name) => name !== "content-length");
+      return { path, status, type: headers.get("content-type"), names, answer };
+    });
+    return Promise.all(answers);
+  };
+  const bare = await answersOf(await serve(undefined));
+  expect(bare.map(({ status }) => status)).toEqual([200, 200, 200]);
+  for (const settings of [{}, { HTTP_HOST: "0.0.0.0" }, { HTTP_HOST: "0.0.0.0", USAGE_WEB_TOKEN: WEB }]) {
+    const ask = await serve(settings);
+    expect([settings, await answersOf(ask)]).toEqual([settings, bare]);
+    const page = await ask("/", { accept: "text/html" });
+    const expected = "USAGE_WEB_TOKEN" in settings ? 303 : "HTTP_HOST" in settings ? 403 : 200;
+    expect([settings, page.status]).toEqual([settings, expected]);
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
+  }
+});
+
+test("the board of queues has a password of its own, which opens no page, and a policy that lets it ask no other host", async () => {
+  const serve = await setup();
+  const open = await serve({});
+  const behindToken = await serve({ HTTP_HOST: "0.0.0.0", USAGE_WEB_TOKEN: WEB });
+  for (const ask of [open, behindToken, await serve({ HTTP_HOST: "0.0.0.0" })]) {
+    const statuses = [{}, password(WEB), password(""), password(BOARD)].map(async (headers) => {
+      return (await ask("/queues/", headers)).status;
+    });
+    expect(await Promise.all(statuses)).toEqual([401, 401, 401, 200]);
+    const refused = await ask("/queues/");
+    expect(refused.headers.get("www-authenticate")).toContain("Basic");
+    // Nothing of another host, such as the font that its pages ask for.
+    const policy = (await ask("/queues/", password(BOARD))).headers.get("content-security-policy");
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain("//");
+  }
+  const page = await behindToken("/", { accept: "text/html", ...password(BOARD) });
+  expect([page.status, page.headers.get("location")]).toEqual([303, "/login?next=%2F"]);
+});
