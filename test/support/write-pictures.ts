@@ -21,16 +21,22 @@ const PICTURES = [
 ];
 /** Readers load them with the README. */
 const LARGEST_BYTES = 150_000;
+/** Fields for days show them as the reader's language does. Readers of the pictures see ISO dates, as in this one. */
+const LANGUAGE = "en-CA";
 const DEMO_MS = 300_000;
 
 const { url, end } = await findDemo();
-const server = await startChromium();
+const server = await startChromium({ args: ["--enable-blink-features=LangAttributeAwareFormControlUI"] });
 try {
   const browser = await chromium.connect(server.wsEndpoint());
   mkdirSync(FOLDER, { recursive: true });
   for (const colorScheme of ["light", "dark"] as const) {
     for (const { name, path, height } of PICTURES) {
       const page = await browser.newPage({ colorScheme, viewport: { width: 1280, height } });
+      await page.route(isPage, async (route) => {
+        const answer = await route.fetch();
+        await route.fulfill({ response: answer, body: inLanguage(await answer.text()) });
+      });
       const response = await page.goto(new URL(path, url).href, { waitUntil: "load" });
       if (response?.status() !== 200) throw new Error(`${path} answered ${response?.status()}`);
       const file = join(FOLDER, `${name}-${colorScheme}.png`);
@@ -45,6 +51,14 @@ try {
 } finally {
   await server.close();
   await end();
+}
+
+function isPage(url: URL): boolean {
+  return PICTURES.some(({ path }) => path === `${url.pathname}${url.search}`);
+}
+
+function inLanguage(page: string): string {
+  return page.replace('<html lang="en">', `<html lang="${LANGUAGE}">`);
 }
 
 async function findDemo(): Promise<{ url: string; end: () => Promise<void> }> {

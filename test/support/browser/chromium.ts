@@ -16,6 +16,7 @@ const START_MS = 60_000;
 export async function startChromium({
   env = process.env,
   say = (line: string) => void process.stderr.write(`${line}\n`),
+  args = [] as readonly string[],
 } = {}): Promise<BrowserServer> {
   const executablePath = await findChromium(env, say);
   // Chromium refuses to run as root with its sandbox; nobody else runs without it.
@@ -24,7 +25,7 @@ export async function startChromium({
     executablePath,
     chromiumSandbox: !isRoot,
     // A small /dev/shm, as in a container, would end the page.
-    args: ["--disable-dev-shm-usage", "--force-color-profile=srgb"],
+    args: ["--disable-dev-shm-usage", "--force-color-profile=srgb", ...args],
     timeout: START_MS,
   });
 }
