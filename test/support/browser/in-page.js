@@ -67,6 +67,23 @@
     return texts.filter((text) => !shown.has(text));
   },
 
+  /** What the chart tells of each bucket to whoever points at its middle. */
+  tooltips() {
+    return [...document.querySelectorAll(".chart .hit")].map((bucket) => {
+      bucket.scrollIntoView({ block: "center", inline: "center" });
+      const { x, y, width, height } = bucket.getBoundingClientRect();
+      const at = document.elementFromPoint(x + width / 2, y + height / 2);
+      return at?.querySelector(":scope > title")?.textContent ?? null;
+    });
+  },
+
+  /** The texts of the cells of a table's body. */
+  cells(selector) {
+    return [...document.querySelectorAll(`${selector} tbody tr`)].map((row) =>
+      [...row.cells].map(({ textContent }) => textContent.replace(/\s+/g, " ").trim()),
+    );
+  },
+
   /** Elements that a name has become. */
   injected() {
     const all =
