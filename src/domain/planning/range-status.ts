@@ -1,4 +1,4 @@
-import { intersect, normalize, subtract, union } from "../time/intervals.ts";
+import { intersect, intersectEach, normalize, subtract, union } from "../time/intervals.ts";
 import { ceilToGrid, DAY_MS, finerStride, floorToGrid, HOUR_MS, type Stride } from "../time/stride.ts";
 import type { Interval } from "../time/window.ts";
 import type { Meter } from "../usage/meter.ts";
@@ -93,23 +93,36 @@ function statusParts(
   const { inStride, isUnavailable } = given;
   const found: StatusPart[] = [];
   let left: Interval[] = [required];
-  const take = (status: LoadStatus, among: readonly Interval[], failure?: FailedInterval) => {
+  const take = (status: LoadStatus, among: readonly Interval[]) => {
     const parts = intersect(left, among);
-    if (parts.length > 0) found.push({ status, parts, ...(failure && { failure }) });
+    if (parts.length > 0) found.push({ status, parts });
     left = subtract(left, parts);
   };
   const grid = stride === "hour" ? HOUR_MS : DAY_MS;
+  // Together: thousands of failures one by one would go through all that is left each time.
+  const takeFailures = (failures: readonly FailedInterval[]) => {
+    const widened = failures.map((failure) => ({
+      failure,
+      part: { start: floorToGrid(failure.start, grid), end: ceilToGrid(failure.end, grid) },
+    }));
+    const parts = intersectEach(
+      left,
+      widened.map(({ part }) => part),
+    );
+    widened.forEach(({ failure }, n) => {
+      const own = parts[n] ?? [];
+      if (own.length > 0) found.push({ status: failure.state, parts: own, failure });
+    });
+    left = subtract(left, parts.flat());
+  };
   const loaded = loadedTime(stride, inStride, grid);
   if (isUnavailable) take("not_available", subtract(left, loaded.all));
-  for (const failure of inStride(stride)?.failures ?? []) take(failure.state, [failure], failure);
+  takeFailures(inStride(stride)?.failures ?? []);
   take("final", loaded.final);
   take("provisional", loaded.all);
   // Time that does not fit the tier of the stride is planned in finer ones, so their failures are the reason.
   for (let at = finerStride(stride); at !== undefined; at = finerStride(at)) {
-    for (const failure of inStride(at)?.failures ?? []) {
-      const { start, end } = failure;
-      take(failure.state, [{ start: floorToGrid(start, grid), end: ceilToGrid(end, grid) }], failure);
-    }
+    takeFailures(inStride(at)?.failures ?? []);
   }
   take("missing", left);
   return found;

@@ -40,6 +40,9 @@ export function planWindows(range: Interval, stride: Stride): Window[] {
   if (!onHour || end < start) {
     throw new RangeError(`No plan tiles [${start}, ${end}): align the range to the hour first (alignRange)`);
   }
+  const whole = windowsInside(range, stride);
+  // Mostly that is all: a plan of years with many holes asks this for each of them.
+  if (whole[0]?.start === start && whole.at(-1)?.end === end) return whole;
   let windows: Window[] = [];
   let gaps: Interval[] = [range];
   for (let at: Stride | undefined = stride; at !== undefined; at = finerStride(at)) {
