@@ -16,6 +16,8 @@ export const HOSTILE = {
     `\u202Egro.live@\u202Cexample.com`,
     `${"u".repeat(988)}@example.com`,
   ],
+  /** Whoever gives orders, as a proxy names them. */
+  person: `<b onmouseover=alert(5)>"ana"</b> \u202Eelor\u202C ${"p".repeat(150)}`,
   keys: [
     `<script>alert(3)</script>`,
     `"' onmouseover='alert(4)'`,

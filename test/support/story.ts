@@ -9,7 +9,7 @@ import { ensureTemplate } from "./database.ts";
 import { HOSTILE } from "./hostile.ts";
 import { farFromTheNextHour, openBench, senderOn } from "./source.ts";
 
-const ACTOR = { name: "ana", role: "operator", via: "page" } as const;
+const ACTOR = { name: HOSTILE.person, role: "operator", via: "page" } as const;
 
 /** The days of the story, which depend on today alone. */
 function calendar(today: number) {

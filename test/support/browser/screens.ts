@@ -16,7 +16,7 @@ const story = storyOf(Date.now());
 const month = iso(story.month.start).slice(0, 7);
 const range = (of: { start: number; end: number }) => `from=${iso(of.start)}&to=${iso(of.end)}`;
 const yesterday = { start: story.today - DAY_MS, end: story.today };
-const { workspaces, projects, emails, keys } = HOSTILE;
+const { workspaces, projects, emails, keys, person } = HOSTILE;
 const [first] = workspaces;
 
 export const SCREENS: readonly Screen[] = [
@@ -98,5 +98,5 @@ export const SCREENS: readonly Screen[] = [
   { name: "differences", path: "/differences", says: /export/i, names: [first] },
   { name: "months", path: "/months", says: new RegExp(month) },
   { name: "a closed month", path: `/months/${month}`, says: /closed/i, names: [first] },
-  { name: "the timeline", path: "/timeline", says: /./ },
+  { name: "the timeline", path: "/timeline", says: /month closed/, names: [`${person}, on a page`] },
 ];

@@ -103,7 +103,7 @@ async function previewSection(
   const budget = backfillBudget(known, { config: source, settings: config, now });
   return html`<section aria-labelledby="preview"><h2 id="preview">Preview</h2>
     ${notes.map((note) => notice("info", html`<p>${prose(note)}</p>`))}
-    ${known.stored === undefined ? notice("warn", html`<p>The source was never contacted. ${prose("Run `usage-etl sync` first.")}</p>`) : ""}
+    ${known.stored === undefined ? notice("warn", html`<p>The source is not contacted yet, so nothing of it can be started. ${prose("Its first sync contacts it. `usage-etl sync` asks for one.")}</p>`) : ""}
     ${previewOf({ checked, preview, budget })}
     ${startForm(context, { asked, known, preview })}
     ${commandsOf(checked, asked).map((command) => twin(command))}
