@@ -1826,7 +1826,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   state text,
 --   found_at timestamp with time zone,
 --   period_end timestamp with time zone,
---   export_says text
+--   export_says text,
+--   trace_tier text
 -- )
 
 -- VIEW reporting.usage_record (
@@ -3590,7 +3591,7 @@ COMMENT ON COLUMN reporting.usage_provider_total.provider_traces IS 'What the bi
 COMMENT ON COLUMN reporting.usage_provider_total.stored_traces IS 'Sum of the stored days of the month when it was compared. Null: not compared.';
 COMMENT ON COLUMN reporting.usage_provider_total.outcome IS 'equal or differs: compared. not_final, not_loaded, unknown_value, unknown_workspace, unknown_metric, no_metric, several_metrics, other_period, not_whole: not compared, and why. sum_of_workspaces, not_the_sum: the row (all).';
 COMMENT ON COLUMN reporting.usage_provider_total.read_at IS 'When the platform was last asked.';
-COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
+COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id, trace_tier).';
 COMMENT ON COLUMN reporting.usage_reconciliation.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_reconciliation.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_reconciliation.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
@@ -3604,6 +3605,7 @@ COMMENT ON COLUMN reporting.usage_reconciliation.state IS 'open: will be fetched
 COMMENT ON COLUMN reporting.usage_reconciliation.found_at IS 'When it was first found.';
 COMMENT ON COLUMN reporting.usage_reconciliation.period_end IS 'End of the time bucket, not included.';
 COMMENT ON COLUMN reporting.usage_reconciliation.export_says IS 'Name or end of the bucket in the CSV export, where it differs; null for names of users.';
+COMMENT ON COLUMN reporting.usage_reconciliation.trace_tier IS 'Which traces: all, or longlived, of which only the billing provider''s totals are here.';
 COMMENT ON VIEW reporting.usage_record IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id).';
 COMMENT ON COLUMN reporting.usage_record.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_record.group_by IS 'Dimension of the count: workspace, project, user, api_key.';

@@ -61,6 +61,7 @@ BEGIN
         ('status', $$The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.$$, ''),
         -- Retention tiers, and usage of deployments.
         ('trace_tier', $$Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.$$, ''),
+        ('trace_tier', $$Which traces: all, or longlived, of which only the billing provider's totals are here.$$, 'usage_reconciliation'),
         ('trace_tier', $$Tier that was asked for: all, longlived or shortlived. Short-lived traces need no answer of their own: they are all less the long-lived ones.$$, 'usage_coverage_by_kind_daily'),
         ('kind', $$Kind of usage: traces or langsmith_deployments.$$, 'usage_coverage_by_kind_daily'),
         ('traces', $$Number of traces of this tier. Adds up over time, over tiers and over the view's own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.$$, 'by_tier'),

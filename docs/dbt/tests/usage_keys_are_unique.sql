@@ -310,7 +310,7 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_reconciliation' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_reconciliation') }}
-GROUP BY source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id
+GROUP BY source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id, trace_tier
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_restatement' AS view_name, count(*) AS rows_of_one_key

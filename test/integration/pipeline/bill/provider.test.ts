@@ -5,6 +5,7 @@ import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { firingAlerts } from "../../../../src/pipeline/alerts.ts";
 import { checkProvider } from "../../../../src/pipeline/bill/check-provider.ts";
 import { lookAtMonth } from "../../../../src/pipeline/close/look.ts";
+import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";
 import { checkTotals } from "../../../../src/pipeline/totals/check-totals.ts";
 import { listDifferences } from "../../../../src/store/report/difference-list.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
@@ -210,3 +211,50 @@ function dice(seed: number): (n: number) => number {
     return state % n;
   };
 }
+
+test("extended traces are compared with long-lived ones: a late upgrade is loaded again, a drift is named with its tier", async () => {
+  const month = monthBefore(monthAt(Date.now() - 4 * DAY_MS));
+  const days = Math.floor(Date.now() / DAY_MS) - Date.parse(month.start) / DAY_MS + 1;
+  const standin = { scale: 0.34, contract: "day-granular" } as const;
+  const bench = await setup({ days, workspaces: [0], standin });
+  const all = { settings: { meters: ["traces", "longlived"] } } as const;
+  const range = { start: bench.dataStart, end: bench.today };
+  await learnMeters(await bench.open(all));
+  await bench.fetch(
+    {
+      wanted: [
+        { stride: "day", range },
+        { stride: "day", range, meter: "longlived" },
+      ],
+      reprocess: "missing",
+    },
+    all,
+  );
+  const look = async () => {
+    const { months, findings, restated } = await checkProvider(await bench.open(all), "all");
+    const own = months
+      .flatMap(({ totals }) => totals)
+      .filter((one) => one.workspaceId === workspaceOf(bench, 0));
+    return { restated, findings, own: own.map(({ meter, outcome }) => `${meter} ${outcome}`).sort() };
+  };
+  expect((await look()).own).toEqual(["longlived equal", "traces equal"]);
+
+  const sender = senderOn(bench.standin, 0, dayOf(month, 5));
+  bench.standin.ledger.upgrade(sender, 1);
+  const upgraded = await look();
+  expect(upgraded.own).toEqual(["longlived equal", "traces equal"]);
+  expect(upgraded.restated).toBeGreaterThan(0);
+
+  bench.standin.bill.drifts.push({
+    ...{ metric: "longlived", workspaceId: workspaceOf(bench, 0), at: sender.at, delta: 3 },
+  });
+  expect((await look()).own).toEqual(["longlived differs", "traces equal"]);
+  expect(
+    await bench.sql(
+      "SELECT kind, trace_tier, export_traces - stored_traces AS more FROM reporting.usage_reconciliation",
+    ),
+  ).toEqual([{ kind: "provider_total", trace_tier: "longlived", more: 3 }]);
+  expect((await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS })).get("default")).toMatchObject([
+    { kind: "provider_total" },
+  ]);
+});
