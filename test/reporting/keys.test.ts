@@ -92,6 +92,11 @@ const OTHERS = `
     FROM usage.source, unnest('{"",w}'::text[]) workspace, unnest('{monthly_traces,other}'::text[]) type;
   INSERT INTO usage.billing_period (source_id, ends_at, first_read_at, read_at)
     SELECT source_id, e, now(), now() FROM usage.source, unnest('{2026-03-15Z,2026-04-15Z}'::timestamptz[]) e;
+  INSERT INTO usage.period_close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements)
+    SELECT source_id, '2026-03-15', e, 1, 0 FROM usage.source, unnest('{2026-04-15,2026-05-15}'::date[]) e;
+  INSERT INTO usage.period_total
+    SELECT period_close_id, g, w, i, 5
+    FROM usage.period_close, unnest('{user,project}'::text[]) g, unnest('{v,w}'::text[]) w, unnest('{"",one}'::text[]) i;
   INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements, settle_after_seconds, keeps_charges)
     SELECT source_id, m, 0, 1, true FROM usage.source, unnest('{2026-03-01,2026-04-01}'::date[]) m;
   INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false

@@ -303,6 +303,11 @@ FROM {{ source('usage', 'usage_month_to_date') }}
 GROUP BY source_id, workspace_id
 HAVING count(*) > 1
 UNION ALL
+SELECT 'usage_period_close' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_period_close') }}
+GROUP BY source_id, period_end, group_by, workspace_id, dimension_id
+HAVING count(*) > 1
+UNION ALL
 SELECT 'usage_provider_total' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_provider_total') }}
 GROUP BY source_id, month_start, metric_id, workspace_id

@@ -1,8 +1,10 @@
 import type { Command } from "commander";
 import type { AskedClose } from "../../domain/close/check-list.ts";
 import { describeProviderMonth } from "../../domain/provider/month-sentence.ts";
+import { UsageError } from "../../errors.ts";
 import { type ClosedSource, closeSources, isAsAsked } from "../../pipeline/close/close.ts";
-import { describeOpen } from "../report/open-days.ts";
+import { type ClosedPeriod, closePeriods } from "../../pipeline/close/close-periods.ts";
+import { describeOpen, describeOpenPeriod } from "../report/open-days.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { commandActor } from "../session/operator.ts";
 import { inSession, type Session } from "../session/session.ts";
@@ -11,11 +13,13 @@ interface CloseOptions {
   readonly acceptDisagreements?: boolean;
   readonly without?: readonly string[];
   readonly expect?: readonly string[];
+  readonly period?: string;
 }
 
 export function define(command: Command): void {
   command
-    .argument("<month>")
+    .argument("[month]")
+    .option("--period <day>", "close the billing period in which this day lies, in place of a calendar month")
     .option(
       "--without <workspace...>",
       "leave out this workspace: its totals are not in the close",
@@ -32,7 +36,21 @@ export function define(command: Command): void {
     .action(inSession(run));
 }
 
-async function run(session: Session, options: CloseOptions, text: string): Promise<number> {
+async function run(session: Session, options: CloseOptions, text?: string): Promise<number> {
+  const { period, without: leftOut, expect } = options;
+  if (period !== undefined && text === undefined && leftOut === undefined && expect === undefined) {
+    return runPeriod(session, period, options);
+  }
+  if (text === undefined || period !== undefined) {
+    throw new UsageError({
+      code: "close_unclear",
+      message:
+        text === undefined && period === undefined
+          ? "No month is given."
+          : "--period stands by itself: it takes no month, no --without and no --expect.",
+      next: "Give a month such as 2026-03, or --period with a day of the billing period.",
+    });
+  }
   const { settleAfterMs, redisUrl, sources } = session.config;
   const { month, closed } = await closeSources(await session.migratedStore(), {
     ...{ month: text, slugs: sources.map(({ slug }) => slug), settleAfterMs, by: commandActor() },
@@ -55,6 +73,31 @@ async function run(session: Session, options: CloseOptions, text: string): Promi
     },
   );
   return firstExit(closed.map((one) => (isAsAsked(one) ? EXIT.done : EXIT.mismatch)));
+}
+
+async function runPeriod(session: Session, day: string, options: CloseOptions): Promise<number> {
+  const { settleAfterMs, sources } = session.config;
+  const closed = await closePeriods(await session.migratedStore(), {
+    ...{ day, slugs: sources.map(({ slug }) => slug), settleAfterMs, by: commandActor() },
+    acceptDisagreements: options.acceptDisagreements ?? false,
+  });
+  session.output.data(
+    closed.map(({ source, period, result }) => ({
+      ...{ source, periodStart: period.start, periodEnd: period.end },
+      ...result,
+    })),
+    () => closed.map(describePeriod).join("\n"),
+  );
+  return firstExit(closed.map(({ result }) => (result.state === "open" ? EXIT.mismatch : EXIT.done)));
+}
+
+function describePeriod({ source, period, result }: ClosedPeriod): string {
+  const what = `${source}, billing period ${period.start} to ${period.end}`;
+  if (result.state === "open") return describeOpenPeriod(what, result.open, period);
+  if (result.state === "closed_before")
+    return `${what}: closed on ${result.closedAt} (reporting.usage_period_close)`;
+  const accepted = result.accepted === 0 ? "" : `, ${result.accepted} disagreements accepted`;
+  return `${what}: closed with ${result.traces.toLocaleString("en-US")} traces in ${result.totals} totals${accepted}`;
 }
 
 function describeClose(one: ClosedSource, asked: AskedClose): string {

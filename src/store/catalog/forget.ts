@@ -79,6 +79,7 @@ const OF_SOURCE = [
     "bill_part",
     "usage_limit",
     "billing_period",
+    "period_close",
     "alert",
     "source_fact",
     "price",

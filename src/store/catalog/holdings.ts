@@ -47,6 +47,14 @@ export async function holdingsOf(
                    or exists (
                      select from usage.closed_correction k where k.close_id = m.close_id and k.workspace_id = ${workspaces}
                    )
+                 union
+                 -- Billing periods that need not be months.
+                 select p.period_start || ' to ' || p.period_end from usage.period_close p
+                 where p.source_id = ${sourceId} or exists (
+                   select from usage.period_total t
+                   join usage.entity e on e.source_id = p.source_id and e.dimension = 'workspace' and e.external_id = t.workspace
+                   where t.period_close_id = p.period_close_id and e.entity_id = ${workspaces}
+                 )
                  order by 1) as "closedMonths",
            array(select distinct to_char(m.month_start, 'YYYY-MM') from usage.month_close m
                  join usage.closed_workspace w using (close_id)

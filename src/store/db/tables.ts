@@ -290,6 +290,24 @@ export interface OperatorAction {
   via: string;
 }
 
+export interface PeriodClose {
+  accepted_disagreements: number;
+  closed_at: Generated<Timestamp>;
+  period_close_id: Generated<number>;
+  period_end: string;
+  period_start: string;
+  settle_after_seconds: number;
+  source_id: number;
+}
+
+export interface PeriodTotal {
+  external_id: string;
+  group_by: string;
+  period_close_id: number;
+  traces: number;
+  workspace: string;
+}
+
 export interface Price {
   counted_over: Generated<string>;
   currency: string;
@@ -538,6 +556,8 @@ export interface DB {
   month_close: MonthClose;
   monthly_total: MonthlyTotal;
   operator_action: OperatorAction;
+  period_close: PeriodClose;
+  period_total: PeriodTotal;
   price: Price;
   price_tier: PriceTier;
   probe: Probe;

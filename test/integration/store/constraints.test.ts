@@ -37,6 +37,9 @@ const WHOLE = `
     VALUES (1, '2026-01-01', 'm1', 'w1', 'Traces', 'traces', 5, 'equal', 5, 1, now());
   INSERT INTO usage.usage_limit VALUES (1, 'w1', 'monthly_traces', 5, false, now());
   INSERT INTO usage.billing_period VALUES (1, '2026-02-01Z', NULL, NULL, NULL, now(), now());
+  INSERT INTO usage.period_close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements)
+    VALUES (1, '2026-01-15', '2026-02-15', 1, 0);
+  INSERT INTO usage.period_total VALUES (1, 'project', 'w1', 'p1', 5);
   INSERT INTO usage.bill_part VALUES (1, 'provider_totals', NULL, now());
   INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES (1, '2026-01-01', 0);
   INSERT INTO usage.closed_total VALUES (1, 1, 5);
@@ -99,6 +102,13 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   usage_limit_value_range: copyOf("usage_limit", { limit_type: "'other'", limit_value: "-1" }),
   billing_period_pkey: copyOf("billing_period", { plan_tier: "'plus'" }),
   billing_period_source_id_fkey: copyOf("billing_period", { source_id: "9" }),
+  period_close_pkey: copyOf("period_close", { period_end: "'2026-03-15'" }),
+  period_close_source_id_fkey: copyOf("period_close", { period_close_id: "9", source_id: "9" }),
+  period_close_once: copyOf("period_close", { period_close_id: "9" }),
+  period_close_order: copyOf("period_close", { period_close_id: "9", period_end: "'2026-01-15'" }),
+  period_total_pkey: copyOf("period_total", { traces: "6" }),
+  period_total_period_close_id_fkey: copyOf("period_total", { period_close_id: "9" }),
+  period_total_traces_range: copyOf("period_total", { external_id: "'p2'", traces: "0" }),
   bill_part_pkey: copyOf("bill_part", { refusal: "'403'" }),
   bill_part_source_id_fkey: copyOf("bill_part", { source_id: "9" }),
   bill_part_known: copyOf("bill_part", { part: "'invoices'" }),

@@ -4,8 +4,9 @@ import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { describeLimit, marksPassed } from "../../../../src/domain/usage-limit.ts";
 import { firingAlerts } from "../../../../src/pipeline/alerts.ts";
 import { readBill } from "../../../../src/pipeline/bill/read-bill.ts";
+import { closePeriods } from "../../../../src/pipeline/close/close-periods.ts";
 import { limitUses } from "../../../../src/store/report/limit-uses.ts";
-import { type Bench, setup } from "../../../support/source.ts";
+import { type Bench, senderOn, setup } from "../../../support/source.ts";
 
 /** Usage limits and billing periods, as they are read, shown and warned of. */
 
@@ -156,5 +157,51 @@ test("a billing period begins where the one before it ended, and the start of th
   expect(await periods()).toMatchObject([
     { period_end: day(end) },
     { period_start: day(end), is_start_known: true, is_current: false },
+  ]);
+});
+
+test("a billing period closes once all of its days are final and reconciled, and later changes stand beside it", async () => {
+  const bench = await setup({ days: 50, workspaces: [0], standin: { scale: 0.34 } });
+  const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+  // 27 days: no calendar month, whatever today is.
+  const [before, end] = [bench.today - 37 * DAY_MS, bench.today - 10 * DAY_MS];
+  const load = () =>
+    bench.fetch({ wanted: [{ stride: "day", range: { start: before, end } }], reprocess: "all" });
+  await load();
+  await bench.sql(
+    "INSERT INTO usage.billing_period SELECT 1, e, 'plus', NULL, NULL, now(), now() FROM unnest($1::timestamptz[]) e",
+    [[day(before), day(end)]],
+  );
+  const close = (on: number) =>
+    closePeriods(bench.store, {
+      ...{ day: day(on), slugs: [], acceptDisagreements: false, settleAfterMs: 3 * DAY_MS },
+      by: { name: null, role: "operator", via: "command" },
+    });
+  const code = (on: number) => close(on).catch(({ code }) => code);
+  expect(await code(before - DAY_MS)).toBe("period_start_unknown");
+  expect(await code(end)).toBe("period_unknown");
+
+  const [open] = await close(before);
+  expect(open?.result).toMatchObject({
+    state: "open",
+    open: { 0: { reason: "not_reconciled", day: before } },
+  });
+  await bench.reconcile({ range: { start: before, end } });
+  const traces = bench.standin.organisation.streams
+    .filter(({ project }) => project.workspace.id === bench.workspaceIds[0])
+    .reduce((sum, stream) => sum + (bench.standin.ledger.counts(stream, [before, end])[0] ?? 0), 0);
+  expect((await close(end - DAY_MS))[0]?.result).toMatchObject({ state: "closed", traces, accepted: 0 });
+
+  bench.standin.ledger.change(senderOn(bench.standin, 0, before + 5 * DAY_MS), 6);
+  await load();
+  expect((await close(before))[0]?.result).toMatchObject({ state: "closed_before" });
+  expect(
+    await bench.sql(
+      `SELECT period_start::text, period_end::text, group_by, sum(closed_traces)::bigint AS closed,
+              sum(adjustment_traces)::bigint AS adjusted
+       FROM reporting.usage_period_close WHERE group_by = 'workspace' GROUP BY 1, 2, 3`,
+    ),
+  ).toEqual([
+    { period_start: day(before), period_end: day(end), group_by: "workspace", closed: traces, adjusted: 6 },
   ]);
 });
