@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Days } from "../../../domain/time/days.ts";
 import type { Database } from "../../db/database.ts";
+import { dividedByIds, isJoined, joinByDay, NONE, type OfDay, placedBy, UNLOADED } from "./divided-costs.ts";
 import { cellsOf, monthOf, nameOf, type UsageCells } from "./records.ts";
 
 export interface CostLine {
@@ -12,6 +13,7 @@ export interface CostLine {
   readonly key: number | null;
   readonly id: string | null;
   readonly name: string | null;
+  /** How many ids it stands for; of a bucket of the rest they are not counted. */
   readonly ids: number;
   /** First day of a bucket; null: the whole range. */
   readonly bucket: string | null;
@@ -76,17 +78,19 @@ export async function usageCosts(
     whole_time as materialized (${timeOf(ofWorkspaces, "whole_cell")}),
     ${of.by === "workspace" ? sql`` : sql`${cellsOf(of)}, divided_time as materialized (${timeOf(of, "cell")}),`}
     stepped as materialized (${hasSteps ? steppedIn({ of, currency, inSpan }) : NO_STEPS}),
+    flat as materialized (
+      select w.workspace_key, p.unit_price,
+             (p.days * w.loaded - ${hasSteps ? chargedMonths(sql`w.workspace_key`) : sql`'{}'::datemultirange`})
+               * datemultirange(daterange(${span.from}::date, ${span.to}::date)) as days
+      from usage.workspace_price p
+      join whole_time w on w.workspace_key = p.workspace_entity_id
+      where p.slug = ${of.source} and p.currency = ${currency} and not p.is_tiered
+    ),
     rate as materialized (
       select r.*, ${of.by === "workspace" ? sql`true` : sql`coalesce(d.loaded @> r.day, false)`} as is_loaded
       from (
-        select w.workspace_key, day, p.unit_price, null::bigint as whole_traces, null::numeric as whole_cost, true as is_flat
-        from usage.workspace_price p
-        join whole_time w on w.workspace_key = p.workspace_entity_id
-        cross join lateral usage.days_of(
-          (p.days * w.loaded - ${hasSteps ? chargedMonths(sql`w.workspace_key`) : sql`'{}'::datemultirange`})
-            * datemultirange(daterange(${span.from}::date, ${span.to}::date))
-        ) day
-        where p.slug = ${of.source} and p.currency = ${currency} and not p.is_tiered
+        select f.workspace_key, day, f.unit_price, null::bigint as whole_traces, null::numeric as whole_cost, true as is_flat
+        from flat f cross join lateral usage.days_of(f.days) day
         union all
         -- whole_traces: only where the price is the average one of a day.
         select workspace_key, usage_date, unit_price, case when unit_price is null then traces end,
@@ -115,15 +119,7 @@ export async function usageCosts(
       select s.workspace_key, s.usage_date, ${of.by === "workspace" ? sql`true` : sql`coalesce(d.loaded @> s.usage_date, false)`}, s.cost, s.is_final
       from stepped s ${of.by === "workspace" ? sql`` : sql`left join divided_time d using (workspace_key)`}
     ),
-    part as materialized (${of.by === "workspace" ? wholeByWorkspace(bucket, isBefore) : dividedByIds({ of, range, bucket, isBefore })}),
-    total as (
-      select key, sum(cost) filter (where not is_before) as cost, sum(cost) filter (where is_before) as cost_before
-      from part where key > 0 group by key
-    ),
-    placed as (
-      select t.key, row_number() over (order by t.cost desc nulls last, e.external_id collate "C") as place, t.cost
-      from total t join usage.entity e on e.entity_id = t.key
-    ),
+    ${of.by === "workspace" ? wholeByWorkspace(bucket, isBefore) : dividedByIds({ of, range, bucket, isBefore, hasSteps, top })},
     line as (
       select case when p.key = ${NONE} then 'none' when p.key = ${UNLOADED} then 'unloaded'
                   when t.place <= ${top} and t.cost is not null then 'id' else 'rest' end as kind,
@@ -151,24 +147,6 @@ export async function usageCosts(
     order by f.is_whole desc, array_position('{id,none,unloaded,rest}', f.kind), f.place, f.bucket
   `.execute(db);
   return rows;
-}
-
-/** In place of an entity. */
-const NONE = sql.lit(-1);
-const UNLOADED = sql.lit(-2);
-
-/**
- * Joins rates of days to records. A full join is always a hash join: of ranges that become days Postgres expects a single rate,
- * and would go through all of them again for each record. `isJoined` leaves what an inner join has. A condition that a null
- * cannot fulfil would make Postgres plan another join, so each column of the records stands in a coalesce.
- */
-function joinByDay(rates: RawBuilder<unknown>, of: "u" | "d"): RawBuilder<unknown> {
-  const records = sql.table(of);
-  return sql`full join ${rates} r on r.workspace_key = ${records}.workspace_key and r.day = ${records}.day`;
-}
-
-function isJoined(of: "u" | "d"): RawBuilder<unknown> {
-  return sql`coalesce(${sql.table(of)}.workspace_key, 0) = coalesce(r.workspace_key, -1)`;
 }
 
 /** Loaded and final days of each workspace, as the views of days have them. */
@@ -203,59 +181,13 @@ function chargedMonths(workspace: RawBuilder<unknown>): RawBuilder<unknown> {
   )`;
 }
 
-type OfDay = (day: RawBuilder<unknown>) => RawBuilder<unknown>;
-
+/** CTEs `part` and `placed`, as `dividedByIds` gives them. */
 function wholeByWorkspace(bucket: OfDay, isBefore: OfDay): RawBuilder<unknown> {
   return sql`
-    select workspace_key as key, case when not ${isBefore(sql`day`)} then ${bucket(sql`day`)} end as bucket,
-           ${isBefore(sql`day`)} as is_before, sum(cost) as cost, bool_and(is_final) as is_final
-    from whole group by 1, 2, 3`;
-}
-
-/**
- * Traces with an id, times their rate; and what that leaves of the workspaces' costs. Of the range before only the whole is read:
- * the records of its ids would take as long again.
- */
-function dividedByIds(given: {
-  of: UsageCells;
-  range: Days;
-  bucket: OfDay;
-  isBefore: OfDay;
-}): RawBuilder<unknown> {
-  const { of, range, bucket, isBefore } = given;
-  const inBucket = (day: RawBuilder<unknown>) => sql`case when not ${isBefore(day)} then ${bucket(day)} end`;
-  return sql`
-    with divided as materialized (
-      select d.key, r.is_loaded, ${inBucket(sql`r.day`)} as bucket, ${isBefore(sql`r.day`)} as is_before,
-             sum(case when r.whole_traces is null then r.unit_price * d.traces
-                      else round(r.whole_cost * d.traces / r.whole_traces, 10) end) as cost
-      from (
-        select s.entity_id as key, c.workspace_id as workspace_key, t.bucket_start as day, t.traces
-        from cell c
-        join usage.series s on s.scope_id = c.day_scope_id
-        join usage.dated_record t using (series_id)
-        where t.bucket_start >= ${range.from}::date and t.bucket_start < ${range.to}::date
-        union all
-        select f.entity_id, c.workspace_id, f.usage_date, f.traces
-        from divided_time d
-        join cell c on c.workspace_id = d.workspace_key
-        join usage.figure_of_hours f using (day_scope_id)
-        where d.by_hours and f.slug = ${of.source} and f.group_by = ${of.by}
-          and f.usage_date >= ${range.from}::date and f.usage_date < ${range.to}::date
-      ) d
-      ${joinByDay(sql`rate`, "d")}
-      where ${isJoined("d")} and coalesce(d.key, 0) <> all (array(
-        select entity_id from usage.entity where source_id = ${of.sourceId} and dimension = ${of.by} and external_id = ''
-      ))
-      group by 1, 2, 3, 4
-    )
-    select key, bucket, is_before, sum(cost) as cost, true as is_final from divided group by 1, 2, 3
-    union all
-    select case when is_loaded then ${NONE} else ${UNLOADED} end, bucket, is_before, sum(cost), bool_and(is_final)
-    from (
-      select is_loaded, ${inBucket(sql`day`)} as bucket, ${isBefore(sql`day`)} as is_before, cost, is_final from whole
-      union all
-      select is_loaded, bucket, is_before, -cost, true from divided
-    ) left_over
-    group by 1, 2, 3`;
+    part as materialized (
+      select workspace_key as key, case when not ${isBefore(sql`day`)} then ${bucket(sql`day`)} end as bucket,
+             ${isBefore(sql`day`)} as is_before, sum(cost) as cost, bool_and(is_final) as is_final
+      from whole group by 1, 2, 3
+    ),
+    placed as (${placedBy(sql`select key, sum(cost) filter (where not is_before) as cost from part group by key`)})`;
 }
