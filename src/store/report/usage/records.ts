@@ -63,9 +63,17 @@ export function recordsIn(of: UsageOf, range: UsageRange, keys?: readonly number
   return sql.join(parts, sql` union all `);
 }
 
+/** WITH item: the series of these cells, each with its `key`, that hold records of a size. Read once for all parts of a range. */
+export function membersOf(of: UsageCells, per: Per): RawBuilder<unknown> {
+  return sql`member as materialized (
+    select s.series_id, ${keyOf(of, sql`s.entity_id`)} as key
+    from cell c join usage.series s on s.scope_id = ${per === "hour" ? sql`c.hour_scope_id` : sql`c.day_scope_id`}
+  )`;
+}
+
 /**
- * SELECT of the sums of a range and of the one right before it, as `key`, `traces` and `before`, in parts to be added up. Days
- * and hours of a series are read by its own index range; all month totals together are few.
+ * SELECT of the sums of a range and of the one right before it, as `key`, `traces` and `before`, in parts to be added up. The
+ * records of a series are read by its own index range. Needs `membersOf`.
  */
 export function sumsIn(
   of: UsageOf,
@@ -73,20 +81,14 @@ export function sumsIn(
 ): RawBuilder<unknown> {
   const sums = (column: RawBuilder<unknown>, start: RawBuilder<unknown>, traces: RawBuilder<unknown>) =>
     sql`sum(${traces}) filter (where ${column} >= ${start}) as traces, sum(${traces}) filter (where ${column} < ${start}) as before`;
-  const parts = tablesOf([before, range], range.per).map(({ table, scope, column, from, to }) => {
-    const key = keyOf(of, sql`s.entity_id`);
-    const rows = sql`from ${sql.table(`usage.${table}`)} r`;
+  const parts = tablesOf([before, range], range.per).map(({ table, column, from, to }) => {
     const found = sums(column, startOf(table, range.from), sql`r.traces`);
-    return table === "monthly_total"
-      ? sql`
-      select ${key} as key, ${found} ${rows} join usage.series s using (series_id) join cell c on s.scope_id = ${scope}
-      where ${column} >= ${from} and ${column} < ${to}
-      group by 1`
-      : sql`
-      select ${key} as key, x.traces, x.before
-      from cell c join usage.series s on s.scope_id = ${scope}
+    return sql`
+      select m.key, x.traces, x.before
+      from member m
       cross join lateral (
-        select ${found} ${rows} where r.series_id = s.series_id and ${column} >= ${from} and ${column} < ${to}
+        select ${found} from ${sql.table(`usage.${table}`)} r
+        where r.series_id = m.series_id and ${column} >= ${from} and ${column} < ${to}
       ) x
       where x.traces is not null or x.before is not null`;
   });
