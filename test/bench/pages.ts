@@ -125,6 +125,7 @@ async function pages(): Promise<string[]> {
     `/usage?${of}&by=user&per=day&from=${day(90)}&to=${day(0)}`,
     `/usage?${of}&by=user&per=hour&from=${day(7)}&to=${day(0)}`,
     `/usage?${of}&by=project&per=month&from=${start}&to=${day(0)}`,
+    `/usage?${of}&by=user&per=day&measure=cost&from=${day(30)}&to=${day(0)}`,
     `/usage?${of}&by=user&per=day&measure=cost&from=${day(365)}&to=${day(0)}`,
     `/usage.csv?${of}&by=user&per=day&from=${day(90)}&to=${day(0)}`,
     `/differences?${of}`,

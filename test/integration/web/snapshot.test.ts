@@ -18,7 +18,7 @@ const CHANGE = `
   UPDATE usage.run SET failed = 1 - failed;
   UPDATE usage.reconciliation_difference SET stored_traces = 1000000 - stored_traces;`;
 
-test("overview, coverage, cell and months show one instant, and they and previews of backfills need few statements", async () => {
+test("overview, coverage, cell, months and usage show one instant, and they and previews of backfills need few statements", async () => {
   const bench = await setup({ days: 33, workspaces: [1] });
   await bench.fetch({
     wanted: [{ stride: "day", range: { start: bench.dataStart, end: bench.today } }],
@@ -58,6 +58,7 @@ test("overview, coverage, cell and months show one instant, and they and preview
     `/cell?group_by=project&workspace=${bench.workspaceIds[0]}&stride=day&from=${day(10)}&to=${day(9)}`,
     "/months",
     `/months/${month}`,
+    "/usage?by=project",
   ]) {
     const before = await show(path, 0);
     const statements = results;

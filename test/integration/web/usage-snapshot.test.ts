@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { questionOf, USAGE_QUERY } from "../../../src/service/web/usage/question.ts";
 import { type Report, reportOf } from "../../../src/service/web/usage/report.ts";
 import type { Store } from "../../../src/store/db/database.ts";
-import { usageSources, usageWorkspaces } from "../../../src/store/report/usage/sources.ts";
+import { usageSources } from "../../../src/store/report/usage/sources.ts";
 import { setup } from "../../support/source.ts";
 
 /** A load that commits after any statement of the page changes nothing of what that page shows. */
@@ -40,7 +40,7 @@ test.each([1, 2, 3, 4])(
     const now = bench.now;
     const [source] = await usageSources(store.db);
     if (source === undefined) throw new Error("no source was loaded");
-    const workspaces = await usageWorkspaces(store.db, source.sourceId);
+    const { workspaces } = source;
     const query = USAGE_QUERY.parse({ by: "project", per: "day" });
     const question = questionOf(query, { source, workspaces, now });
     const before = shown(await reportOf(store.db, question, { now, masked: false }));

@@ -1,12 +1,13 @@
 import { UsageError } from "../../../errors.ts";
 import type { Database } from "../../../store/db/database.ts";
+import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { pricingOf } from "../../../store/report/usage/costs.ts";
-import { type UsageSource, usageSources, usageWorkspaces } from "../../../store/report/usage/sources.ts";
+import { type UsageSource, usageSources } from "../../../store/report/usage/sources.ts";
 import { unpricedIn } from "../../../store/report/usage/unpriced-in.ts";
 import { type Html, html } from "../html.ts";
 import { notice } from "../parts/notice.ts";
 import { prose } from "../parts/text.ts";
-import type { Web } from "../routes.ts";
+import type { Context, Page, Web } from "../routes.ts";
 import { courseAsCsv, fileName, idsAsCsv } from "../usage/files.ts";
 import { questionForm } from "../usage/form.ts";
 import { heatMap, heatMapOf } from "../usage/heat-map.ts";
@@ -20,43 +21,16 @@ import {
   USAGE_QUERY,
   type UsageQuery,
 } from "../usage/question.ts";
-import { reportOf } from "../usage/report.ts";
+import { reportIn, reportOf } from "../usage/report.ts";
 import { course, idTable } from "../usage/tables.ts";
 import { twins } from "../usage/twins.ts";
 
 /** Usage and costs of a range, by one dimension. */
 export function addUsage(web: Web): void {
-  web.page("/usage", { query: USAGE_QUERY }, async ({ db, query, now, who }) => {
-    const sources = await usageSources(db);
-    const source = sourceOf(query.source, sources);
-    if (source === undefined) return { title: "Usage", body: noSource() };
-    const { question, workspaces, currencies } = await askedOf(db, query, { source, now });
-    const title = question.measure === "cost" ? "Estimated costs" : "Usage";
-    const form = questionForm(question, { sources, workspaces, currencies });
-    if (question.range.from === question.range.to)
-      return { title, body: html`${form}${nothingYet(question)}` };
-    const refusal = refusalOf(question);
-    if (refusal !== undefined) return { title, body: html`${form}${notice("warn", refusal)}` };
-    if (isUnpriced(question)) return { title, body: html`${form}${noPrice()}` };
-    const masked = who.role === "viewer";
-    const report = await reportOf(db, question, { now, masked });
-    const { range, workspace } = question;
-    const unpriced =
-      question.measure === "cost"
-        ? await unpricedIn(db, { source: source.slug, workspaceId: workspace?.id ?? null, range })
-        : undefined;
-    const hours = question.measure === "traces" ? await heatMapOf(db, question, { now }) : undefined;
-    const body = html`${form}
-      ${claims(report, unpriced)}
-      ${course(report)}
-      ${idTable(report)}
-      <p><a href="${addressOf(question, {}, "/usage.csv")}">This table as CSV</a> ·
-        <a href="${addressOf(question, { table: "time" }, "/usage.csv")}">Its course as CSV</a></p>
-      ${twins(question, { masked })}
-      ${hours === undefined ? "" : heatMap(hours)}`;
-    return { title, body };
-  });
-
+  web.page("/usage", { query: USAGE_QUERY }, (context) =>
+    // All of it as of one instant.
+    inSnapshot(context.db, (db) => show({ ...context, db })),
+  );
   web.file("/usage.csv", { query: USAGE_QUERY }, async ({ db, query, now, who, reply }) => {
     const source = sourceOf(query.source, await usageSources(db));
     const asked = source && (await askedOf(db, query, { source, now }));
@@ -70,6 +44,36 @@ export function addUsage(web: Web): void {
       .header("content-disposition", `attachment; filename="${fileName(report, table)}"`)
       .send(table === "ids" ? idsAsCsv(report) : courseAsCsv(report));
   });
+}
+
+async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Promise<Page> {
+  const sources = await usageSources(db);
+  const source = sourceOf(query.source, sources);
+  if (source === undefined) return { title: "Usage", body: noSource() };
+  const { question, workspaces, currencies } = await askedOf(db, query, { source, now });
+  const title = question.measure === "cost" ? "Estimated costs" : "Usage";
+  const form = questionForm(question, { sources, workspaces, currencies });
+  if (question.range.from === question.range.to) return { title, body: html`${form}${nothingYet(question)}` };
+  const refusal = refusalOf(question);
+  if (refusal !== undefined) return { title, body: html`${form}${notice("warn", refusal)}` };
+  if (isUnpriced(question)) return { title, body: html`${form}${noPrice()}` };
+  const masked = who.role === "viewer";
+  const { range, workspace, measure } = question;
+  const report = await reportIn(db, question, { now, masked });
+  const unpriced =
+    measure === "cost"
+      ? await unpricedIn(db, { source: source.slug, workspaceId: workspace?.id ?? null, range })
+      : undefined;
+  const hours = measure === "traces" ? await heatMapOf(db, question, { now }) : undefined;
+  const body = html`${form}
+      ${claims(report, unpriced)}
+      ${course(report)}
+      ${idTable(report)}
+      <p><a href="${addressOf(question, {}, "/usage.csv")}">This table as CSV</a> ·
+        <a href="${addressOf(question, { table: "time" }, "/usage.csv")}">Its course as CSV</a></p>
+      ${twins(question, { masked })}
+      ${hours === undefined ? "" : heatMap(hours)}`;
+  return { title, body };
 }
 
 function isUnpriced({ measure, currency }: Question): boolean {
@@ -99,10 +103,10 @@ async function askedOf(
   { source, now }: { source: UsageSource; now: number },
 ): Promise<{
   question: Question;
-  workspaces: Awaited<ReturnType<typeof usageWorkspaces>>;
+  workspaces: UsageSource["workspaces"];
   currencies: readonly string[];
 }> {
-  const workspaces = await usageWorkspaces(db, source.sourceId);
+  const { workspaces } = source;
   const asked = questionOf(query, { source, workspaces, now });
   if (asked.measure === "traces") return { question: asked, workspaces, currencies: [] };
   const { currencies, hasSteps } = await pricingOf(db, source.sourceId);

@@ -1,7 +1,6 @@
 import { addDays, type Days, daysBetween } from "../../../domain/time/days.ts";
 import type { Database } from "../../../store/db/database.ts";
-import { bucketTotals } from "../../../store/report/usage/buckets.ts";
-import { loadedHours } from "../../../store/report/usage/loaded.ts";
+import { hourlyUsage } from "../../../store/report/usage/hours.ts";
 import type { UsageOf } from "../../../store/report/usage/records.ts";
 import { type Html, html } from "../html.ts";
 import { bucketsOf, LoadedTime } from "./loaded.ts";
@@ -41,12 +40,9 @@ export async function heatMapOf(
   };
   const days = Math.min(MOST_DAYS.hour, daysBetween(range));
   const shown = { from: addDays(range.to, -days), to: range.to };
-  const [found, parts] = await Promise.all([
-    bucketTotals(db, of, { ...shown, per: "hour" }),
-    loadedHours(db, of, shown),
-  ]);
-  const traces = new Map(found.map((one) => [one.bucket, one.traces]));
-  const time = new LoadedTime(parts, { now, per: "hour" });
+  const { totals, loaded } = await hourlyUsage(db, of, shown);
+  const traces = new Map(totals.map((one) => [one.bucket, one.traces]));
+  const time = new LoadedTime(loaded, { now, per: "hour" });
   const cells = WEEKDAYS.map(() => Array.from({ length: 24 }, () => ({ traces: 0, loaded: 0, hours: 0 })));
   for (const bucket of bucketsOf(shown, "hour")) {
     const { isComplete, isUnderWay } = time.stateOf(bucket);

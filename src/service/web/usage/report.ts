@@ -77,7 +77,8 @@ export async function reportOf(
   return inSnapshot(db, (snapshot) => reportIn(snapshot, question, given));
 }
 
-async function reportIn(
+/** The same in a snapshot of the caller. */
+export async function reportIn(
   db: Database,
   question: Question,
   { now, masked }: { now: number; masked: boolean },

@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { Database } from "../../db/database.ts";
 import { cellsOf, recordsIn, type UsageOf, type UsageRange } from "./records.ts";
 
@@ -11,13 +11,17 @@ export interface BucketSum {
 
 /** What all ids together have in each bucket of a range. */
 export async function bucketTotals(db: Database, of: UsageOf, range: UsageRange): Promise<BucketSum[]> {
-  const { rows } = await sql<BucketSum>`
+  const { rows } = await totalsIn(of, range).execute(db);
+  return rows;
+}
+
+/** SELECT of the same. */
+export function totalsIn(of: UsageOf, range: UsageRange): RawBuilder<BucketSum> {
+  return sql<BucketSum>`
     with ${cellsOf(of)}
     select ${bucketText(range)} as bucket, p.traces
     from (select bucket, sum(traces)::bigint as traces from (${recordsIn(of, range)}) r group by bucket) p
-    order by 1
-  `.execute(db);
-  return rows;
+    order by 1`;
 }
 
 /** What each of some ids has. `key`: the entity. */

@@ -44,12 +44,14 @@ export async function loadedDays(
 }
 
 /** Hours, as the views of hours show them. */
-export async function loadedHours(
-  db: Database,
-  of: UsageCells,
-  { from, to }: Days,
-): Promise<LoadedWorkspace[]> {
-  const { rows } = await sql<LoadedWorkspace>`
+export async function loadedHours(db: Database, of: UsageCells, days: Days): Promise<LoadedWorkspace[]> {
+  const { rows } = await loadedHoursIn(of, days).execute(db);
+  return rows;
+}
+
+/** SELECT of the same. */
+export function loadedHoursIn(of: UsageCells, { from, to }: Days): RawBuilder<LoadedWorkspace> {
+  return sql<LoadedWorkspace>`
     with ${cellsOf(of)}
     select c.workspace_id as key, w.dimension_id as "workspaceId", w.dimension_name as name,
            ${intervalsOf(sql`t.loaded * t.span`)} as loaded,
@@ -64,9 +66,7 @@ export async function loadedHours(
         select tstzrange(v.period_start, v.period_end) as part, v.settled from usage.coverage v where v.scope_id = c.hour_scope_id
       ) p
     ) t
-    order by w.dimension_id collate "C"
-  `.execute(db);
-  return rows;
+    order by w.dimension_id collate "C"`;
 }
 
 /** The ranges of a multirange, sorted, in epoch milliseconds. */

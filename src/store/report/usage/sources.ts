@@ -6,13 +6,8 @@ export interface UsageSource {
   readonly slug: string;
   /** First UTC day with usage. */
   readonly dataStart: string;
-}
-
-export async function usageSources(db: Database): Promise<UsageSource[]> {
-  const { rows } = await sql<UsageSource>`
-    select source_id as "sourceId", slug, data_start::text as "dataStart" from usage.source order by slug collate "C"
-  `.execute(db);
-  return rows;
+  /** Every workspace that usage of the source is kept for. */
+  readonly workspaces: readonly UsageWorkspace[];
 }
 
 export interface UsageWorkspace {
@@ -23,14 +18,17 @@ export interface UsageWorkspace {
   readonly name: string | null;
 }
 
-/** Every workspace that usage of the source is kept for. */
-export async function usageWorkspaces(db: Database, sourceId: number): Promise<UsageWorkspace[]> {
-  const { rows } = await sql<UsageWorkspace>`
-    select w.entity_id as key, w.dimension_id as id, w.dimension_name as name
-    from usage.labelled_entity w
-    where w.dimension = 'workspace' and w.source_id = ${sourceId}
-      and exists (select from usage.scope s where s.workspace_id = w.entity_id)
-    order by coalesce(w.dimension_name, w.dimension_id) collate "C", w.dimension_id collate "C"
+export async function usageSources(db: Database): Promise<UsageSource[]> {
+  const { rows } = await sql<UsageSource>`
+    select s.source_id as "sourceId", s.slug, s.data_start::text as "dataStart",
+           (
+             select coalesce(json_agg(json_build_object('key', w.entity_id, 'id', w.dimension_id, 'name', w.dimension_name)
+                      order by coalesce(w.dimension_name, w.dimension_id) collate "C", w.dimension_id collate "C"), '[]')
+             from usage.labelled_entity w
+             where w.dimension = 'workspace' and w.source_id = s.source_id
+               and exists (select from usage.scope c where c.workspace_id = w.entity_id)
+           ) as workspaces
+    from usage.source s order by s.slug collate "C"
   `.execute(db);
   return rows;
 }
