@@ -173,7 +173,8 @@ CREATE TABLE usage.control_difference (
   fetch_number bigint NOT NULL,
   found_at timestamp with time zone NOT NULL DEFAULT now(),
   closed_at timestamp with time zone,
-  CONSTRAINT control_difference_pkey PRIMARY KEY (scope_id, kind, period_start, period_end, external_id),
+  measure text NOT NULL DEFAULT 'traces'::text,
+  CONSTRAINT control_difference_pkey PRIMARY KEY (scope_id, kind, period_start, period_end, external_id, measure),
   CONSTRAINT control_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
   CONSTRAINT control_difference_closed_when CHECK (((state = ANY (ARRAY['closed'::text, 'not_configured'::text])) = (closed_at IS NOT NULL))),
   CONSTRAINT control_difference_kind_known CHECK ((kind = ANY (ARRAY['stride_total'::text, 'grouping_total'::text, 'provider_total'::text]))),
@@ -325,6 +326,29 @@ CREATE TABLE usage.matched_total (
   CONSTRAINT matched_total_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
 );
 
+CREATE TABLE usage.measure_difference (
+  scope_id integer NOT NULL,
+  external_id text NOT NULL,
+  bucket_start timestamp with time zone NOT NULL,
+  kind text NOT NULL,
+  stored_traces bigint,
+  export_traces bigint,
+  state text NOT NULL DEFAULT 'open'::text,
+  fetch_number bigint NOT NULL,
+  found_at timestamp with time zone NOT NULL DEFAULT now(),
+  closed_at timestamp with time zone,
+  fetched_at timestamp with time zone NOT NULL DEFAULT now(),
+  export_says text,
+  measure text NOT NULL DEFAULT 'traces'::text,
+  CONSTRAINT measure_difference_pkey PRIMARY KEY (scope_id, bucket_start, external_id, measure),
+  CONSTRAINT measure_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
+  CONSTRAINT measure_difference_measure_known CHECK ((measure = ANY (ARRAY['nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text]))),
+  CONSTRAINT reconciliation_difference_closed_when CHECK (((state = ANY (ARRAY['repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])) = (closed_at IS NOT NULL))),
+  CONSTRAINT reconciliation_difference_kind_known CHECK ((kind = ANY (ARRAY['missing_in_store'::text, 'missing_in_export'::text, 'traces_differ'::text, 'name_differs'::text, 'bucket_end_differs'::text]))),
+  CONSTRAINT reconciliation_difference_says_when CHECK (((kind <> ALL (ARRAY['name_differs'::text, 'bucket_end_differs'::text])) OR (export_says IS NOT NULL))),
+  CONSTRAINT reconciliation_difference_state_known CHECK ((state = ANY (ARRAY['open'::text, 'platform_disagrees'::text, 'repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])))
+);
+
 CREATE TABLE usage.month_close (
   close_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,
@@ -368,31 +392,6 @@ CREATE TABLE usage.operator_action (
   CONSTRAINT operator_action_outcome_known CHECK ((outcome = ANY (ARRAY['done'::text, 'refused'::text, 'failed'::text]))),
   CONSTRAINT operator_action_role_known CHECK ((role = ANY (ARRAY['operator'::text, 'viewer'::text]))),
   CONSTRAINT operator_action_via_known CHECK ((via = ANY (ARRAY['page'::text, 'command'::text])))
-);
-
-CREATE TABLE usage.period_close (
-  period_close_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
-  source_id smallint NOT NULL,
-  period_start date NOT NULL,
-  period_end date NOT NULL,
-  closed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
-  settle_after_seconds bigint NOT NULL,
-  accepted_disagreements integer NOT NULL,
-  CONSTRAINT period_close_pkey PRIMARY KEY (period_close_id),
-  CONSTRAINT period_close_once UNIQUE (source_id, period_end),
-  CONSTRAINT period_close_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT period_close_order CHECK ((period_start < period_end))
-);
-
-CREATE TABLE usage.period_total (
-  period_close_id integer NOT NULL,
-  group_by text NOT NULL,
-  workspace text NOT NULL,
-  external_id text NOT NULL,
-  traces bigint NOT NULL,
-  CONSTRAINT period_total_pkey PRIMARY KEY (period_close_id, group_by, workspace, external_id),
-  CONSTRAINT period_total_period_close_id_fkey FOREIGN KEY (period_close_id) REFERENCES usage.period_close(period_close_id) ON DELETE CASCADE,
-  CONSTRAINT period_total_traces_range CHECK ((traces > 0))
 );
 
 CREATE TABLE usage.price (
@@ -520,10 +519,12 @@ CREATE TABLE usage.reconciliation_difference (
   closed_at timestamp with time zone,
   fetched_at timestamp with time zone NOT NULL DEFAULT now(),
   export_says text,
+  measure text NOT NULL DEFAULT 'traces'::text,
   CONSTRAINT reconciliation_difference_pkey PRIMARY KEY (scope_id, bucket_start, external_id),
   CONSTRAINT reconciliation_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
   CONSTRAINT reconciliation_difference_closed_when CHECK (((state = ANY (ARRAY['repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])) = (closed_at IS NOT NULL))),
   CONSTRAINT reconciliation_difference_kind_known CHECK ((kind = ANY (ARRAY['missing_in_store'::text, 'missing_in_export'::text, 'traces_differ'::text, 'name_differs'::text, 'bucket_end_differs'::text]))),
+  CONSTRAINT reconciliation_difference_of_traces CHECK ((measure = 'traces'::text)) NO INHERIT,
   CONSTRAINT reconciliation_difference_says_when CHECK (((kind <> ALL (ARRAY['name_differs'::text, 'bucket_end_differs'::text])) OR (export_says IS NOT NULL))),
   CONSTRAINT reconciliation_difference_state_known CHECK ((state = ANY (ARRAY['open'::text, 'platform_disagrees'::text, 'repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])))
 );
@@ -718,6 +719,10 @@ CREATE UNIQUE INDEX entity_name_identity ON usage.entity_name USING btree (entit
 CREATE INDEX fetch_of_run ON usage."fetch" USING btree (run_id) WHERE (run_id IS NOT NULL);
 
 CREATE INDEX fetch_source_time ON usage."fetch" USING btree (source_id, fetched_at);
+
+CREATE INDEX measure_difference_newest ON usage.measure_difference USING btree (found_at DESC, scope_id, bucket_start, external_id);
+
+CREATE INDEX measure_difference_unresolved ON usage.measure_difference USING btree (scope_id, bucket_start) WHERE (state = ANY (ARRAY['open'::text, 'platform_disagrees'::text]));
 
 CREATE INDEX operator_action_newest ON usage.operator_action USING btree (at DESC, action_id DESC);
 
@@ -1825,21 +1830,6 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   run_rate_traces bigint
 -- )
 
--- VIEW reporting.usage_period_close (
---   source_id text,
---   period_start date,
---   period_end date,
---   group_by text,
---   workspace_id text,
---   dimension_id text,
---   closed_traces bigint,
---   adjustment_traces bigint,
---   current_traces bigint,
---   closed_at timestamp with time zone,
---   settle_after_seconds bigint,
---   accepted_disagreements integer
--- )
-
 -- VIEW reporting.usage_provider_total (
 --   source_id text,
 --   month_start date,
@@ -1866,8 +1856,26 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   state text,
 --   found_at timestamp with time zone,
 --   period_end timestamp with time zone,
---   export_says text,
---   trace_tier text
+--   export_says text
+-- )
+
+-- VIEW reporting.usage_reconciliation_by_kind (
+--   source_id text,
+--   usage_kind text,
+--   trace_tier text,
+--   measure text,
+--   group_by text,
+--   stride text,
+--   period_start timestamp with time zone,
+--   period_end timestamp with time zone,
+--   workspace_id text,
+--   dimension_id text,
+--   stored_amount bigint,
+--   other_amount bigint,
+--   kind text,
+--   state text,
+--   found_at timestamp with time zone,
+--   export_says text
 -- )
 
 -- VIEW reporting.usage_record (
@@ -3620,19 +3628,6 @@ COMMENT ON COLUMN reporting.usage_month_to_date.days_compared IS 'Days of the mo
 COMMENT ON COLUMN reporting.usage_month_to_date.previous_same_days_traces IS 'Traces of the first days_compared days of the month before. Null: one of them is not loaded or before the data start.';
 COMMENT ON COLUMN reporting.usage_month_to_date.previous_month_traces IS 'Traces of all of the month before. Null: one of its days is not loaded or before the data start.';
 COMMENT ON COLUMN reporting.usage_month_to_date.run_rate_traces IS 'Estimate for the whole month: final_traces by final day, times the days of the month from the data start on, rounded. Weekdays are not told apart. Null: no day is final yet, or a day that has ended is not loaded.';
-COMMENT ON VIEW reporting.usage_period_close IS 'Grain: closed billing period x dimension x workspace x id that had traces when it was closed (key: source_id, period_end, group_by, workspace_id, dimension_id). closed_traces never change. It overlaps calendar months: never add both. Never add up over dimensions.';
-COMMENT ON COLUMN reporting.usage_period_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_period_close.period_start IS 'First UTC day of the billing period.';
-COMMENT ON COLUMN reporting.usage_period_close.period_end IS 'UTC day on which the billing period ends: not included.';
-COMMENT ON COLUMN reporting.usage_period_close.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.usage_period_close.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_period_close.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting.usage_period_close.closed_traces IS 'Traces of the billing period when it was closed. Adds up over workspaces and ids of one dimension.';
-COMMENT ON COLUMN reporting.usage_period_close.adjustment_traces IS 'Traces added or removed since the period was closed, of ids that it was closed with. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting.usage_period_close.current_traces IS 'Traces of the period as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting.usage_period_close.closed_at IS 'When the period was closed.';
-COMMENT ON COLUMN reporting.usage_period_close.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the period was closed.';
-COMMENT ON COLUMN reporting.usage_period_close.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
 COMMENT ON VIEW reporting.usage_provider_total IS 'Grain: source x calendar month x metric of the billing provider x workspace, as it was read last (key: source_id, month_start, metric_id, workspace_id). A second system, which proves no day. Each metric has a row (all) beside those of its workspaces: never add both, nor metrics.';
 COMMENT ON COLUMN reporting.usage_provider_total.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_provider_total.month_start IS 'First day of the month.';
@@ -3644,7 +3639,7 @@ COMMENT ON COLUMN reporting.usage_provider_total.provider_traces IS 'What the bi
 COMMENT ON COLUMN reporting.usage_provider_total.stored_traces IS 'Sum of the stored days of the month when it was compared. Null: not compared.';
 COMMENT ON COLUMN reporting.usage_provider_total.outcome IS 'equal or differs: compared. not_final, not_loaded, unknown_value, unknown_workspace, unknown_metric, no_metric, several_metrics, other_period, not_whole: not compared, and why. sum_of_workspaces, not_the_sum: the row (all).';
 COMMENT ON COLUMN reporting.usage_provider_total.read_at IS 'When the platform was last asked.';
-COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id, trace_tier).';
+COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
 COMMENT ON COLUMN reporting.usage_reconciliation.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_reconciliation.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_reconciliation.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
@@ -3658,7 +3653,23 @@ COMMENT ON COLUMN reporting.usage_reconciliation.state IS 'open: will be fetched
 COMMENT ON COLUMN reporting.usage_reconciliation.found_at IS 'When it was first found.';
 COMMENT ON COLUMN reporting.usage_reconciliation.period_end IS 'End of the time bucket, not included.';
 COMMENT ON COLUMN reporting.usage_reconciliation.export_says IS 'Name or end of the bucket in the CSV export, where it differs; null for names of users.';
-COMMENT ON COLUMN reporting.usage_reconciliation.trace_tier IS 'Which traces: all, or longlived, of which only the billing provider''s totals are here.';
+COMMENT ON VIEW reporting.usage_reconciliation_by_kind IS 'Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.usage_kind IS 'Kind of usage, the platform''s word: traces or langsmith_deployments.';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.trace_tier IS 'Retention tier of the traces: all, longlived or shortlived.';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.measure IS 'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas).';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.period_start IS 'Start of the time bucket.';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.period_end IS 'End of the time bucket, not included.';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.stored_amount IS 'Stored amount of the measure; null: no record. Of a tier_total: the stored traces of all tiers less the long-lived ones. Does not add up.';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.other_amount IS 'Amount in the CSV export, or the total that the stored days should add up to; null: no record. Does not add up.';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.kind IS 'Compared with the CSV export: missing_in_store, missing_in_export, traces_differ (the amounts differ), bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace), tier_total (short-lived traces against all less the long-lived ones), tier_exceeds (more long-lived traces than traces), provider_total (a calendar month against the billing provider).';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.state IS 'open: will be fetched again; platform_disagrees: fetched twice, the platform contradicts itself; repaired: the stored count was outdated and was replaced; unattributed: the workspace has more traces than the dimension attributes; closed: a later check did not find it; withdrawn: fetched again, and the platform agrees with what was stored: nothing was changed; not_configured: the workspace is no longer read; hours_dropped: the hour is no longer kept.';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.found_at IS 'When it was first found.';
+COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.export_says IS 'Name or end of the bucket in the CSV export, where it differs; null for names of users.';
 COMMENT ON VIEW reporting.usage_record IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id).';
 COMMENT ON COLUMN reporting.usage_record.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_record.group_by IS 'Dimension of the count: workspace, project, user, api_key.';

@@ -318,6 +318,11 @@ FROM {{ source('usage', 'usage_reconciliation') }}
 GROUP BY source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id, trace_tier
 HAVING count(*) > 1
 UNION ALL
+SELECT 'usage_reconciliation_by_kind' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_reconciliation_by_kind') }}
+GROUP BY source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id
+HAVING count(*) > 1
+UNION ALL
 SELECT 'usage_restatement' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_restatement') }}
 GROUP BY source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at

@@ -1,30 +1,41 @@
 import { type Command, Option } from "commander";
 import { shortInstant } from "../../domain/time/instant.ts";
 import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../../domain/time/stride.ts";
+import { METER, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
+import { numberName } from "../../domain/usage/number-name.ts";
 import { type GroupBy, shownId } from "../../domain/usage/record.ts";
 import type { NotCompared } from "../../pipeline/reconcile/not-compared.ts";
-import { type ReconcileResult, reconcile } from "../../pipeline/reconcile/reconcile.ts";
+import { type ReconcileResult, reconcile, type StrideResult } from "../../pipeline/reconcile/reconcile.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { recordAction } from "../../store/work/operator-actions.ts";
 import { instant, table } from "../report/output.ts";
 import { describeRun, exitOfRun } from "../report/run-report.ts";
 import { EXIT } from "../session/exit.ts";
 import { commandActor } from "../session/operator.ts";
-import { groupingsOf, type RangeOptions, rangeOf, withGrouping, withRange } from "../session/options.ts";
+import {
+  askedMeter,
+  groupingsOf,
+  type MeterOptions,
+  type RangeOptions,
+  rangeOf,
+  withAnyMeter,
+  withGrouping,
+  withRange,
+} from "../session/options.ts";
 import { reportPerSource } from "../session/per-source.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 const SHOWN = 50;
 const HEAD = ["kind", "state", "dimension", "bucket", "workspace", "id", "stored", "export", "export says"];
 
-interface ReconcileOptions extends RangeOptions {
+interface ReconcileOptions extends RangeOptions, Partial<MeterOptions> {
   readonly stride?: Stride;
   readonly groupBy?: GroupBy;
   readonly repair?: boolean;
 }
 
 export function define(command: Command): void {
-  withGrouping(withRange(command))
+  withAnyMeter(withGrouping(withRange(command)))
     .addOption(
       new Option(
         "--stride <stride>",
@@ -38,6 +49,7 @@ export function define(command: Command): void {
 async function run(session: Session, options: ReconcileOptions): Promise<number> {
   const { config, output } = session;
   const { stride, repair = false } = options;
+  const meter = askedMeter(options);
   return reportPerSource(session, {
     kind: "reconcile",
     work: async (source) => {
@@ -51,7 +63,7 @@ async function run(session: Session, options: ReconcileOptions): Promise<number>
         await recordAction(source.store.db, commandActor(), order);
       }
       return output.progress({ label: "export", unit: "windows" }, (update) =>
-        reconcile(source, { range, stride, groupings, repair }, update),
+        reconcile(source, { range, stride, meter, groupings, repair }, update),
       );
     },
     exitOf: exitOfReconcile,
@@ -63,13 +75,12 @@ async function run(session: Session, options: ReconcileOptions): Promise<number>
 function exitOfReconcile(result: ReconcileResult): number {
   if (result.failures.length > 0 || result.unverified > 0 || result.moved > 0) return EXIT.partlyFailed;
   if (result.repaired !== undefined && exitOfRun(result.repaired.run) !== EXIT.done) return EXIT.partlyFailed;
-  if (result.strides.some(({ stride, notCompared }) => isIncomplete(stride, notCompared)))
-    return EXIT.partlyFailed;
+  if (result.strides.some(isIncomplete)) return EXIT.partlyFailed;
   return result.open + result.platformDisagrees > 0 ? EXIT.mismatch : EXIT.done;
 }
 
 /** Days are kept for all time. Hours are compared where they are loaded. */
-function isIncomplete(stride: Stride, { failed, missing }: NotCompared): boolean {
+function isIncomplete({ stride, notCompared: { failed, missing } }: StrideResult): boolean {
   return failed > 0 || (stride === "day" && missing > 0);
 }
 
@@ -79,7 +90,7 @@ export function describeReconcile(result: ReconcileResult): string {
   const total = open + platformDisagrees;
   const lines = result.strides.map(
     (one) =>
-      `${one.stride}: ${one.compared.toLocaleString("en-US")} records compared with the export in ${one.windows} windows, ` +
+      `${ofMeter(one.meter)}${one.stride}: ${one.compared.toLocaleString("en-US")} records compared with the export in ${one.windows} windows, ` +
       `${differences(one.open + one.platformDisagrees)} left`,
   );
   if (result.windows === 0) lines.push("Nothing in that range is final and loaded, so nothing is proved.");
@@ -97,8 +108,10 @@ export function describeReconcile(result: ReconcileResult): string {
     );
   }
   const shown = result.differences.slice(0, SHOWN);
+  const hasOthers = shown.some(({ meter }) => meter !== "traces");
   if (shown.length > 0) {
     const rows = shown.map((d) => [
+      ...(hasOthers ? [numberName(d.meter, d.measure)] : []),
       d.kind,
       d.state,
       d.groupBy,
@@ -109,14 +122,14 @@ export function describeReconcile(result: ReconcileResult): string {
       d.exportTraces,
       d.exportSays,
     ]);
-    lines.push(table(HEAD, rows));
+    lines.push(table(hasOthers ? ["usage", ...HEAD] : HEAD, rows));
   }
   if (shown.length < total) {
-    lines.push(`... and ${total - shown.length} more in reporting.usage_reconciliation`);
+    lines.push(`... and ${total - shown.length} more in reporting.usage_reconciliation_by_kind`);
   }
   for (const { slice, code, message } of result.failures) {
     lines.push(
-      `not compared: ${slice.groupBy} ${instant(slice.window.start)} to ${instant(slice.window.end)}: ${message} [${code}]`,
+      `not compared: ${ofMeter(slice.meter)}${slice.groupBy} ${instant(slice.window.start)} to ${instant(slice.window.end)}: ${message} [${code}]`,
     );
   }
   if (result.unverified > 0) {
@@ -125,12 +138,11 @@ export function describeReconcile(result: ReconcileResult): string {
   if (result.moved > 0) {
     lines.push(`not compared: ${result.moved} windows that were loaded again meanwhile; run it again`);
   }
-  for (const { stride, notCompared } of result.strides)
-    lines.push(...describeNotCompared(stride, notCompared));
-  for (const { stride, differences: left } of result.otherStrides) {
+  for (const one of result.strides) lines.push(...describeNotCompared(one));
+  for (const { meter, stride, differences: left } of result.otherStrides) {
     const known = left === 0 ? "" : ` ${differences(left)} found earlier are left there.`;
     lines.push(
-      `not compared: stride ${stride}. Run reconcile with --stride ${stride} to compare it.${known}`,
+      `not compared: ${ofMeter(meter)}stride ${stride}. Run reconcile with ${flagsOf(meter)}--stride ${stride} to compare it.${known}`,
     );
   }
   return lines.join("\n");
@@ -141,14 +153,25 @@ const WHY_NOT: readonly (readonly [keyof NotCompared, string])[] = [
   ["failed", "not loaded, the last fetch failed; `usage-etl status` says why"],
   ["missing", "not loaded; `usage-etl coverage` shows them"],
   ["notKept", "not kept in this stride"],
-  ["notAvailable", "not available: the server does not answer in this stride"],
+  ["notAvailable", "not available: the server does not answer in this stride, or does not count it"],
 ];
 
-function describeNotCompared(stride: Stride, notCompared: NotCompared): string[] {
+/** Traces of all tiers are what is meant without further words. */
+function ofMeter(meter: Meter): string {
+  return meter === "traces" ? "" : `${METER_NAME[meter]}, `;
+}
+
+function flagsOf(meter: Meter): string {
+  const { kind, tier } = METER[meter];
+  if (meter === "traces") return "";
+  return tier === "all" ? `--kind ${kind} ` : `--tier ${tier} `;
+}
+
+function describeNotCompared({ meter, stride, notCompared }: StrideResult): string[] {
   const unit = stride === "hour" ? "hours" : "days";
   return WHY_NOT.filter(([key]) => notCompared[key] > 0).map(
     ([key, why]) =>
-      `not compared: stride ${stride}, ${notCompared[key].toLocaleString("en-US")} ${unit} x scopes: ${why}`,
+      `not compared: ${ofMeter(meter)}stride ${stride}, ${notCompared[key].toLocaleString("en-US")} ${unit} x scopes: ${why}`,
   );
 }
 

@@ -44,18 +44,30 @@ export function withGrouping(command: Command): Command {
 
 /** `--kind` and `--tier`: what is counted, by the platform's words. */
 export function withMeter(command: Command): Command {
+  const [kind, tier] = meterOptions();
+  return command.addOption(kind.default("traces")).addOption(tier.default("all"));
+}
+
+/** The same without a default: where neither is given, it is whatever is loaded. */
+export function withAnyMeter(command: Command): Command {
+  const [kind, tier] = meterOptions();
+  return command.addOption(kind).addOption(tier);
+}
+
+function meterOptions(): [kind: Option, tier: Option] {
   const terms = Object.values(METER);
-  return command
-    .addOption(
-      new Option("--kind <kind>", "kind of usage")
-        .choices([...new Set(terms.map(({ kind }) => kind))])
-        .default("traces"),
-    )
-    .addOption(
-      new Option("--tier <tier>", "retention tier of traces")
-        .choices([...new Set(terms.map(({ tier }) => tier))])
-        .default("all"),
-    );
+  return [
+    new Option("--kind <kind>", "kind of usage").choices([...new Set(terms.map(({ kind }) => kind))]),
+    new Option("--tier <tier>", "retention tier of traces").choices([
+      ...new Set(terms.map(({ tier }) => tier)),
+    ]),
+  ];
+}
+
+/** What was asked for; undefined for whatever is loaded. Error: `tier_unknown`. */
+export function askedMeter({ kind, tier }: Partial<MeterOptions>): Meter | undefined {
+  if (kind === undefined && tier === undefined) return undefined;
+  return meterOf({ kind: kind ?? METER.traces.kind, tier: tier ?? METER.traces.tier });
 }
 
 /** Error: `tier_unknown` for a tier of deployments, which have none. */

@@ -44,11 +44,11 @@ async function compareSlice(
   onAttempt: () => void,
 ): Promise<Comparison> {
   const { store, sourceId, billing, signal, settings } = source;
-  const { groupBy, window } = slice;
+  const { meter, groupBy, window } = slice;
   return askUsage(source, { purpose: "reconcile", request: slice, onAttempt }, async ({ stamp }) => {
     const exported = await billing.exportCsv(queryOf(slice), { signal });
     const asked = {
-      ...{ sourceId, groupBy, window, stamp, whole: exported.whole },
+      ...{ sourceId, meter, groupBy, window, stamp, whole: exported.whole },
       workspaceIds: workspaceIdsOf(slice),
       scopeIds: scopeIdsOf(slice),
       // An address that is not stored cannot be compared.

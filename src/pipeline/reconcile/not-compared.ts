@@ -14,7 +14,7 @@ export interface NotCompared {
   readonly missing: number;
   /** Not loaded, and no sync keeps it: old hours, weeks and longer buckets. */
   readonly notKept: number;
-  /** The server does not answer in this stride. */
+  /** The server does not answer in this stride, or does not count it. */
   readonly notAvailable: number;
 }
 
@@ -27,14 +27,15 @@ export function notCompared(
     partsOf: (state: ScopeState) => readonly Interval[];
     now: number;
     isAvailable: boolean;
+    isKept: boolean;
   },
 ): NotCompared {
-  const { stride, now, isAvailable } = asked;
+  const { stride, now, isAvailable, isKept } = asked;
   const unit = stride === "hour" ? HOUR_MS : DAY_MS;
   const ended = { start: dataStart, end: floorToGrid(now, unit) };
   const young = { start: floorToGrid(now - settings.settleAfterMs, DAY_MS), end: Infinity };
   const keptFrom = stride === "hour" ? floorToGrid(now - settings.hourlyForMs, DAY_MS) : dataStart;
-  const kept = stride === "hour" || stride === "day" ? [{ start: keptFrom, end: Infinity }] : [];
+  const kept = isKept ? [{ start: keptFrom, end: Infinity }] : [];
   const count = { provisional: 0, failed: 0, missing: 0, notKept: 0, notAvailable: 0 };
   for (const state of states) {
     const { coverage, failures } = state;

@@ -5,6 +5,7 @@ import { alignRange } from "../../domain/planning/windows.ts";
 import { intersect, normalize, spanOf } from "../../domain/time/intervals.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { ScopeState } from "../../store/catalog/scopes.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
@@ -27,11 +28,14 @@ export interface ReconcileRequest {
   /** Undefined: days, and hours where they are kept. */
   readonly stride?: Stride | undefined;
   readonly groupings?: readonly GroupBy[] | undefined;
+  /** Undefined: traces of all tiers, and whatever else is loaded. */
+  readonly meter?: Meter | undefined;
   readonly repair: boolean;
 }
 
-/** What a reconciliation says about one stride. Strides are never added together, but for counts of requests. */
+/** What a reconciliation says about one meter and stride. They are never added together, but for counts of requests. */
 export interface StrideResult extends ComparedSlices {
+  readonly meter: Meter;
   readonly stride: Stride;
   /** Differences left at the end in the range that was asked for, whoever found them: the first thousand of them. */
   readonly differences: readonly Difference[];
@@ -53,10 +57,14 @@ interface Repaired {
   readonly run: RunResult;
 }
 
-export interface ReconcileResult extends Omit<StrideResult, "stride" | "notCompared"> {
+export interface ReconcileResult extends Omit<StrideResult, "meter" | "stride" | "notCompared"> {
   readonly strides: readonly StrideResult[];
-  /** Strides that are stored in that range and were not compared, with the differences that are left in them. */
-  readonly otherStrides: readonly { readonly stride: Stride; readonly differences: number }[];
+  /** What is stored in that range and was not compared, with the differences that are left in it. */
+  readonly otherStrides: readonly {
+    readonly meter: Meter;
+    readonly stride: Stride;
+    readonly differences: number;
+  }[];
 }
 
 /** Differences that a result names. View reporting.usage_reconciliation has all of them. */
@@ -69,25 +77,44 @@ const MOST_NAMED = 1000;
  */
 export async function reconcile(
   source: OpenSource,
-  { stride: only, repair, groupings = GROUPINGS, range: asked }: ReconcileRequest,
+  { stride: only, meter: onlyMeter, repair, groupings = GROUPINGS, range: asked }: ReconcileRequest,
   onProgress?: OnProgress,
 ): Promise<ReconcileResult> {
-  const compared: readonly Stride[] = only === undefined ? ["day", "hour"] : [only];
-  const strides: StrideResult[] = [];
-  // Days that agree say nothing about their hours: a count may move within a day.
-  for (const stride of compared) {
-    const range = alignRange(asked, stride, source.dataStart);
-    const partsOf = () => (range === undefined ? [] : [range]);
-    strides.push(await reconcileParts(source, { groupings, stride, repair, partsOf }, onProgress));
-  }
   const { sourceId, store, workspaces } = source;
-  const stored = await storedStrides(store.db, {
-    ...{ sourceId, groupings, range: asked },
-    workspaceIds: workspaces.map((one) => one.workspaceId),
-  });
-  const otherStrides = stored.filter(({ stride }) => !compared.includes(stride));
-  const { stride: _, notCompared: __, ...all } = strides.reduce(added);
+  const findStored = () =>
+    storedStrides(store.db, {
+      ...{ sourceId, groupings, range: asked },
+      workspaceIds: workspaces.map((one) => one.workspaceId),
+    });
+  const before = await findStored();
+  const isLoaded = (meter: Meter, stride: Stride) =>
+    before.some((one) => one.meter === meter && one.stride === stride);
+  // Days that agree say nothing about their hours: a count may move within a day.
+  const wanted: readonly Stride[] = only === undefined ? ["day", "hour"] : [only];
+  const compared = METERS.filter((meter) => onlyMeter === undefined || meter === onlyMeter).flatMap((meter) =>
+    wanted
+      // Of traces it is said what is missing. Of other usage too if it is asked for, but not of hours, which nobody keeps.
+      .filter(
+        (stride) => meter === "traces" || isLoaded(meter, stride) || (onlyMeter && stride === wanted[0]),
+      )
+      .map((stride) => ({ meter, stride })),
+  );
+  const strides: StrideResult[] = [];
+  for (const { meter, stride } of compared) {
+    const range = alignRange(asked, stride, startOf(source, meter));
+    const partsOf = () => (range === undefined ? [] : [range]);
+    strides.push(await reconcileParts(source, { meter, groupings, stride, repair, partsOf }, onProgress));
+  }
+  const isCompared = (one: { meter: Meter; stride: Stride }) =>
+    compared.some(({ meter, stride }) => meter === one.meter && stride === one.stride);
+  const otherStrides = (await findStored()).filter((one) => !isCompared(one));
+  const { meter: _, stride: __, notCompared: ___, ...all } = strides.reduce(added);
   return { ...all, strides, otherStrides };
+}
+
+/** Where a meter begins; a meter that the server does not count: where traces do. */
+function startOf(source: OpenSource, meter: Meter): number {
+  return source.meters.get(meter) ?? source.dataStart;
 }
 
 /** Two strides in one result. */
@@ -122,6 +149,7 @@ function addedRepairs(a: Repaired, b: Repaired): Repaired {
 }
 
 interface Parts {
+  readonly meter: Meter;
   readonly groupings: readonly GroupBy[];
   readonly stride: Stride;
   readonly repair: boolean;
@@ -132,12 +160,12 @@ interface Parts {
 /** The one way in which anything is reconciled, by hand or by schedule. */
 export async function reconcileParts(
   source: OpenSource,
-  { groupings, stride, repair, partsOf }: Parts,
+  { meter, groupings, stride, repair, partsOf }: Parts,
   onProgress?: OnProgress,
 ): Promise<StrideResult> {
   const { store } = source;
-  const isAvailable = !source.capabilities.has(`no_${stride}`);
-  const states = await statesOf(source, stride, groupings);
+  const isAvailable = source.meters.has(meter) && !source.capabilities.has(`no_${stride}`);
+  const states = await statesOf(source, stride, groupings, meter);
   const scopes = states.map((state) => ({
     ...state,
     settled: intersect(
@@ -147,10 +175,10 @@ export async function reconcileParts(
   }));
   const range = spanOf(states.flatMap((state) => [...partsOf(state)]));
   const slices = planSlices({
-    meter: "traces",
+    meter,
     scopes: scopes.map((scope) => ({ ...scope, missing: scope.settled })),
     wanted: [{ stride, range }],
-    dataStart: source.dataStart,
+    dataStart: startOf(source, meter),
   });
   const first = await compareSlices(source, slices, onProgress);
   const again = repair ? await repairOpen(source, { scopes, stride, range }) : undefined;
@@ -159,8 +187,9 @@ export async function reconcileParts(
   const left = await unresolvedDifferences(store.db, { scopeIds, range, most: MOST_NAMED });
   const { first: differences, open, platformDisagrees } = left;
   const now = await storeNow(store.db);
-  const after = await statesOf(source, stride, groupings);
+  const after = await statesOf(source, stride, groupings, meter);
   return {
+    meter,
     stride,
     ...first,
     requests: first.requests + (again?.compared.requests ?? 0),
@@ -169,8 +198,17 @@ export async function reconcileParts(
     moved: first.moved + (again?.compared.moved ?? 0),
     ...{ differences, open, platformDisagrees },
     ...(again === undefined ? {} : { repaired: again.repaired }),
-    notCompared: notCompared(source, after, { stride, partsOf, now, isAvailable }),
+    notCompared: notCompared({ ...source, dataStart: startOf(source, meter) }, after, {
+      ...{ stride, partsOf, now, isAvailable },
+      isKept: isKept(source, { meter, stride }),
+    }),
   };
+}
+
+/** Whether a sync loads it. */
+function isKept({ settings }: OpenSource, { meter, stride }: { meter: Meter; stride: Stride }): boolean {
+  if (meter === "traces") return stride === "day" || stride === "hour";
+  return stride === "day" && settings.meters.includes(meter);
 }
 
 /** Asks again about every open difference of this time: the JSON, then the export. Undefined where there is none. */

@@ -108,7 +108,7 @@ async function exportCsv(http: PlatformHttp, query: UsageQuery, { signal }: Aski
     await spool.close();
     throw error;
   }
-  return new SpooledExport(answer, { spool, groupBy: query.groupBy, signal });
+  return new SpooledExport(answer, { spool, subject: query, signal });
 }
 
 /** `kind` and `trace_tier` (Two live contracts in docs/platform.md); `workspace_ids` is repeated, never joined with commas (Requests in docs/platform.md). */

@@ -1,10 +1,10 @@
 import { ExportFlaw, type ExportRow } from "../../domain/usage/export.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import { faultError, type RequestContext } from "../http/errors.ts";
 import type { PlatformAnswer } from "../http/http.ts";
 import { AnswerFault } from "../parse/answer-fault.ts";
 import { CarefulCsv } from "../parse/careful-csv.ts";
+import type { ExportSubject } from "../parse/csv-rows.ts";
 import { ExportReader } from "../parse/export-reader.ts";
 import { NotPlain, PlainCsv } from "../parse/plain-csv.ts";
 import type { Spool } from "./spool.ts";
@@ -18,17 +18,17 @@ export class SpooledExport {
   readonly whole: boolean;
   readonly #answer: PlatformAnswer;
   readonly #spool: Spool;
-  readonly #groupBy: GroupBy;
+  readonly #subject: ExportSubject;
   readonly #signal: AbortSignal | undefined;
 
   constructor(
     answer: PlatformAnswer,
-    kept: { spool: Spool; groupBy: GroupBy; signal: AbortSignal | undefined },
+    kept: { spool: Spool; subject: ExportSubject; signal: AbortSignal | undefined },
   ) {
-    const { spool, groupBy, signal } = kept;
+    const { spool, subject, signal } = kept;
     this.#answer = answer;
     this.#spool = spool;
-    this.#groupBy = groupBy;
+    this.#subject = subject;
     this.#signal = signal;
     this.whole = answer.body.isEndProved;
   }
@@ -61,7 +61,7 @@ export class SpooledExport {
 
   async *#rows(Cutter: typeof PlainCsv | typeof CarefulCsv): AsyncGenerator<ExportRow[], boolean, undefined> {
     let ready: ExportRow[][] = [];
-    const reader = new ExportReader(Cutter, this.#groupBy, (rows) => ready.push(rows));
+    const reader = new ExportReader(Cutter, this.#subject, (rows) => ready.push(rows));
     for await (const chunk of this.#spool.chunks({ lent: Cutter === PlainCsv })) {
       // A process that shuts down does not read a large export to its end.
       this.#signal?.throwIfAborted();

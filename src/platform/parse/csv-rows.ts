@@ -1,31 +1,55 @@
 import { BUCKET_COLUMNS, type ExportRow } from "../../domain/usage/export.ts";
+import { METER, type Measure, type Meter } from "../../domain/usage/meter.ts";
 import { type GroupBy, NO_ID } from "../../domain/usage/record.ts";
-import { type AnswerFault, foreignFault, recordFault } from "./answer-fault.ts";
+import { AnswerFault, foreignFault, recordFault } from "./answer-fault.ts";
 import { DIMENSION, type GroupingWitness } from "./grouping.ts";
 import { describeValue, fromWireId, fromWireName, fromWireTime } from "./wire-values.ts";
 
 const { start: START, end: END } = BUCKET_COLUMNS;
-const TRACES = "Traces";
+/** The column of each measure (CSV export in docs/platform.md). */
+const MEASURE_COLUMNS: Readonly<Record<Measure, string>> = {
+  traces: "Traces",
+  nodes_executed: "Nodes Executed",
+  agent_runs: "Agent Runs",
+  agent_uptime_seconds: "Agent Uptime (seconds)",
+};
+
+/** What an export is about. */
+export interface ExportSubject {
+  readonly meter: Meter;
+  readonly groupBy: GroupBy;
+}
 
 /**
  * A reader of rows, by the names in the header; other columns are ignored. Throws `AnswerFault` (`answer_invalid`) for a header
- * without a column of this dimension.
+ * without a column of this dimension or of a measure.
  */
-export function csvRowReader(header: readonly string[], groupBy: GroupBy, witness: GroupingWitness) {
+export function csvRowReader(
+  header: readonly string[],
+  { meter, groupBy }: ExportSubject,
+  witness: GroupingWitness,
+) {
   const { idColumn, nameColumn } = DIMENSION[groupBy];
   const startOf = instantReader(requireColumn(header, START), START);
   const endOf = instantReader(requireColumn(header, END), END);
   const id = requireColumn(header, idColumn);
   const name = nameColumn === undefined ? -1 : requireColumn(header, nameColumn);
-  const traces = requireColumn(header, TRACES);
+  const amounts = METER[meter].measures.map((measure) => ({
+    measure,
+    column: MEASURE_COLUMNS[measure],
+    at: requireMeasure(header, measure, meter),
+  }));
   const workspaceColumn = DIMENSION.workspace.idColumn;
   const workspace = header.includes(workspaceColumn) ? requireColumn(header, workspaceColumn) : -1;
   const foreign = Object.values(DIMENSION)
     .filter((other) => other.idColumn !== idColumn && header.includes(other.idColumn))
     .map((other) => ({ column: other.idColumn, at: header.indexOf(other.idColumn) }));
 
-  /** As many cells as the header has. Throws `AnswerFault` that names line and column. */
-  return function fromCsvRow(cells: readonly string[], line: number): ExportRow {
+  /**
+   * Adds a row of the export to `rows`, once for each measure. It has as many cells as the header. Throws `AnswerFault` that names
+   * line and column.
+   */
+  return function fromCsvRow(cells: readonly string[], line: number, rows: ExportRow[]): void {
     const bucketStart = startOf(cells, line);
     const bucketEnd = endOf(cells, line);
     if ((bucketStart === null) !== (bucketEnd === null)) {
@@ -36,18 +60,26 @@ export function csvRowReader(header: readonly string[], groupBy: GroupBy, witnes
     const workspaceId = workspace === -1 ? NO_ID : identityOf(cells, workspace, workspaceColumn, line);
     if (dimensionId !== NO_ID) witness.sawOwn();
     else for (const other of foreign) if (cellOf(cells, other.at) !== "") witness.sawForeign(other.column);
-    const text = cellOf(cells, traces);
-    const count = fromCsvCount(text);
-    if (count === undefined) throw cellFault(TRACES, text, "is not a whole number of traces", line);
-    return {
-      bucketStart,
-      bucketEnd,
-      workspaceId: workspaceId === NO_ID ? null : workspaceId,
-      dimensionId,
-      dimensionName: name === -1 ? null : fromWireName(cellOf(cells, name)),
-      traces: count,
-      line,
-    };
+    const dimensionName = name === -1 ? null : fromWireName(cellOf(cells, name));
+    for (const { measure, column, at } of amounts) {
+      const text = cellOf(cells, at);
+      const traces = fromCsvCount(text);
+      if (traces === undefined) {
+        const what =
+          measure === "traces" ? "is not a whole number of traces" : "is not a whole number from 0 on";
+        throw cellFault(column, text, what, line);
+      }
+      const row = {
+        bucketStart,
+        bucketEnd,
+        workspaceId: workspaceId === NO_ID ? null : workspaceId,
+        dimensionId,
+        dimensionName,
+        traces,
+        line,
+      };
+      rows.push(measure === "traces" ? row : { ...row, measure });
+    }
   };
 }
 
@@ -94,6 +126,19 @@ function withoutGuard(cell: string): string {
   return cell.charCodeAt(0) === 9 && /^\t[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell;
 }
 
+/** Error: an export of deployment usage without one of its columns is no export of it, or not all of it. */
+function requireMeasure(header: readonly string[], measure: Measure, meter: Meter): number {
+  const column = MEASURE_COLUMNS[measure];
+  if (meter !== "deployments" || header.includes(column)) return requireColumn(header, column);
+  const all = METER[meter].measures.map((one) => `"${MEASURE_COLUMNS[one]}"`).join(", ");
+  throw new AnswerFault({
+    code: "answer_invalid",
+    message: headerMessage(header, `of deployment usage has no column "${column}"`),
+    location: `line 1.${column}`,
+    next: `Nothing was compared. It needs the columns ${all}. If the server has no export of deployment usage, compare traces alone with --kind traces.`,
+  });
+}
+
 function requireColumn(header: readonly string[], column: string): number {
   const at = header.indexOf(column);
   if (at === -1) throw headerFault(header, `has no column "${column}"`);
@@ -102,8 +147,10 @@ function requireColumn(header: readonly string[], column: string): number {
 }
 
 function headerFault(header: readonly string[], what: string): AnswerFault {
+  return foreignFault(headerMessage(header, what));
+}
+
+function headerMessage(header: readonly string[], what: string): string {
   const found = header.slice(0, 20).map((name) => describeValue(name));
-  return foreignFault(
-    `the export ${what}; its columns are ${found.join(", ")}${header.length > 20 ? ", ..." : ""}`,
-  );
+  return `the export ${what}; its columns are ${found.join(", ")}${header.length > 20 ? ", ..." : ""}`;
 }

@@ -1,8 +1,7 @@
 import type { ExportRow } from "../../domain/usage/export.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
 import { AnswerFault, cutFault, foreignFault, recordFault } from "./answer-fault.ts";
 import type { CsvCutter, OnCells } from "./careful-csv.ts";
-import { csvRowReader } from "./csv-rows.ts";
+import { csvRowReader, type ExportSubject } from "./csv-rows.ts";
 import { GroupingWitness } from "./grouping.ts";
 
 /**
@@ -10,7 +9,7 @@ import { GroupingWitness } from "./grouping.ts";
  * is several times faster and refuses more. Throws `AnswerFault`, and what the cutter and `onRows` throw.
  */
 export class ExportReader {
-  readonly #groupBy: GroupBy;
+  readonly #subject: ExportSubject;
   readonly #onRows: (rows: ExportRow[]) => void;
   readonly #cutter: CsvCutter;
   readonly #witness = new GroupingWitness();
@@ -23,10 +22,10 @@ export class ExportReader {
 
   constructor(
     Cutter: new (onCells: OnCells) => CsvCutter,
-    groupBy: GroupBy,
+    subject: ExportSubject,
     onRows: (rows: ExportRow[]) => void,
   ) {
-    this.#groupBy = groupBy;
+    this.#subject = subject;
     this.#onRows = onRows;
     this.#cutter = new Cutter((cells, line, isEnded) => {
       if (isEnded) this.#take(cells, line);
@@ -51,7 +50,7 @@ export class ExportReader {
     const foreign = this.#witness.verdict();
     if (foreign !== undefined) {
       throw foreignFault(
-        `the export is not grouped by ${this.#groupBy}: its rows fill the column "${foreign}" instead`,
+        `the export is not grouped by ${this.#subject.groupBy}: its rows fill the column "${foreign}" instead`,
       );
     }
   }
@@ -60,9 +59,9 @@ export class ExportReader {
     if (this.#fromCsvRow === undefined) {
       this.#columns = cells.length;
       const header = cells.map((name) => name.trim());
-      this.#fromCsvRow = csvRowReader(header, this.#groupBy, this.#witness);
+      this.#fromCsvRow = csvRowReader(header, this.#subject, this.#witness);
     } else if (cells.length === this.#columns) {
-      this.#ready.push(this.#fromCsvRow(cells, line));
+      this.#fromCsvRow(cells, line, this.#ready);
     } else {
       const message = `line ${line} has ${cells.length} columns, the header ${this.#columns}`;
       throw recordFault(message, `line ${line}`);

@@ -150,6 +150,7 @@ export interface ControlDifference {
   fetch_number: number;
   found_at: Generated<Timestamp>;
   kind: string;
+  measure: Generated<string>;
   period_end: Timestamp;
   period_start: Timestamp;
   scope_id: number;
@@ -395,6 +396,7 @@ export interface ReconciliationDifference {
   fetched_at: Generated<Timestamp>;
   found_at: Generated<Timestamp>;
   kind: string;
+  measure: Generated<string>;
   scope_id: number;
   state: Generated<string>;
   stored_traces: number | null;

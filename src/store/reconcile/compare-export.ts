@@ -39,7 +39,7 @@ const NOTHING = { compared: 0, open: 0, platformDisagrees: 0, repaired: 0, withd
 export async function compareExport(store: Store, exported: ExportedWindow): Promise<Comparison> {
   return store.transaction(async (transaction) => {
     const { db } = transaction;
-    const { window, stamp, scopeIds, whole } = exported;
+    const { meter = "traces", window, stamp, scopeIds, whole } = exported;
     // Before the locks, so that no load waits while the export is read.
     const stage = await stageExport(transaction, exported);
     const { rows, traces } = stage;
@@ -54,7 +54,7 @@ export async function compareExport(store: Store, exported: ExportedWindow): Pro
     const kept =
       found === 0 && isClean
         ? NOTHING
-        : await keepDifferences(transaction, { ...within, isFolded: stage.isFolded });
+        : await keepDifferences(transaction, { ...within, meter, isFolded: stage.isFolded });
     // An export whose end is not proven may lack rows, so it reconciles nothing.
     if (whole) await markReconciled(db, { window, stamp, scopeIds: compared });
     return {

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
+import { METERS, type Measure, type Meter, meterOf } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Transaction } from "../db/database.ts";
 import { recordsOf, stageOf } from "./export-stage.ts";
@@ -16,6 +17,9 @@ type DifferenceKind =
 /** An unresolved difference. */
 export interface Difference {
   readonly scopeId: number;
+  readonly meter: Meter;
+  /** What the amounts count. */
+  readonly measure: Measure;
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   /** The platform's ids; `dimensionId` is empty for records without an id. */
@@ -58,7 +62,7 @@ function isChanged(stride: Stride): string {
       SELECT FROM usage.series x JOIN usage.entity e USING (entity_id) JOIN usage.entity_name n USING (entity_id)
       WHERE x.scope_id = d.scope_id AND e.external_id = d.external_id AND n.name = d.export_says)
     FROM usage.series s JOIN usage.entity e USING (entity_id) JOIN ${records} r USING (series_id)
-    WHERE s.scope_id = d.scope_id AND e.external_id = d.external_id AND r.bucket_start = ${bucket("d.bucket_start")})`;
+    WHERE s.scope_id = d.scope_id AND e.external_id = d.external_id AND r.bucket_start = ${bucket("d.bucket_start")} AND s.measure = d.measure)`;
 }
 
 /**
@@ -78,9 +82,11 @@ export async function keepDifferences(
     scopeIds: readonly number[];
     whole: boolean;
     isFolded: boolean;
+    meter: Meter;
   },
 ): Promise<KeptDifferences> {
-  const { window, stamp, scopeIds, whole, isFolded } = given;
+  const { window, stamp, scopeIds, whole, isFolded, meter } = given;
+  const { table, key } = tableOf(meter);
   const { rows: staged } = stageOf(window.stride);
   const { bucket } = recordsOf(window.stride);
   const { rows: ended } = await client.query<{ state: string }>(
@@ -93,11 +99,12 @@ export async function keepDifferences(
        AND NOT EXISTS (
          SELECT FROM pg_temp.usage_export_found f
          WHERE f.scope_id = d.scope_id AND f.external_id = d.external_id AND f.bucket_start = d.bucket_start
+           AND f.measure = d.measure
        )
        -- If the export may lack its end, only a row that is present shows that a difference is gone, unless a key has several.
        AND ($5 OR NOT $6 AND EXISTS (
          SELECT FROM pg_temp.usage_export_keyed k JOIN ${staged} r ON r.key = k.key
-         WHERE k.scope_id = d.scope_id AND k.external_id = d.external_id AND r.bucket_start = ${bucket("d.bucket_start")}
+         WHERE k.scope_id = d.scope_id AND k.external_id = d.external_id AND k.measure = d.measure AND r.bucket_start = ${bucket("d.bucket_start")}
        ))
      RETURNING d.state`,
     [
@@ -111,10 +118,10 @@ export async function keepDifferences(
   );
   const { rows: kept } = await client.query<{ state: string; differences: number }>(
     `WITH kept AS (
-       INSERT INTO usage.reconciliation_difference AS d
-         (scope_id, external_id, bucket_start, kind, stored_traces, export_traces, export_says, fetch_number, fetched_at)
-       SELECT f.*, $1, $2 FROM pg_temp.usage_export_found f ORDER BY f.scope_id, f.bucket_start, f.external_id
-       ON CONFLICT (scope_id, bucket_start, external_id) DO UPDATE
+       INSERT INTO ${table} AS d
+         (scope_id, external_id, bucket_start, measure, kind, stored_traces, export_traces, export_says, fetch_number, fetched_at)
+       SELECT f.*, $1, $2 FROM pg_temp.usage_export_found f ORDER BY f.scope_id, f.bucket_start, f.external_id, f.measure
+       ON CONFLICT (${key}) DO UPDATE
        SET kind = excluded.kind, stored_traces = excluded.stored_traces, export_traces = excluded.export_traces,
            export_says = excluded.export_says, fetch_number = excluded.fetch_number, fetched_at = excluded.fetched_at,
            closed_at = NULL,
@@ -135,6 +142,14 @@ export async function keepDifferences(
   const count = (state: string) => ended.filter((one) => one.state === state).length;
   const [repaired, withdrawn, closed] = [count("repaired"), count("withdrawn"), count("closed")];
   return { ...countStates(kept), repaired, withdrawn, closed };
+}
+
+/** Where differences of a meter are entered, and the key there. Reading usage.reconciliation_difference reads both tables. */
+function tableOf(meter: Meter): { table: string; key: string } {
+  const key = "scope_id, bucket_start, external_id";
+  return meter === "deployments"
+    ? { table: "usage.measure_difference", key: `${key}, measure` }
+    : { table: "usage.reconciliation_difference", key };
 }
 
 function countStates(counted: readonly { state: string; differences: number }[]) {
@@ -182,19 +197,26 @@ export async function unresolvedDifferences(
   const counted = await sql<{ state: string; differences: number }>`
     select d.state, count(*) as differences ${unresolved} group by d.state
   `.execute(db);
-  const { rows: first } = await sql<Omit<Difference, "bucketStart"> & { bucket_start: Date }>`
-    select d.scope_id as "scopeId", c.group_by as "groupBy", c.stride, w.external_id as "workspaceId",
+  const { rows: first } = await sql<
+    Omit<Difference, "bucketStart" | "meter"> & { bucket_start: Date; of_kind: string; tier: string }
+  >`
+    select d.scope_id as "scopeId", c.kind as of_kind, c.trace_tier as tier, d.measure, c.group_by as "groupBy", c.stride, w.external_id as "workspaceId",
            d.external_id as "dimensionId", d.bucket_start, d.kind, d.state, d.stored_traces as "storedTraces",
            d.export_traces as "exportTraces", d.export_says as "exportSays"
     from (select * ${unresolved}) d
-    join usage.scope c using (scope_id)
+    join usage.every_scope c using (scope_id)
     join usage.entity w on w.entity_id = c.workspace_id
-    order by array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.bucket_start, d.external_id
+    order by array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.bucket_start, d.external_id, d.measure
     limit ${most}
   `.execute(db);
   return {
     ...countStates(counted.rows),
-    first: first.map(({ bucket_start, ...row }) => ({ ...row, bucketStart: bucket_start.getTime() })),
+    first: first.map(({ bucket_start, of_kind, tier, ...row }) => ({
+      ...row,
+      // The caller asked for scopes of a meter that it knows.
+      meter: meterOf(of_kind, tier) as Meter,
+      bucketStart: bucket_start.getTime(),
+    })),
   };
 }
 
@@ -212,7 +234,7 @@ export async function endedSince(
   return Object.fromEntries(rows.map(({ state, differences }) => [state, differences]));
 }
 
-/** The strides that are stored in a range, finest first, and how many differences are left there. */
+/** What is stored in a range, by meter and then by stride, finest first, and how many differences are left there. */
 export async function storedStrides(
   db: Database,
   asked: {
@@ -221,20 +243,24 @@ export async function storedStrides(
     workspaceIds: readonly string[];
     range: Interval;
   },
-): Promise<{ stride: Stride; differences: number }[]> {
+): Promise<{ meter: Meter; stride: Stride; differences: number }[]> {
   const [from, to] = [new Date(asked.range.start), new Date(asked.range.end)];
-  const { rows } = await sql<{ stride: Stride; differences: number }>`
-    select c.stride, sum((
+  const { rows } = await sql<{ of_kind: string; tier: string; stride: Stride; differences: number }>`
+    select c.kind as of_kind, c.trace_tier as tier, c.stride, sum((
              select count(*) from usage.reconciliation_difference d
              where d.scope_id = c.scope_id and d.closed_at is null and d.bucket_start >= ${from} and d.bucket_start < ${to}
            ))::integer as differences
-    from usage.scope c join usage.entity w on w.entity_id = c.workspace_id
+    from usage.every_scope c join usage.entity w on w.entity_id = c.workspace_id
     where c.source_id = ${asked.sourceId} and c.group_by = any (${[...asked.groupings]}::text[])
       and w.external_id = any (${[...asked.workspaceIds]}::text[]) and exists (
         select from usage.coverage v
         where v.scope_id = c.scope_id and v.period_start < ${to} and v.period_end > ${from}
       )
-    group by c.stride order by array_position(${[...STRIDES]}::text[], c.stride)
+    group by c.kind, c.trace_tier, c.stride order by array_position(${[...STRIDES]}::text[], c.stride)
   `.execute(db);
-  return rows;
+  return METERS.flatMap((meter) =>
+    rows
+      .filter(({ of_kind, tier }) => meterOf(of_kind, tier) === meter)
+      .map(({ stride, differences }) => ({ meter, stride, differences })),
+  );
 }

@@ -23,7 +23,7 @@ export async function endUnread(
 export async function endDropped(db: Database, sourceId: number): Promise<void> {
   await sql`
     update usage.reconciliation_difference d set state = 'hours_dropped', closed_at = now()
-    from usage.scope c
+    from usage.every_scope c
     where c.scope_id = d.scope_id and c.source_id = ${sourceId} and c.stride = 'hour' and d.closed_at is null
       and not exists (
         select from usage.coverage v

@@ -2,6 +2,7 @@ import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { ExportRow } from "../../domain/usage/export.ts";
 import { ExportKeys, type ExportNotes } from "../../domain/usage/export-keys.ts";
+import { dimensionOf, type Meter } from "../../domain/usage/meter.ts";
 import type { AnswerKey, Requested } from "../../domain/usage/numbering.ts";
 import { copyBatches, copyText } from "../db/copy.ts";
 import type { Transaction } from "../db/database.ts";
@@ -9,6 +10,8 @@ import type { Transaction } from "../db/database.ts";
 /** An export on its way into the stage. */
 export interface StagedExport extends Requested {
   readonly sourceId: number;
+  /** Default: traces of all tiers. */
+  readonly meter?: Meter;
   /** Scope of each workspace, by its index. */
   readonly scopeIds: readonly number[];
   /** Of keys in memory; default: what 50 MB hold. */
@@ -56,15 +59,15 @@ const temporary = (table: string, columns: string) =>
 const CREATE_KEYS =
   temporary(
     "usage_export_keyed",
-    "key integer, scope_id integer, external_id text, series_id integer, name text, name_bucket timestamptz",
+    "key integer, scope_id integer, external_id text, measure text, series_id integer, name text, name_bucket timestamptz",
   ) +
   temporary(
     "usage_export_found",
-    "scope_id integer, external_id text, bucket_start timestamptz, kind text, stored_traces bigint, export_traces bigint, export_says text",
+    "scope_id integer, external_id text, bucket_start timestamptz, measure text, kind text, stored_traces bigint, export_traces bigint, export_says text",
   );
 const CREATE_MANY = temporary(
   "usage_export_many",
-  "key integer, scope_id integer, external_id text, name text, name_hour bigint",
+  "key integer, scope_id integer, external_id text, measure text, name text, name_hour bigint",
 );
 const CREATE_NOTES =
   temporary("usage_export_name", "key integer, name text, name_bucket timestamptz") +
@@ -160,25 +163,26 @@ function toColumns(keys: ExportKeys, batches: readonly (readonly ExportRow[])[])
 }
 
 /**
- * `from` has key, scope_id, external_id, name and name_hour; `$1` is the source, `$2` the dimension. By `= any`, not by a join
+ * `from` has key, scope_id, external_id, measure, name and name_hour; `$1` is the source, `$2` the dimension. By `= any`, not by a join
  * alone: see findEntities in entities.ts.
  */
 const ENTER_KEYS = (from: string, ids: string) => `
-  INSERT INTO pg_temp.usage_export_keyed (key, scope_id, external_id, series_id, name, name_bucket)
-  SELECT k.key, k.scope_id, k.external_id, s.series_id, k.name, to_timestamp(k.name_hour * 3600)
+  INSERT INTO pg_temp.usage_export_keyed (key, scope_id, external_id, measure, series_id, name, name_bucket)
+  SELECT k.key, k.scope_id, k.external_id, k.measure, s.series_id, k.name, to_timestamp(k.name_hour * 3600)
   FROM ${from}
   LEFT JOIN (
     SELECT entity_id, external_id FROM usage.entity WHERE source_id = $1 AND dimension = $2 ${ids}
   ) e ON e.external_id = k.external_id
-  LEFT JOIN usage.series s ON s.scope_id = k.scope_id AND s.entity_id = e.entity_id`;
+  LEFT JOIN usage.series s ON s.scope_id = k.scope_id AND s.entity_id = e.entity_id AND s.measure = k.measure`;
 
 async function writeKeys(
   client: Transaction["client"],
-  { sourceId, groupBy, scopeIds, window }: StagedExport,
+  { sourceId, meter = "traces", groupBy, scopeIds, window }: StagedExport,
   { notes, few }: { notes: ExportNotes; few: Columns | undefined },
 ): Promise<void> {
   const { first, keys } = notes;
   if (keys.length === 0) return;
+  const dimension = dimensionOf(meter, groupBy);
   const scopeOf = (key: AnswerKey) => scopeIds[key.workspace] as number;
   if (few !== undefined) {
     const { rows: table, bucketType } = stageOf(window.stride);
@@ -188,20 +192,21 @@ async function writeKeys(
     await client.query(
       `WITH few AS (
          INSERT INTO ${table} (key, bucket_start, traces)
-         SELECT key, ${bucket}, traces FROM unnest($8::integer[], $9::bigint[], $10::bigint[]) r (key, hour, traces)
+         SELECT key, ${bucket}, traces FROM unnest($9::integer[], $10::bigint[], $11::bigint[]) r (key, hour, traces)
        )
        ${ENTER_KEYS(
-         "unnest($3::integer[], $4::integer[], $5::text[], $6::text[], $7::bigint[]) k (key, scope_id, external_id, name, name_hour)",
+         "unnest($3::integer[], $4::integer[], $5::text[], $6::text[], $7::bigint[], $8::text[]) k (key, scope_id, external_id, name, name_hour, measure)",
          "AND external_id = ANY ($5::text[])",
        )}`,
       [
         sourceId,
-        groupBy,
+        dimension,
         keys.map((_, i) => first + i),
         keys.map(scopeOf),
         keys.map((key) => key.dimensionId),
         keys.map((key) => key.names[0]?.name ?? null),
         keys.map((key) => key.names[0]?.lastHour ?? 0),
+        keys.map((key) => key.measure),
         ...few,
       ],
     );
@@ -214,12 +219,12 @@ async function writeKeys(
       let number = first;
       for (const key of keys) {
         const name = key.names[0];
-        yield [number++, scopeOf(key), key.dimensionId, name?.name ?? null, name?.lastHour ?? 0];
+        yield [number++, scopeOf(key), key.dimensionId, key.measure, name?.name ?? null, name?.lastHour ?? 0];
       }
     })(),
   });
   await client.query("ANALYZE pg_temp.usage_export_many");
-  await client.query(ENTER_KEYS("pg_temp.usage_export_many k", ""), [sourceId, groupBy]);
+  await client.query(ENTER_KEYS("pg_temp.usage_export_many k", ""), [sourceId, dimension]);
   await client.query("TRUNCATE pg_temp.usage_export_many");
 }
 

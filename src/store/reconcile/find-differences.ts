@@ -13,8 +13,8 @@ interface Compared {
 
 /**
  * Compares the staged export with the stored records by key, and writes differences to pg_temp.usage_export_found: one row for each
- * scope, bucket and id. Absent and 0 are the same. If a key differs in several ways, the first of these counts: traces, the
- * bucket's end, the name.
+ * scope, bucket, id and measure. Absent and 0 are the same. If an id differs in several ways in a bucket, the first of these counts:
+ * its amounts, the bucket's end, the name.
  */
 export async function findDifferences(
   { client }: Transaction,
@@ -67,7 +67,7 @@ function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage)
     ? `SELECT coalesce(k.series_id, -k.first_key) AS series_id, r.bucket_start, sum(r.traces)::bigint AS traces
        FROM ${rows} r
        JOIN (
-         SELECT key, scope_id, series_id, min(key) OVER (PARTITION BY scope_id, external_id) AS first_key
+         SELECT key, scope_id, series_id, min(key) OVER (PARTITION BY scope_id, external_id, measure) AS first_key
          FROM pg_temp.usage_export_keyed
        ) k ON k.key = r.key
        WHERE k.scope_id = ANY ($1::integer[])
@@ -78,7 +78,8 @@ function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage)
   const notFound = (from: string) => `NOT EXISTS (
     SELECT FROM pg_temp.usage_export_found f
     WHERE f.scope_id = k.scope_id AND f.external_id = k.external_id AND f.bucket_start = ${from}.bucket_start)`;
-  const columns = "(scope_id, external_id, bucket_start, kind, stored_traces, export_traces, export_says)";
+  const columns =
+    "(scope_id, external_id, bucket_start, measure, kind, stored_traces, export_traces, export_says)";
   return {
     counts: `
       WITH exported AS (${exported}), stored AS (${stored}), stored_keys AS (${stored}), differing AS (
@@ -90,6 +91,7 @@ function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage)
       ), found AS (
       INSERT INTO pg_temp.usage_export_found ${columns}
       SELECT coalesce(s.scope_id, k.scope_id), coalesce(e.external_id, k.external_id), ${instant("d.bucket_start")},
+             coalesce(s.measure, k.measure),
              CASE WHEN d.stored IS NULL THEN 'missing_in_store' WHEN d.exported IS NULL THEN 'missing_in_export'
                   ELSE 'traces_differ' END,
              d.stored, d.exported, NULL
@@ -105,18 +107,18 @@ function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage)
     ends: `
       INSERT INTO pg_temp.usage_export_found ${columns}
       SELECT DISTINCT ON (k.scope_id, k.external_id, n.bucket_start)
-             k.scope_id, k.external_id, n.bucket_start, 'bucket_end_differs', r.traces, r.traces,
+             k.scope_id, k.external_id, n.bucket_start, k.measure, 'bucket_end_differs', r.traces, r.traces,
              to_char(n.bucket_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
       FROM pg_temp.usage_export_end n
       JOIN pg_temp.usage_export_keyed k USING (key)
       LEFT JOIN ${records} r ON r.series_id = k.series_id AND r.bucket_start = ${bucket("n.bucket_start")}
       WHERE k.scope_id = ANY ($1::integer[]) AND ${notFound("n")}
-      ORDER BY 1, 2, 3, n.bucket_end`,
+      ORDER BY 1, 2, 3, n.bucket_end, k.measure`,
     // The latest bucket with an unknown name: one row for each scope and id.
     names: `
       INSERT INTO pg_temp.usage_export_found ${columns}
       SELECT DISTINCT ON (k.scope_id, k.external_id)
-             k.scope_id, k.external_id, n.bucket_start, 'name_differs', r.traces, r.traces, n.name
+             k.scope_id, k.external_id, n.bucket_start, k.measure, 'name_differs', r.traces, r.traces, n.name
       FROM (
         SELECT key, name, name_bucket AS bucket_start FROM pg_temp.usage_export_keyed WHERE name IS NOT NULL
         ${hasMoreNames ? "UNION ALL SELECT key, name, name_bucket FROM pg_temp.usage_export_name" : ""}
@@ -128,6 +130,6 @@ function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage)
         SELECT FROM usage.entity_name known
         WHERE known.entity_id = s.entity_id AND md5(known.name) = md5(n.name)
       )
-      ORDER BY 1, 2, n.bucket_start DESC, n.name`,
+      ORDER BY 1, 2, n.bucket_start DESC, n.name, k.measure`,
   };
 }

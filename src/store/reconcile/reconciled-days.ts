@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { STRIDE_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
@@ -9,6 +10,8 @@ const MONTH_FINAL_AFTER = "4 days";
 
 interface AskedDays {
   readonly sourceId: number;
+  /** Default: traces of all tiers. */
+  readonly meter?: Meter | undefined;
   /** Epoch milliseconds, whole UTC days, half-open. */
   readonly range: Interval;
 }
@@ -34,15 +37,18 @@ const EVER = sql<Date>`'-infinity'::timestamptz`;
  * `answered` if the rest of it consists of buckets on which the platform contradicts itself: no further request repairs
  * those.
  */
-function settledDays({ sourceId, range }: AskedDays, { stride, since, only = sql`f.parts` }: Judging) {
+function settledDays(
+  { sourceId, meter = "traces", range }: AskedDays,
+  { stride, since, only = sql`f.parts` }: Judging,
+) {
+  const ofMeter = sql`source_id = ${sourceId} and kind = ${METER[meter].kind} and trace_tier = ${METER[meter].tier}`;
   const bucketSeconds = STRIDE_MS[stride] / 1000;
   const [from, to] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
   // A step of 24 hours, because a day of the session's time zone may be longer or shorter. What lies in the range is read once
   // and then joined by scope: a search for each day and scope takes seconds with a hundred workspaces.
   return sql`
     own as (
-      select scope_id, group_by, workspace_id from usage.scope
-      where source_id = ${sourceId} and stride = ${stride}
+      select scope_id, group_by, workspace_id from usage.every_scope where ${ofMeter} and stride = ${stride}
     ), final as (
       select v.scope_id, range_agg(tstzrange(v.period_start, v.period_end)) as parts
       from usage.coverage v join own using (scope_id)
@@ -55,8 +61,8 @@ function settledDays({ sourceId, range }: AskedDays, { stride, since, only = sql
       where d.state in ('open', 'platform_disagrees') and d.bucket_start >= ${from} and d.bucket_start < ${to}
     ), restated as materialized (
       select c.group_by, c.workspace_id, t.bucket_start as start, max(t.fetch_number) as newest
-      from usage.restatement t join usage.series s using (series_id) join usage.scope c using (scope_id)
-      where c.source_id = ${sourceId} and c.stride = 'day' and t.bucket_start >= ${from} and t.bucket_start < ${to}
+      from usage.restatement t join usage.series s using (series_id) join usage.every_scope c using (scope_id)
+      where ${ofMeter} and c.stride = 'day' and t.bucket_start >= ${from} and t.bucket_start < ${to}
       group by 1, 2, 3
     ), compared_part as (
       select scope_id, range_agg(tstzrange(period_start, period_end)) as parts from near group by scope_id

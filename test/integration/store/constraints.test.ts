@@ -54,6 +54,8 @@ const WHOLE = `
   INSERT INTO usage.alert VALUES (1, 'stale', 1, 0, now(), now(), NULL);
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
     VALUES (1, 'p1', '2026-01-05Z', 'traces_differ', 1);
+  INSERT INTO usage.measure_difference (scope_id, external_id, bucket_start, measure, kind, fetch_number)
+    VALUES (1, 'p1', '2026-01-05Z', 'agent_runs', 'traces_differ', 1);
   INSERT INTO usage.reconciled VALUES (1, '2026-01-05Z', '2026-01-07Z', 1, now());
   INSERT INTO usage.matched_total VALUES (1, '2026-01-05Z', '2026-01-07Z', '2026-01-05Z', '2026-01-12Z', 1, now());
   INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
@@ -219,6 +221,7 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   late_change_age_range: copyOf("late_change", { age_hours: "0" }),
   control_difference_pkey: copyOf("control_difference", { stored_traces: "2" }),
   control_difference_scope_id_fkey: copyOf("control_difference", { scope_id: "9" }),
+  control_difference_measure_known: copyOf("control_difference", { measure: "'other'" }),
   control_difference_period_order: copyOf("control_difference", { period_end: "'2026-01-05Z'::timestamptz" }),
   control_difference_kind_known: copyOf("control_difference", { kind: "'other'" }),
   control_difference_state_known: copyOf("control_difference", { external_id: "'p2'", state: "'lost'" }),
@@ -280,6 +283,12 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   restatement_is_change: copyOf("restatement", { restatement_id: "9", fetch_number: "9", new_traces: "1" }),
   reconciliation_difference_pkey: copyOf("reconciliation_difference", { fetch_number: "9" }),
   reconciliation_difference_scope_id_fkey: copyOf("reconciliation_difference", { scope_id: "9" }),
+  reconciliation_difference_of_traces: `
+    INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, measure, kind, fetch_number)
+    VALUES (1, 'p9', '2026-01-05Z', 'agent_runs', 'traces_differ', 1)`,
+  measure_difference_pkey: copyOf("measure_difference", { fetch_number: "9" }),
+  measure_difference_scope_id_fkey: copyOf("measure_difference", { scope_id: "9" }),
+  measure_difference_measure_known: copyOf("measure_difference", { measure: "'traces'" }),
   reconciliation_difference_kind_known: copyOf("reconciliation_difference", {
     external_id: "'p9'",
     kind: "'odd'",

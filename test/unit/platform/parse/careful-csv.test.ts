@@ -23,7 +23,7 @@ async function read(
   { groupBy = "project", proved = true }: How = {},
 ) {
   const rows: ExportRow[] = [];
-  const reader = new ExportReader(CarefulCsv, groupBy, (batch) => rows.push(...batch));
+  const reader = new ExportReader(CarefulCsv, { meter: "traces", groupBy }, (batch) => rows.push(...batch));
   for (const piece of Array.isArray(pieces) ? pieces : [Buffer.from(pieces as string)])
     await reader.push(piece);
   await reader.end(proved);
@@ -217,7 +217,7 @@ describe("An export read with csv-parse", () => {
   });
 
   it("throws the receiver's error unchanged", async () => {
-    const reader = new ExportReader(CarefulCsv, "project", () => {
+    const reader = new ExportReader(CarefulCsv, { meter: "traces", groupBy: "project" }, () => {
       throw new RangeError("mine");
     });
     await expect(async () => {

@@ -24,7 +24,9 @@ async function read(
   { pieceBytes = 65_536, proved = true }: How = {},
 ): Promise<ExportRow[] | "refused"> {
   const rows: ExportRow[] = [];
-  const reader = new ExportReader(Cutter, "project", (batch) => rows.push(...batch));
+  const reader = new ExportReader(Cutter, { meter: "traces", groupBy: "project" }, (batch) =>
+    rows.push(...batch),
+  );
   const bytes = Buffer.from(body);
   try {
     for (let at = 0; at < bytes.length; at += pieceBytes)

@@ -1,0 +1,158 @@
+import { expect, test } from "vitest";
+import { describeReconcile } from "../../../../src/cli/commands/reconcile.ts";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
+import { EVERYTHING, setupMeters } from "../../../support/meters.ts";
+import type { Bench } from "../../../support/source.ts";
+
+/** Postgres reconciled with the exports of other kinds and tiers: what differs is named by what it counts. */
+
+const aDeployment = ({ standin, workspaceIds, dataStart }: Bench) => {
+  const stream = standin.organisation.deploymentStreams.find(
+    ({ project, user, weight }) => project.workspace.id === workspaceIds[0] && user !== null && weight > 0,
+  );
+  if (stream === undefined) throw new Error("no deployment");
+  return { ...stream, at: dataStart + 12 * 3_600_000 };
+};
+
+test("each measure of a deployment differs, is repaired and is contradicted by itself", async () => {
+  const bench = await setupMeters();
+  const { standin, dataStart } = bench;
+  await bench.sync(EVERYTHING);
+  const cell = aDeployment(bench);
+  const reconcile = (more: Parameters<Bench["reconcile"]>[0] = {}) =>
+    bench.reconcile({ groupings: ["project"], ...more }, EVERYTHING);
+  const clean = await reconcile();
+  expect(clean.strides.map(({ meter, stride }) => `${meter} ${stride}`)).toEqual([
+    "traces day",
+    "longlived day",
+    "deployments day",
+  ]);
+  expect(clean).toMatchObject({ differences: [], failures: [], open: 0 });
+  for (const { compared } of clean.strides) expect(compared).toBeGreaterThan(10);
+
+  // The export goes on to say another number of runs; the nodes were restated once.
+  standin.discrepancies.push({
+    ...{ format: "csv", stride: "day", groupBy: "project", measure: "agent_runs", cell, delta: 5 },
+  });
+  standin.deploymentLedger.change(cell, "nodes_executed", 7);
+  const found = await reconcile();
+  const about = {
+    meter: "deployments",
+    groupBy: "project",
+    dimensionId: cell.project.id,
+    bucketStart: dataStart,
+  };
+  const shown = found.differences.map(({ storedTraces, exportTraces, ...one }) => ({
+    ...one,
+    by: (exportTraces ?? 0) - (storedTraces ?? 0),
+  }));
+  expect(shown).toMatchObject([
+    { ...about, measure: "agent_runs", state: "open", by: 5 },
+    { ...about, measure: "nodes_executed", state: "open", by: 7 },
+  ]);
+  expect(describeReconcile(found)).toMatch(/^agent_runs +traces_differ +open +project/m);
+  expect(describeReconcile(found)).toMatch(/^deployment usage, day: [\d,]+ records .* 2 differences left$/m);
+
+  const repaired = await reconcile({ repair: true });
+  expect(repaired.repaired).toMatchObject({ differences: 2, mended: 1 });
+  expect(repaired.differences).toMatchObject([
+    { ...about, measure: "agent_runs", state: "platform_disagrees" },
+  ]);
+  // A lasting contradiction of one measure keeps no other from being repaired.
+  standin.deploymentLedger.change(cell, "nodes_executed", -3);
+  expect((await reconcile({ repair: true })).repaired).toMatchObject({ differences: 1, mended: 1 });
+  standin.discrepancies.length = 0;
+  expect(await reconcile()).toMatchObject({ differences: [], open: 0, platformDisagrees: 0 });
+  expect(
+    await bench.sql("SELECT measure, state FROM usage.reconciliation_difference ORDER BY measure"),
+  ).toEqual([
+    { measure: "agent_runs", state: "closed" },
+    { measure: "nodes_executed", state: "repaired" },
+  ]);
+});
+
+test("a late upgrade of a settled day is found in the tier alone, and ends its proof", async () => {
+  const bench = await setupMeters({ workspaces: [0] });
+  const { standin } = bench;
+  await bench.sync(EVERYTHING);
+  await bench.reconcile({}, EVERYTHING);
+  const proofs = () =>
+    bench.sql<{ trace_tier: string; days: number }>(
+      `SELECT trace_tier, (sum(extract(epoch FROM period_end - period_start)) / 86400)::integer AS days
+       FROM usage.reconciled JOIN usage.every_scope USING (scope_id) WHERE kind = 'traces' GROUP BY 1 ORDER BY 1`,
+    );
+  const before = await proofs();
+  const sender = standin.organisation.streams.find(
+    ({ project, user, key, weight }) =>
+      project.workspace.id === bench.workspaceIds[0] && user !== null && key !== null && weight > 5,
+  );
+  if (sender === undefined) throw new Error("no sender");
+  // What can be upgraded on the first day, hour by hour.
+  for (let hour = 0; hour < 24; hour++)
+    standin.ledger.upgrade({ ...sender, at: bench.dataStart + hour * 3_600_000 }, 1);
+  const one = await bench.reconcile({ meter: "longlived" }, EVERYTHING);
+  expect(one.strides.map(({ meter }) => meter)).toEqual(["longlived"]);
+  expect(one.otherStrides).toEqual([
+    { meter: "traces", stride: "day", differences: 0 },
+    { meter: "deployments", stride: "day", differences: 0 },
+  ]);
+  expect(one.differences.map(({ meter, groupBy }) => `${meter} ${groupBy}`)).toEqual(
+    GROUPINGS.map((groupBy) => `longlived ${groupBy}`),
+  );
+  // Loaded again by hand, without a comparison: the day's proof has ended, of that tier alone.
+  await bench.fetch(
+    {
+      wanted: [
+        {
+          meter: "longlived",
+          stride: "day",
+          range: { start: bench.dataStart, end: bench.dataStart + DAY_MS },
+        },
+      ],
+      reprocess: "all",
+    },
+    EVERYTHING,
+  );
+  const [all, longlived] = await proofs();
+  expect(all).toEqual(before[0]);
+  expect(longlived?.days).toBe((before[1]?.days ?? 0) - GROUPINGS.length);
+});
+
+test("what is not loaded of a kind is not compared, and is said so where it was asked for", async () => {
+  const bench = await setupMeters({ workspaces: [0] });
+  await bench.sync();
+  expect((await bench.reconcile()).strides.map(({ meter }) => meter)).toEqual(["traces"]);
+  const asked = await bench.reconcile({ meter: "deployments" }, EVERYTHING);
+  expect(asked).toMatchObject({ windows: 0, strides: [{ meter: "deployments", stride: "day" }] });
+  expect(describeReconcile(asked)).toMatch(
+    /^not compared: deployment usage, stride day, 24 days x scopes: not available/m,
+  );
+});
+
+test("an export of deployments with a measure that is missing, fractional or negative is one error, and nothing is lost", async () => {
+  const bench = await setupMeters({ workspaces: [0] });
+  await bench.sync(EVERYTHING);
+  for (const [wrong, message] of [
+    ["missing", /of deployment usage has no column "Agent Uptime \(seconds\)"/],
+    ["fractional", /line 2, column "Agent Uptime \(seconds\)": "[\d.]+" is not a whole number from 0 on/],
+    [
+      "negative",
+      /line 2, column "Agent Uptime \(seconds\)": "\\t-[\d.]+" is not a whole number from 0 on|"-\d+" is not a whole number from 0 on/,
+    ],
+  ] as const) {
+    bench.standin.faults.script({
+      fault: { kind: "measure", wrong, measure: "agent_uptime_seconds" },
+      times: 1,
+      match: { path: "/export" },
+    });
+    const result = await bench.reconcile({ groupings: ["project"] }, EVERYTHING);
+    expect(result.failures).toMatchObject([{ code: "answer_invalid", slice: { meter: "deployments" } }]);
+    expect(result.failures[0]?.message).toMatch(message);
+    expect(result).toMatchObject({ open: 0, differences: [] });
+  }
+  expect(await bench.reconcile({ groupings: ["project"] }, EVERYTHING)).toMatchObject({
+    failures: [],
+    open: 0,
+  });
+});

@@ -1,0 +1,84 @@
+import { DAY_MS } from "../../src/domain/time/stride.ts";
+import type { Interval } from "../../src/domain/time/window.ts";
+import { METER, type Meter } from "../../src/domain/usage/meter.ts";
+import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
+import type { Standin } from "../../src/standin/server.ts";
+import { type Bench, setup } from "./source.ts";
+import type { Figures } from "./tables.ts";
+
+/** Usage by meter and day, as stored and as in the stand-in's ledgers: `meter measure dimension day workspace id` to an amount. */
+
+export const EVERYTHING = { settings: { meters: ["traces", "longlived", "deployments"] } } as const;
+export const LOADED = EVERYTHING.settings.meters;
+
+/** A server that counts all of it. Deployment usage begins with the traces. */
+export async function setupMeters(options: Parameters<typeof setup>[0] = {}): Promise<Bench> {
+  const { days = 6 } = options;
+  const deploymentStart = new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
+  const standin = { contract: "day-granular", deploymentStart, ...options.standin } as const;
+  return setup({ workspaces: [0, 1], ...options, standin });
+}
+
+interface Asked {
+  readonly meter: Meter;
+  readonly range: Interval;
+  readonly workspaceIds: readonly string[];
+}
+
+/** Summed here: independent of the stand-in's answers and of the product. */
+export function inMeterLedger(standin: Standin, { meter, range, workspaceIds }: Asked): Figures {
+  const { ledger, deploymentLedger, organisation } = standin;
+  const days = (range.end - range.start) / DAY_MS;
+  const edges = Array.from({ length: days + 1 }, (_, i) => range.start + i * DAY_MS);
+  const { tier, measures } = METER[meter];
+  const figures: Figures = new Map();
+  const streams = meter === "deployments" ? organisation.deploymentStreams : organisation.streams;
+  for (const stream of streams) {
+    const { project, user, key } = stream;
+    if (!workspaceIds.includes(project.workspace.id)) continue;
+    const ids: Record<GroupBy, string> = {
+      workspace: project.workspace.id,
+      project: project.id,
+      user: user?.id ?? "",
+      api_key: key?.shortKey ?? "",
+    };
+    for (const measure of measures) {
+      const counts =
+        measure === "traces"
+          ? ledger.counts(stream, edges, tier === "all" ? null : tier)
+          : deploymentLedger.counts(stream, edges, measure);
+      for (const [i, amount] of counts.entries()) {
+        const day = new Date(edges[i] ?? 0).toISOString().slice(0, 10);
+        for (const groupBy of GROUPINGS) {
+          const line = `${meter} ${measure} ${groupBy} ${day} ${project.workspace.id} ${ids[groupBy]}`;
+          if (amount !== 0) figures.set(line, (figures.get(line) ?? 0) + amount);
+        }
+      }
+    }
+  }
+  return figures;
+}
+
+/** Stored records of days, without zeros. */
+export async function inMeterStore({ sql }: Pick<Bench, "sql">, asked: Omit<Asked, "workspaceIds">) {
+  const { kind, tier } = METER[asked.meter];
+  const rows = await sql<{ line: string; amount: number }>(
+    `SELECT concat_ws(' ', $1::text, s.measure, c.group_by, r.bucket_start, w.external_id, e.external_id) AS line, r.traces AS amount
+     FROM usage.dated_record r
+     JOIN usage.series s USING (series_id)
+     JOIN usage.every_scope c USING (scope_id)
+     JOIN usage.entity w ON w.entity_id = c.workspace_id
+     JOIN usage.entity e ON e.entity_id = s.entity_id
+     WHERE c.stride = 'day' AND r.traces > 0 AND c.kind = $2 AND c.trace_tier = $3
+       AND r.bucket_start >= ($4::timestamptz AT TIME ZONE 'UTC')::date
+       AND r.bucket_start < ($5::timestamptz AT TIME ZONE 'UTC')::date`,
+    [
+      asked.meter,
+      kind,
+      tier,
+      new Date(asked.range.start).toISOString(),
+      new Date(asked.range.end).toISOString(),
+    ],
+  );
+  return new Map(rows.map(({ line, amount }) => [line, Number(amount)]));
+}
