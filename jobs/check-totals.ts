@@ -16,8 +16,16 @@ export const checkTotalsJob = defineJob({
       async (runId) => {
         const source = await context.source.openForSync();
         if (source === undefined) return SKIPPED;
-        const { range, findings, failed, ...counts } = await checkTotals({ ...source, runId }, reach);
-        return { reach, ...counts };
+        const {
+          range,
+          findings,
+          failed,
+          others,
+          tierDays = 0,
+          ...counts
+        } = await checkTotals({ ...source, runId }, reach);
+        const ofOthers = others.map(({ meter, daysProved }) => [`${meter}DaysProved`, daysProved] as const);
+        return { reach, ...counts, tierDays, ...Object.fromEntries(ofOthers) };
       },
       (counts) => ("skipped" in counts ? END_OF_SKIPPED : endOfTotals(counts)),
     ),

@@ -177,7 +177,8 @@ CREATE TABLE usage.control_difference (
   CONSTRAINT control_difference_pkey PRIMARY KEY (scope_id, kind, period_start, period_end, external_id, measure),
   CONSTRAINT control_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
   CONSTRAINT control_difference_closed_when CHECK (((state = ANY (ARRAY['closed'::text, 'not_configured'::text])) = (closed_at IS NOT NULL))),
-  CONSTRAINT control_difference_kind_known CHECK ((kind = ANY (ARRAY['stride_total'::text, 'grouping_total'::text, 'provider_total'::text]))),
+  CONSTRAINT control_difference_kind_known CHECK ((kind = ANY (ARRAY['stride_total'::text, 'grouping_total'::text, 'provider_total'::text, 'tier_total'::text, 'tier_exceeds'::text]))),
+  CONSTRAINT control_difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text]))),
   CONSTRAINT control_difference_period_order CHECK ((period_start < period_end)),
   CONSTRAINT control_difference_state_known CHECK ((state = ANY (ARRAY['platform_disagrees'::text, 'unattributed'::text, 'closed'::text, 'not_configured'::text])))
 );

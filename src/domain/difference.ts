@@ -8,6 +8,8 @@ export const DIFFERENCE_KINDS = {
   bucket_end_differs: "the export's bucket ends elsewhere",
   stride_total: "a total differs from the sum of the stored days",
   grouping_total: "the dimension names more traces than its workspace has",
+  tier_total: "the short-lived traces are not what all less the long-lived leave",
+  tier_exceeds: "more long-lived traces than traces",
   provider_total: "the billing provider's total of the month differs",
   restated: "a final count changed",
 } as const;

@@ -44,9 +44,11 @@ export function endOfCounts(counts: { failed: number; differences: number }): Ru
 
 /** The end of a check of totals. Days that it could not check are no proof. */
 export function endOfTotals(
-  counts: Pick<TotalsResult, "failures" | "unverified" | "daysNotFinal" | "differences">,
+  counts: Pick<TotalsResult, "failures" | "unverified" | "daysNotFinal" | "differences"> &
+    Partial<Pick<TotalsResult, "othersNotFinal">>,
 ): RunEnd {
-  const { failures, unverified, daysNotFinal, differences } = counts;
+  const { failures, unverified, differences } = counts;
+  const daysNotFinal = counts.daysNotFinal + (counts.othersNotFinal ?? 0);
   const end = endOfCounts({ failed: failures + unverified, differences });
   if (end.outcome !== "done" || daysNotFinal === 0) return end;
   const message = `${daysNotFinal} days x scopes were not checked: they are not loaded and final.`;

@@ -202,7 +202,10 @@ async function total(scope: Scope, step: Step) {
     ...{ stamp, scopeIds: [scopeId] },
     parts: parts.map(([start, end]) => ({ start: at(start), end: at(end) })),
     totals: sums.flatMap(({ theirs }, n) =>
-      [...theirs].map(([dimensionId, traces]) => ({ scopeId, part: n, dimensionId, traces })),
+      [...theirs].map(([dimensionId, traces]) => ({
+        ...{ scopeId, part: n, dimensionId, traces },
+        measure: "traces" as const,
+      })),
     ),
   });
   await keepFindings(

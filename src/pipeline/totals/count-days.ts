@@ -1,6 +1,7 @@
 import { intersect, subtract, totalMs } from "../../domain/time/intervals.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import { GROUPINGS } from "../../domain/usage/record.ts";
 import { bucketsOf } from "../../store/reconcile/differences.ts";
 import { statesOf } from "../source/scope-states.ts";
 import type { CheckContext } from "./check-context.ts";
@@ -10,14 +11,14 @@ import type { CheckContext } from "./check-context.ts";
  * difference is left is disproved, whoever found it: a total, or the export.
  */
 export async function countDays(
-  { source, range }: CheckContext,
+  { source, meter, range }: CheckContext,
   given: {
     proved: ReadonlyMap<number, readonly Interval[]>;
     contradictions: readonly (Interval & { readonly scopeId: number })[];
   },
 ) {
   // As they are after the check.
-  const states = await statesOf(source, "day");
+  const states = await statesOf(source, "day", GROUPINGS, meter);
   const scopeIds = states.map(({ scopeId }) => scopeId);
   const buckets = await bucketsOf(source.store.db, {
     ...{ scopeIds, range },

@@ -1,3 +1,4 @@
+import { METER } from "../../domain/usage/meter.ts";
 import { drawStamp } from "../../store/load/fetch-ledger.ts";
 import { type Finding, keepFindings } from "../../store/reconcile/control-findings.ts";
 import { compareGroupings, type GroupingDifference } from "../../store/reconcile/control-totals.ts";
@@ -8,15 +9,18 @@ import { refetchDays } from "./refetch-days.ts";
  * Checks the sums by project, user and key against those by workspace, day by day. Both sides of a day that differs are
  * fetched again. A workspace may have more traces than a dimension names: the views show them as unattributed.
  */
-export async function checkGroupings({ source, states, range, known }: CheckContext) {
+export async function checkGroupings(context: CheckContext) {
+  const { source, states, range, known } = context;
+  const { measures } = METER[context.meter];
   const { store } = source;
   const scopeIds = states.map((state) => state.scopeId);
-  const before = await compareGroupings(store, { scopeIds, range });
+  const before = await compareGroupings(store, { scopeIds, measures, range });
   const isKnown = (one: GroupingDifference) =>
     known.some(
       (finding) =>
         finding.kind === "grouping_total" &&
         finding.scopeId === one.scopeId &&
+        finding.measure === one.measure &&
         finding.start === one.start &&
         finding.storedTraces === one.storedTraces &&
         finding.controlTraces === one.controlTraces,
@@ -29,8 +33,9 @@ export async function checkGroupings({ source, states, range, known }: CheckCont
       { scopeId, start, end },
       { scopeId: totalScopeId, start, end },
     ]),
+    context.meter,
   );
-  const after = doubtful.length === 0 ? before : await compareGroupings(store, { scopeIds, range });
+  const after = doubtful.length === 0 ? before : await compareGroupings(store, { scopeIds, measures, range });
   const findings = after.differences.map(
     ({ totalScopeId: _, ...one }): Finding => ({
       ...one,

@@ -1,13 +1,13 @@
 import type { Finding } from "../../store/reconcile/control-findings.ts";
 import type { TotalDifference } from "../../store/reconcile/control-totals.ts";
 
-/** The findings inside a difference that add up to it, to the trace; undefined where they do not. */
+/** The findings (all of one kind) inside a difference that add up to it, to the trace; undefined where they do not. */
 export function explain(difference: TotalDifference, findings: readonly Finding[]): Finding[] | undefined {
   const parts = findings.filter(
     (one) =>
-      one.kind === "stride_total" &&
       one.scopeId === difference.scopeId &&
       one.dimensionId === difference.dimensionId &&
+      one.measure === difference.measure &&
       one.start >= difference.start &&
       one.end <= difference.end,
   );
@@ -20,8 +20,8 @@ export function explain(difference: TotalDifference, findings: readonly Finding[
  * Those that are not inside another stay.
  */
 export function narrowest(findings: readonly Finding[]): Finding[] {
-  const keyOf = ({ scopeId, dimensionId, start, end }: Finding) =>
-    `${scopeId} ${dimensionId} ${start} ${end}`;
+  const keyOf = ({ scopeId, measure, dimensionId, start, end }: Finding) =>
+    `${scopeId} ${measure} ${dimensionId} ${start} ${end}`;
   const distinct = [...new Map(findings.map((one) => [keyOf(one), one])).values()];
   return distinct.filter(
     (one) =>

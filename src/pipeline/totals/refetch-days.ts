@@ -18,7 +18,7 @@ export async function refetchDays(
     meter,
     scopes: states.map((state) => ({ ...state, missing: byScope.get(state.scopeId) ?? [] })),
     wanted: [{ stride: "day", range: spanOf(days) }],
-    dataStart: source.dataStart,
+    dataStart: source.meters.get(meter) ?? source.dataStart,
   });
   const { counts, failures } = await runInline(source, slices);
   return {

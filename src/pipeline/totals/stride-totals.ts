@@ -2,6 +2,7 @@ import { controlWindows } from "../../domain/planning/control.ts";
 import { requestsFor, scopeIdsOf, type UsageRequest } from "../../domain/planning/request.ts";
 import { intersect, subtract, union } from "../../domain/time/intervals.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import type { ScopeState } from "../../store/catalog/scopes.ts";
 import { noteNamedAccess, splitByAccess } from "../../store/catalog/workspace-access.ts";
@@ -17,13 +18,14 @@ import { fetchTotals } from "./window-totals.ts";
 
 /** Checks the sums of days against windows of weeks, months and years. */
 export async function checkStrides(context: CheckContext, onProgress?: OnProgress) {
-  const { source, states, settled, range, known } = context;
-  const requests = requestsOver(states, controlWindows(range, settled));
+  const { source, meter, states, settled, range } = context;
+  const known = context.known.filter((one) => one.kind === "stride_total");
+  const requests = requestsOver(meter, states, controlWindows(range, settled));
   const first = await compareAll(source, requests, onProgress);
   const isNew = (one: TotalDifference) => explain(one, known) === undefined;
   const doubtful = first.differences.filter(isNew);
 
-  const refetched = await refetchDays(source, states, doubtful);
+  const refetched = await refetchDays(source, states, doubtful, meter);
   const again = await compareAll(source, onlyWith(requests, doubtful));
   const standing = again.differences
     .filter(isNew)
@@ -54,7 +56,11 @@ export async function checkStrides(context: CheckContext, onProgress?: OnProgres
 }
 
 /** Requests for each window, of the scopes whose time is settled all over it. */
-function requestsOver(states: readonly ScopeState[], windows: readonly Window[]): UsageRequest[] {
+function requestsOver(
+  meter: Meter,
+  states: readonly ScopeState[],
+  windows: readonly Window[],
+): UsageRequest[] {
   return windows.flatMap((window) => {
     const fit = states.filter(({ coverage }) => {
       const settled = coverage.filter((loaded) => loaded.settled);
@@ -64,7 +70,7 @@ function requestsOver(states: readonly ScopeState[], windows: readonly Window[])
       const members = fit
         .filter((state) => state.groupBy === groupBy)
         .map(({ workspaceId, scopeId }) => ({ workspaceId, scopeId }));
-      return requestsFor({ meter: "traces", groupBy, window, members });
+      return requestsFor({ meter, groupBy, window, members });
     });
   });
 }

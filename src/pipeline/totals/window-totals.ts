@@ -35,10 +35,10 @@ function totalsOf(answer: AnswerCollector, { window, members }: UsageRequest) {
   }));
   const totals: ControlTotal[] = [];
   for (const { id: key, bucketHour, traces } of answer.rows()) {
-    const { workspace, dimensionId } = answer.keys[key] as AnswerKey;
+    const { workspace, dimensionId, measure } = answer.keys[key] as AnswerKey;
     const { scopeId } = members[workspace] as Member;
     const part = tiles ? (bucketHour * HOUR_MS - start) / size : 0;
-    totals.push({ scopeId, part, dimensionId, traces });
+    totals.push({ scopeId, part, dimensionId, measure, traces });
   }
   return { parts, totals };
 }

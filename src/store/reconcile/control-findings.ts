@@ -1,12 +1,13 @@
 import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
+import { METERS, type Meter, meterOf } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
 import type { TotalDifference } from "./control-totals.ts";
 
 /** Totals of the platform over its own days; of the billing provider over calendar months. */
-const TOTAL_KINDS = ["stride_total", "grouping_total"] as const;
-type FindingKind = (typeof TOTAL_KINDS)[number] | "provider_total";
+const TOTAL_KINDS = ["stride_total", "grouping_total", "tier_total", "tier_exceeds"] as const;
+export type FindingKind = (typeof TOTAL_KINDS)[number] | "provider_total";
 
 /** A difference that remained after both sides were fetched again. */
 export interface Finding extends TotalDifference {
@@ -47,7 +48,10 @@ export async function writeFindings(
   // Windows that reach back find the same difference twice.
   const found = [
     ...new Map(
-      findings.map((one) => [`${one.scopeId} ${one.start} ${one.end} ${one.dimensionId}`, one]),
+      findings.map((one) => [
+        `${one.scopeId} ${one.start} ${one.end} ${one.measure} ${one.dimensionId}`,
+        one,
+      ]),
     ).values(),
   ].map((one) => ({
     scope_id: one.scopeId,
@@ -55,6 +59,7 @@ export async function writeFindings(
     period_start: new Date(one.start),
     period_end: new Date(one.end),
     external_id: one.dimensionId,
+    measure: one.measure,
     stored_traces: one.storedTraces,
     control_traces: one.controlTraces,
     state: one.state,
@@ -66,11 +71,11 @@ export async function writeFindings(
     from json_to_recordset(${JSON.stringify(compared)}::json) c (scope_id integer, "from" timestamptz, "to" timestamptz)
     where d.scope_id = c.scope_id and d.period_start >= c.from and d.period_end <= c.to
       and d.kind = ${kind} and d.closed_at is null
-      and (d.scope_id, d.period_start, d.period_end, d.external_id) not in (
-        select scope_id, period_start, period_end, external_id from ${rows}
+      and (d.scope_id, d.period_start, d.period_end, d.external_id, d.measure) not in (
+        select scope_id, period_start, period_end, external_id, measure from ${rows}
       )
   `.execute(db);
-  const columns = sql`scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number`;
+  const columns = sql`scope_id, kind, period_start, period_end, external_id, measure, stored_traces, control_traces, state, fetch_number`;
   await sql`
     insert into usage.control_difference as d (${columns})
     select ${columns} from ${rows}
@@ -83,12 +88,16 @@ export async function writeFindings(
 
 /** A finding with the names of its scope. */
 export interface NamedFinding extends Finding {
+  readonly meter: Meter;
   readonly groupBy: GroupBy;
   /** The platform's id. */
   readonly workspaceId: string;
 }
 
-/** The findings of a source that have not ended and overlap a part of time, in order of dimension, workspace, time and id. */
+/**
+ * The findings of a source that have not ended and overlap a part of time, in order of meter, dimension, workspace, time and id.
+ * The billing provider's are not among them: it is another system.
+ */
 export async function knownFindings(
   db: Database,
   {
@@ -97,8 +106,10 @@ export async function knownFindings(
     kinds = TOTAL_KINDS,
   }: { sourceId: number; range: Interval; kinds?: readonly FindingKind[] },
 ): Promise<NamedFinding[]> {
-  const { rows } = await sql<Omit<NamedFinding, "start" | "end"> & { start: Date; end: Date }>`
-    select d.kind, d.state, d.scope_id as "scopeId", d.external_id as "dimensionId", d.period_start as start,
+  const { rows } = await sql<
+    Omit<NamedFinding, "start" | "end" | "meter"> & { start: Date; end: Date; of_kind: string; tier: string }
+  >`
+    select c.kind as of_kind, c.trace_tier as tier, d.measure, d.kind, d.state, d.scope_id as "scopeId", d.external_id as "dimensionId", d.period_start as start,
            d.period_end as "end", d.stored_traces as "storedTraces", d.control_traces as "controlTraces",
            c.group_by as "groupBy", w.external_id as "workspaceId"
     from usage.control_difference d
@@ -107,9 +118,13 @@ export async function knownFindings(
     where c.source_id = ${sourceId} and d.closed_at is null and d.kind = any (${[...kinds]}::text[])
       and d.period_start < ${new Date(range.end)} and d.period_end > ${new Date(range.start)}
     order by d.kind desc, array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.period_start,
-             d.period_end, d.external_id
+             d.period_end, d.external_id, d.measure
   `.execute(db);
-  return rows.map((row) => ({ ...row, start: row.start.getTime(), end: row.end.getTime() }));
+  const named = rows.flatMap(({ of_kind, tier, ...row }): NamedFinding[] => {
+    const meter = meterOf(of_kind, tier);
+    return meter === undefined ? [] : [{ ...row, meter, start: row.start.getTime(), end: row.end.getTime() }];
+  });
+  return METERS.flatMap((meter) => named.filter((one) => one.meter === meter));
 }
 
 /** The counts of one check of totals, for the ledger. */

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import { spanOf } from "../../domain/time/intervals.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import type { Measure } from "../../domain/usage/meter.ts";
 import { clearTime, overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
@@ -12,6 +13,7 @@ export interface ControlTotal {
   /** Index into the parts. */
   readonly part: number;
   readonly dimensionId: string;
+  readonly measure: Measure;
   readonly traces: number;
 }
 
@@ -19,6 +21,8 @@ export interface ControlTotal {
 export interface TotalDifference extends Interval {
   readonly scopeId: number;
   readonly dimensionId: string;
+  /** What the amounts count. */
+  readonly measure: Measure;
   readonly storedTraces: number | null;
   readonly controlTraces: number | null;
 }
@@ -56,27 +60,28 @@ export async function compareTotals(
         from unnest(${parts.map((p) => new Date(p.start))}::timestamptz[], ${parts.map((p) => new Date(p.end))}::timestamptz[])
           with ordinality p ("from", "to", n)
       ), control as (
-        select c.scope_id, c.part + 1 as part, c.external_id, sum(c.traces)::bigint as traces
+        select c.scope_id, c.part + 1 as part, c.external_id, c.measure, sum(c.traces)::bigint as traces
         from unnest(
           ${totals.map((t) => t.scopeId)}::integer[], ${totals.map((t) => t.part)}::integer[],
-          ${totals.map((t) => t.dimensionId)}::text[], ${totals.map((t) => t.traces)}::bigint[]
-        ) c (scope_id, part, external_id, traces)
+          ${totals.map((t) => t.dimensionId)}::text[], ${totals.map((t) => t.measure)}::text[],
+          ${totals.map((t) => t.traces)}::bigint[]
+        ) c (scope_id, part, external_id, measure, traces)
         where c.scope_id = any (${compared}::integer[])
-        group by 1, 2, 3
+        group by 1, 2, 3, 4
       ), stored as (
-        select x.scope_id, p.part, e.external_id, sum(r.traces)::bigint as traces
+        select x.scope_id, p.part, e.external_id, x.measure, sum(r.traces)::bigint as traces
         from usage.series x
         join usage.entity e using (entity_id)
         join usage.dated_record r using (series_id)
         join part p on r.bucket_start >= p.first and r.bucket_start < p.after
         where x.scope_id = any (${compared}::integer[])
-        group by 1, 2, 3
+        group by 1, 2, 3, 4
       )
-      select scope_id as "scopeId", part, external_id as "dimensionId", stored.traces as "storedTraces",
+      select scope_id as "scopeId", part, external_id as "dimensionId", measure, stored.traces as "storedTraces",
              control.traces as "controlTraces"
-      from stored full join control using (scope_id, part, external_id)
+      from stored full join control using (scope_id, part, external_id, measure)
       where coalesce(stored.traces, 0) <> coalesce(control.traces, 0)
-      order by scope_id, part, external_id
+      order by scope_id, part, external_id, measure
     `.execute(db);
     await markMatched(db, { scopeIds: compared, parts, stamp: asked.stamp, differing: rows });
     return {
@@ -132,10 +137,14 @@ export interface GroupingDifference extends TotalDifference {
   readonly totalScopeId: number;
 }
 
-/** The settled days of these day scopes on which the sum by project, user or key differs from the sum by workspace. */
+/** The settled days of these day scopes of one meter on which the sum by project, user or key differs from the sum by workspace. */
 export async function compareGroupings(
   store: Store,
-  { scopeIds, range }: { scopeIds: readonly number[]; range: Interval },
+  {
+    scopeIds,
+    measures,
+    range,
+  }: { scopeIds: readonly number[]; measures: readonly Measure[]; range: Interval },
 ): Promise<{ differences: GroupingDifference[] }> {
   return store.transaction(async ({ client }) => {
     const { rows } = await client.query<
@@ -143,14 +152,15 @@ export async function compareGroupings(
     >(
       `WITH pair AS (
          SELECT g.scope_id, w.scope_id AS total_scope_id
-         FROM usage.scope g
-         JOIN usage.scope w
+         FROM usage.every_scope g
+         JOIN usage.every_scope w
            ON w.source_id = g.source_id AND w.kind = g.kind AND w.trace_tier = g.trace_tier
           AND w.workspace_id = g.workspace_id AND w.stride = 'day' AND w.group_by = 'workspace'
          WHERE g.scope_id = ANY ($1::integer[]) AND g.group_by <> 'workspace'
        ), day AS (
-         SELECT pair.*, d::date AS usage_date
+         SELECT pair.*, m.measure, d::date AS usage_date
          FROM pair
+         CROSS JOIN unnest($4::text[]) m (measure)
          JOIN usage.coverage a ON a.scope_id = pair.scope_id AND a.settled
          JOIN usage.coverage b
            ON b.scope_id = pair.total_scope_id AND b.settled
@@ -160,24 +170,24 @@ export async function compareGroupings(
            least(a.period_end, b.period_end, $3) AT TIME ZONE 'UTC' - interval '1 day', interval '1 day'
          ) d
        ), total AS (
-         SELECT x.scope_id, r.bucket_start AS usage_date, sum(r.traces)::bigint AS traces
+         SELECT x.scope_id, x.measure, r.bucket_start AS usage_date, sum(r.traces)::bigint AS traces
          FROM usage.series x
          JOIN usage.dated_record r USING (series_id)
          WHERE x.scope_id = ANY ($1::integer[])
            AND r.bucket_start >= ($2::timestamptz AT TIME ZONE 'UTC')::date
            AND r.bucket_start < ($3::timestamptz AT TIME ZONE 'UTC')::date
-         GROUP BY 1, 2
+         GROUP BY 1, 2, 3
        )
-       SELECT day.scope_id AS "scopeId", day.total_scope_id AS "totalScopeId", '' AS "dimensionId",
+       SELECT day.scope_id AS "scopeId", day.total_scope_id AS "totalScopeId", '' AS "dimensionId", day.measure,
               coalesce(g.traces, 0) AS "storedTraces", coalesce(w.traces, 0) AS "controlTraces",
               day.usage_date::timestamp AT TIME ZONE 'UTC' AS start,
               (day.usage_date + 1)::timestamp AT TIME ZONE 'UTC' AS "end"
        FROM day
-       LEFT JOIN total g ON g.scope_id = day.scope_id AND g.usage_date = day.usage_date
-       LEFT JOIN total w ON w.scope_id = day.total_scope_id AND w.usage_date = day.usage_date
+       LEFT JOIN total g ON g.scope_id = day.scope_id AND g.usage_date = day.usage_date AND g.measure = day.measure
+       LEFT JOIN total w ON w.scope_id = day.total_scope_id AND w.usage_date = day.usage_date AND w.measure = day.measure
        WHERE coalesce(g.traces, 0) <> coalesce(w.traces, 0)
-       ORDER BY day.scope_id, day.usage_date`,
-      [scopeIds, new Date(range.start).toISOString(), new Date(range.end).toISOString()],
+       ORDER BY day.scope_id, day.usage_date, day.measure`,
+      [scopeIds, new Date(range.start).toISOString(), new Date(range.end).toISOString(), measures],
     );
     const toTime = ({ start, end }: { start: Date; end: Date }) => {
       return { start: start.getTime(), end: end.getTime() };

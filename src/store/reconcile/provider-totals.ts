@@ -79,7 +79,7 @@ export async function keepProviderTotals(
         .map(
           (one): Finding => ({
             ...{ kind: "provider_total", state: "platform_disagrees", ...period },
-            ...{ scopeId: one.scopeId as number, dimensionId: one.workspaceId ?? "" },
+            ...{ scopeId: one.scopeId as number, dimensionId: one.workspaceId ?? "", measure: "traces" },
             ...{ storedTraces: one.storedTraces, controlTraces: one.value },
           }),
         ),
