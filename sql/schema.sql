@@ -395,6 +395,31 @@ CREATE TABLE usage.operator_action (
   CONSTRAINT operator_action_via_known CHECK ((via = ANY (ARRAY['page'::text, 'command'::text])))
 );
 
+CREATE TABLE usage.period_close (
+  period_close_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  period_start date NOT NULL,
+  period_end date NOT NULL,
+  closed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  settle_after_seconds bigint NOT NULL,
+  accepted_disagreements integer NOT NULL,
+  CONSTRAINT period_close_pkey PRIMARY KEY (period_close_id),
+  CONSTRAINT period_close_once UNIQUE (source_id, period_end),
+  CONSTRAINT period_close_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT period_close_order CHECK ((period_start < period_end))
+);
+
+CREATE TABLE usage.period_total (
+  period_close_id integer NOT NULL,
+  group_by text NOT NULL,
+  workspace text NOT NULL,
+  external_id text NOT NULL,
+  traces bigint NOT NULL,
+  CONSTRAINT period_total_pkey PRIMARY KEY (period_close_id, group_by, workspace, external_id),
+  CONSTRAINT period_total_period_close_id_fkey FOREIGN KEY (period_close_id) REFERENCES usage.period_close(period_close_id) ON DELETE CASCADE,
+  CONSTRAINT period_total_traces_range CHECK ((traces > 0))
+);
+
 CREATE TABLE usage.price (
   price_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   sku_id integer NOT NULL,
@@ -1831,6 +1856,21 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   run_rate_traces bigint
 -- )
 
+-- VIEW reporting.usage_period_close (
+--   source_id text,
+--   period_start date,
+--   period_end date,
+--   group_by text,
+--   workspace_id text,
+--   dimension_id text,
+--   closed_traces bigint,
+--   adjustment_traces bigint,
+--   current_traces bigint,
+--   closed_at timestamp with time zone,
+--   settle_after_seconds bigint,
+--   accepted_disagreements integer
+-- )
+
 -- VIEW reporting.usage_provider_total (
 --   source_id text,
 --   month_start date,
@@ -1857,7 +1897,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   state text,
 --   found_at timestamp with time zone,
 --   period_end timestamp with time zone,
---   export_says text
+--   export_says text,
+--   trace_tier text
 -- )
 
 -- VIEW reporting.usage_reconciliation_by_kind (
@@ -3629,6 +3670,19 @@ COMMENT ON COLUMN reporting.usage_month_to_date.days_compared IS 'Days of the mo
 COMMENT ON COLUMN reporting.usage_month_to_date.previous_same_days_traces IS 'Traces of the first days_compared days of the month before. Null: one of them is not loaded or before the data start.';
 COMMENT ON COLUMN reporting.usage_month_to_date.previous_month_traces IS 'Traces of all of the month before. Null: one of its days is not loaded or before the data start.';
 COMMENT ON COLUMN reporting.usage_month_to_date.run_rate_traces IS 'Estimate for the whole month: final_traces by final day, times the days of the month from the data start on, rounded. Weekdays are not told apart. Null: no day is final yet, or a day that has ended is not loaded.';
+COMMENT ON VIEW reporting.usage_period_close IS 'Grain: closed billing period x dimension x workspace x id that had traces when it was closed (key: source_id, period_end, group_by, workspace_id, dimension_id). closed_traces never change. It overlaps calendar months: never add both. Never add up over dimensions.';
+COMMENT ON COLUMN reporting.usage_period_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_period_close.period_start IS 'First UTC day of the billing period.';
+COMMENT ON COLUMN reporting.usage_period_close.period_end IS 'UTC day on which the billing period ends: not included.';
+COMMENT ON COLUMN reporting.usage_period_close.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting.usage_period_close.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.usage_period_close.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting.usage_period_close.closed_traces IS 'Traces of the billing period when it was closed. Adds up over workspaces and ids of one dimension.';
+COMMENT ON COLUMN reporting.usage_period_close.adjustment_traces IS 'Traces added or removed since the period was closed, of ids that it was closed with. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting.usage_period_close.current_traces IS 'Traces of the period as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting.usage_period_close.closed_at IS 'When the period was closed.';
+COMMENT ON COLUMN reporting.usage_period_close.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the period was closed.';
+COMMENT ON COLUMN reporting.usage_period_close.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
 COMMENT ON VIEW reporting.usage_provider_total IS 'Grain: source x calendar month x metric of the billing provider x workspace, as it was read last (key: source_id, month_start, metric_id, workspace_id). A second system, which proves no day. Each metric has a row (all) beside those of its workspaces: never add both, nor metrics.';
 COMMENT ON COLUMN reporting.usage_provider_total.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_provider_total.month_start IS 'First day of the month.';
@@ -3640,7 +3694,7 @@ COMMENT ON COLUMN reporting.usage_provider_total.provider_traces IS 'What the bi
 COMMENT ON COLUMN reporting.usage_provider_total.stored_traces IS 'Sum of the stored days of the month when it was compared. Null: not compared.';
 COMMENT ON COLUMN reporting.usage_provider_total.outcome IS 'equal or differs: compared. not_final, not_loaded, unknown_value, unknown_workspace, unknown_metric, no_metric, several_metrics, other_period, not_whole: not compared, and why. sum_of_workspaces, not_the_sum: the row (all).';
 COMMENT ON COLUMN reporting.usage_provider_total.read_at IS 'When the platform was last asked.';
-COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
+COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id, trace_tier).';
 COMMENT ON COLUMN reporting.usage_reconciliation.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_reconciliation.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_reconciliation.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
@@ -3654,6 +3708,7 @@ COMMENT ON COLUMN reporting.usage_reconciliation.state IS 'open: will be fetched
 COMMENT ON COLUMN reporting.usage_reconciliation.found_at IS 'When it was first found.';
 COMMENT ON COLUMN reporting.usage_reconciliation.period_end IS 'End of the time bucket, not included.';
 COMMENT ON COLUMN reporting.usage_reconciliation.export_says IS 'Name or end of the bucket in the CSV export, where it differs; null for names of users.';
+COMMENT ON COLUMN reporting.usage_reconciliation.trace_tier IS 'Which traces: all, or longlived, of which only the billing provider''s totals are here.';
 COMMENT ON VIEW reporting.usage_reconciliation_by_kind IS 'Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
 COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.usage_kind IS 'Kind of usage, the platform''s word: traces or langsmith_deployments.';
