@@ -16,7 +16,8 @@ const WORKSPACES_OF_A_USER = 5;
 
 /** Fills an empty, migrated database, and analyzes nothing. All follows from the seed, but for the clock that it ends at. */
 export async function seedUsage(client: pg.Client, size: Size, say: (line: string) => void): Promise<void> {
-  await client.query("SET TIME ZONE 'UTC'");
+  // Totals of months are made once, at the end.
+  await client.query("SET TIME ZONE 'UTC'; SET usage.keeps_months = 'on'");
   for (const statement of [...organisation(size), ...coverage()]) await client.query(statement);
   // The key of 50 million rows is made once, at the end.
   await client.query("ALTER TABLE usage.hourly_record DROP CONSTRAINT hourly_record_pkey");
@@ -30,6 +31,7 @@ export async function seedUsage(client: pg.Client, size: Size, say: (line: strin
     }
     say(`seeded ${from.slice(0, 7)}`);
   }
+  for (const statement of otherMeters()) await client.query(statement);
   await client.query(`
     ALTER TABLE usage.hourly_record
       ADD CONSTRAINT hourly_record_pkey PRIMARY KEY (series_id, bucket_start) INCLUDE (traces);
@@ -70,6 +72,13 @@ function organisation({ records, seed }: Size): string[] {
      FROM usage.workspace JOIN usage.entity USING (entity_id),
           unnest('{workspace,project,user,api_key}'::text[]) WITH ORDINALITY u (g, i), unnest('{hour,day}'::text[]) s
      ORDER BY entity_id, i, s`,
+    `INSERT INTO usage.every_scope (source_id, kind, trace_tier, group_by, workspace_id, stride)
+     SELECT source_id, m.kind, m.tier, group_by, workspace_id, stride
+     FROM usage.scope, (VALUES ('traces', 'longlived'), ('langsmith_deployments', 'all')) m (kind, tier)
+     WHERE stride = 'day'`,
+    `INSERT INTO usage.source_meter (source_id, meter, is_available, evidence, starts_on, ask_again_at)
+     SELECT source_id, m, true, '', CASE m WHEN 'deployments' THEN data_start END, now()
+     FROM usage.source, unnest('{longlived,deployments}'::text[]) m`,
     `INSERT INTO usage.series (scope_id, entity_id)
      SELECT c.scope_id, e.entity_id
      FROM (
@@ -103,7 +112,7 @@ function coverage(): string[] {
     `INSERT INTO usage.coverage
      SELECT scope_id, lower(part), upper(part), upper(part) <= today - interval '3 days', nextval('usage.fetch_number'),
             CASE WHEN old THEN today - interval '8 days' ELSE least(upper(part) + interval '3 days', now()) END
-     FROM usage.scope
+     FROM usage.every_scope
      JOIN usage.source USING (source_id)
      CROSS JOIN date_trunc('day', now()) today
      CROSS JOIN LATERAL (
@@ -120,7 +129,36 @@ function coverage(): string[] {
      WHERE NOT isempty(part)`,
     `INSERT INTO usage.settlement
      SELECT scope_id, data_start, date_trunc('day', now()) - interval '3 days', now()
-     FROM usage.scope JOIN usage.source USING (source_id) WHERE stride = 'day'`,
+     FROM usage.every_scope JOIN usage.source USING (source_id) WHERE stride = 'day'`,
+  ];
+}
+
+/** On every third day an id has long-lived traces, and as often it used deployments. Each project has a deployment. */
+function otherMeters(): string[] {
+  return [
+    `INSERT INTO usage.entity (source_id, dimension, external_id, first_seen_at, last_seen_at)
+     SELECT source_id, 'deployment', external_id, first_seen_at, last_seen_at FROM usage.entity WHERE dimension = 'project'`,
+    `CREATE TEMPORARY TABLE bench_other AS
+     SELECT s.series_id AS day_series_id, o.scope_id, coalesce(d.entity_id, s.entity_id) AS entity_id, m.measure
+     FROM usage.series s
+     JOIN usage.scope c ON c.scope_id = s.scope_id AND c.stride = 'day'
+     JOIN usage.every_scope o
+       ON o.group_by = c.group_by AND o.workspace_id = c.workspace_id AND o.stride = 'day'
+      AND (o.kind <> 'traces' OR o.trace_tier <> 'all')
+     JOIN unnest('{traces,nodes_executed,agent_runs,agent_uptime_seconds}'::text[]) m (measure)
+       ON (m.measure = 'traces') = (o.kind = 'traces')
+     JOIN usage.entity e USING (entity_id)
+     LEFT JOIN usage.entity d
+       ON d.dimension = 'deployment' AND d.external_id = e.external_id AND e.dimension = 'project' AND o.kind <> 'traces'`,
+    "INSERT INTO usage.series (scope_id, entity_id, measure) SELECT scope_id, entity_id, measure FROM bench_other",
+    `INSERT INTO usage.dated_record
+     SELECT s.series_id, r.bucket_start, r.traces / 5
+     FROM usage.dated_record r
+     JOIN bench_other o ON o.day_series_id = r.series_id
+     JOIN usage.series s USING (scope_id, entity_id, measure)
+     WHERE (o.day_series_id + (r.bucket_start - DATE '2020-01-01')) % 3 = 0
+     ORDER BY r.bucket_start, s.series_id`,
+    "DROP TABLE bench_other",
   ];
 }
 

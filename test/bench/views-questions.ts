@@ -30,6 +30,41 @@ const DAY = "(r.bucket_start AT TIME ZONE 'UTC')::date";
 const MONTH = "date_trunc('month', (now() AT TIME ZONE 'UTC'))::date";
 const MIDNIGHT = (days: number) => `date_trunc('day', now(), 'UTC') - interval '${days} days'`;
 
+/** The same week that the questions about traces ask for. */
+const WEEK = "usage_date >= current_date - 7 AND usage_date < current_date";
+const OTHER_METERS: readonly Question[] = [
+  ...["workspace", "project", "user", "api_key"].map((dimension) => ({
+    name: `by tier and ${dimension}, a week`,
+    limitMs: LIMIT_MS,
+    view: `SELECT * FROM reporting.fct_usage_${dimension}_by_tier_daily WHERE ${WEEK}`,
+  })),
+  {
+    name: "long-lived traces by user, a week",
+    limitMs: LIMIT_MS,
+    view: `SELECT * FROM reporting.fct_usage_user_by_tier_daily WHERE trace_tier = 'longlived' AND ${WEEK}`,
+  },
+  ...["workspace", "deployment", "user", "api_key"].map((dimension) => ({
+    name: `deployment usage by ${dimension}, a week`,
+    limitMs: LIMIT_MS,
+    view: `SELECT * FROM reporting.fct_deployment_usage_${dimension}_daily WHERE ${WEEK}`,
+  })),
+  {
+    name: "coverage by kind, a week",
+    limitMs: LIMIT_MS,
+    view: `SELECT * FROM reporting.usage_coverage_by_kind_daily WHERE ${WEEK}`,
+  },
+  {
+    name: "by tier and month of projects, a year",
+    limitMs: LIMIT_MS,
+    view: `SELECT * FROM reporting.fct_usage_project_by_tier_monthly WHERE month_start >= ${MONTH} - interval '11 months'`,
+  },
+  {
+    name: "upgrades by project, this month and the one before",
+    limitMs: LIMIT_MS,
+    view: `SELECT * FROM reporting.usage_upgrade_project_monthly WHERE month_start >= ${MONTH} - interval '1 month'`,
+  },
+];
+
 const REPORTS: readonly Question[] = [
   {
     name: "daily by project, 90 days of a year's",
@@ -230,4 +265,4 @@ const SLOW: readonly Question[] = [
   },
 ];
 
-export const QUESTIONS: readonly Question[] = [...REPORTS, ...TOOLS, ...SLOW];
+export const QUESTIONS: readonly Question[] = [...REPORTS, ...OTHER_METERS, ...TOOLS, ...SLOW];
