@@ -89,34 +89,38 @@ FROM (
   JOIN usage.labelled_entity e USING (entity_id)
   WHERE x.trace_tier = 'longlived'
   UNION ALL
-  SELECT x.slug, f.bucket_start, x.workspace_id, x.workspace_name, e.dimension_id, e.dimension_name, x.trace_tier,
-         CASE WHEN f.traces >= f.longlived THEN f.traces - f.longlived END,
+  SELECT x.slug, r.bucket_start, x.workspace_id, x.workspace_name, e.dimension_id, e.dimension_name, x.trace_tier,
+         CASE WHEN r.traces >= l.traces THEN r.traces - l.traces END,
          usage.shortlived_status(
-           usage.day_status(f.bucket_start, x.sure, x.unavailable, x.failed, x.missing, x.unverified), f.traces, f.longlived
+           usage.day_status(r.bucket_start, x.sure, x.unavailable, x.failed, x.missing, x.unverified), r.traces, l.traces
          ),
-         least(x.fetched_at[width_bucket(f.bucket_start, x.starts)], x.trace_fetched_at[width_bucket(f.bucket_start, x.trace_starts)])
+         least(x.fetched_at[width_bucket(r.bucket_start, x.starts)], x.trace_fetched_at[width_bucket(r.bucket_start, x.trace_starts)])
   FROM x
+  JOIN usage.series s ON s.scope_id = x.trace_scope_id
+  LEFT JOIN usage.series o ON o.scope_id = x.scope_id AND o.entity_id = s.entity_id
+  JOIN usage.dated_record r ON r.series_id = s.series_id
+  JOIN usage.labelled_entity e ON e.entity_id = s.entity_id
+  -- Looked up, not joined: a filter on the day would reach one side of a join only.
   CROSS JOIN LATERAL (
-    -- Looked up, not joined: a filter on the day would reach one side of a join only.
-    SELECT s.entity_id, r.bucket_start, r.traces, coalesce((
-             SELECT l.traces FROM usage.dated_record l WHERE l.series_id = o.series_id AND l.bucket_start = r.bucket_start
-           ), 0) AS longlived
-    FROM usage.series s
-    JOIN usage.dated_record r USING (series_id)
-    LEFT JOIN usage.series o ON o.scope_id = x.scope_id AND o.entity_id = s.entity_id
-    WHERE s.scope_id = x.trace_scope_id
-    UNION ALL
-    -- Long-lived traces of an id that no record of all tiers names.
-    SELECT o.entity_id, l.bucket_start, 0, l.traces
-    FROM usage.series o
-    JOIN usage.dated_record l USING (series_id)
-    LEFT JOIN usage.series s ON s.scope_id = x.trace_scope_id AND s.entity_id = o.entity_id
-    WHERE o.scope_id = x.scope_id AND l.traces > 0 AND NOT EXISTS (
-      SELECT FROM usage.dated_record r WHERE r.series_id = s.series_id AND r.bucket_start = l.bucket_start
-    )
-  ) f
-  JOIN usage.labelled_entity e USING (entity_id)
-  WHERE x.trace_tier = 'shortlived' AND x.loaded @> f.bucket_start
+    SELECT coalesce((
+      SELECT l.traces FROM usage.dated_record l WHERE l.series_id = o.series_id AND l.bucket_start = r.bucket_start
+    ), 0) AS traces
+    OFFSET 0
+  ) l
+  -- coalesce: of a bare @> the planner expects one row in a thousand, and then reads all names again for each row.
+  WHERE x.trace_tier = 'shortlived' AND coalesce(x.loaded @> r.bucket_start, false)
+  UNION ALL
+  -- Long-lived traces of an id that no record of all tiers names.
+  SELECT x.slug, l.bucket_start, x.workspace_id, x.workspace_name, e.dimension_id, e.dimension_name, x.trace_tier, NULL, 'inconsistent',
+         least(x.fetched_at[width_bucket(l.bucket_start, x.starts)], x.trace_fetched_at[width_bucket(l.bucket_start, x.trace_starts)])
+  FROM x
+  JOIN usage.series o ON o.scope_id = x.scope_id
+  LEFT JOIN usage.series s ON s.scope_id = x.trace_scope_id AND s.entity_id = o.entity_id
+  JOIN usage.dated_record l ON l.series_id = o.series_id AND l.traces > 0
+  JOIN usage.labelled_entity e ON e.entity_id = o.entity_id
+  WHERE x.trace_tier = 'shortlived' AND coalesce(x.loaded @> l.bucket_start, false) AND (
+    SELECT true FROM usage.dated_record r WHERE r.series_id = s.series_id AND r.bucket_start = l.bucket_start
+  ) IS NULL
   UNION ALL
   SELECT x.slug, day, x.workspace_id, x.workspace_name, NULL, NULL, x.trace_tier, NULL,
          usage.day_status(day, x.sure, x.unavailable, x.failed, x.missing, x.unverified), NULL

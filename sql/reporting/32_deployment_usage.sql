@@ -6,23 +6,25 @@ CREATE OR REPLACE VIEW usage.deployment_day AS
 SELECT s.scope_id, s.entity_id, r.bucket_start AS usage_date,
        coalesce(sum(r.traces) FILTER (WHERE s.measure = 'nodes_executed'), 0)::bigint AS nodes_executed,
        coalesce(sum(r.traces) FILTER (WHERE s.measure = 'agent_runs'), 0)::bigint AS agent_runs,
-       coalesce(sum(r.traces) FILTER (WHERE s.measure = 'agent_uptime_seconds'), 0)::bigint AS agent_uptime_seconds
+       coalesce(sum(r.traces) FILTER (WHERE s.measure = 'agent_uptime_seconds'), 0)::bigint AS agent_uptime_seconds,
+       c.group_by
 FROM usage.every_scope c
 JOIN usage.series s USING (scope_id)
 JOIN usage.dated_record r USING (series_id)
 WHERE c.kind = 'langsmith_deployments' AND c.stride = 'day'
-GROUP BY s.scope_id, s.entity_id, r.bucket_start;
+GROUP BY s.scope_id, s.entity_id, r.bucket_start, c.group_by;
 
 CREATE OR REPLACE VIEW usage.deployment_month AS
 SELECT s.scope_id, s.entity_id, t.month_start,
        coalesce(sum(t.traces) FILTER (WHERE s.measure = 'nodes_executed'), 0)::bigint AS nodes_executed,
        coalesce(sum(t.traces) FILTER (WHERE s.measure = 'agent_runs'), 0)::bigint AS agent_runs,
-       coalesce(sum(t.traces) FILTER (WHERE s.measure = 'agent_uptime_seconds'), 0)::bigint AS agent_uptime_seconds
+       coalesce(sum(t.traces) FILTER (WHERE s.measure = 'agent_uptime_seconds'), 0)::bigint AS agent_uptime_seconds,
+       c.group_by
 FROM usage.every_scope c
 JOIN usage.series s USING (scope_id)
 JOIN usage.monthly_total t USING (series_id)
 WHERE c.kind = 'langsmith_deployments' AND c.stride = 'day'
-GROUP BY s.scope_id, s.entity_id, t.month_start;
+GROUP BY s.scope_id, s.entity_id, t.month_start, c.group_by;
 
 CREATE OR REPLACE VIEW reporting.fct_deployment_usage_workspace_daily AS
 WITH x AS MATERIALIZED (SELECT * FROM usage.figure_days t WHERE t.group_by = 'workspace' AND t.meter = 'deployments')
@@ -89,7 +91,8 @@ FROM (
               ELSE usage.day_status(r.usage_date, x.sure, x.unavailable, x.failed, x.missing, x.unverified) END AS status,
          x.fetched_at[width_bucket(r.usage_date, x.starts)] AS fetched_at
   FROM x
-  JOIN usage.deployment_day r USING (scope_id)
+  -- The dimension once more: this one reaches the records.
+  JOIN usage.deployment_day r ON r.scope_id = x.scope_id AND r.group_by = '{dimension}'
   JOIN usage.labelled_entity e USING (entity_id)
   UNION ALL
   SELECT x.slug, day, x.workspace_id, x.workspace_name, NULL, NULL, NULL, NULL, NULL,
@@ -110,7 +113,8 @@ FROM (
          CASE WHEN x.status = 'ok' AND greatest(r.nodes_executed, r.agent_runs, r.agent_uptime_seconds) = 0 THEN 'empty'
               ELSE x.status END AS status
   FROM x
-  JOIN usage.deployment_month r USING (scope_id, month_start)
+  JOIN usage.deployment_month r
+    ON r.scope_id = x.scope_id AND r.month_start = x.month_start AND r.group_by = '{dimension}'
   JOIN usage.labelled_entity e USING (entity_id)
   WHERE x.is_complete
   UNION ALL
