@@ -2237,7 +2237,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   usage_date date,
 --   nodes_executed bigint,
 --   agent_runs bigint,
---   agent_uptime_seconds bigint
+--   agent_uptime_seconds bigint,
+--   group_by text
 -- )
 
 -- VIEW usage.deployment_month (
@@ -2246,7 +2247,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   month_start date,
 --   nodes_executed bigint,
 --   agent_runs bigint,
---   agent_uptime_seconds bigint
+--   agent_uptime_seconds bigint,
+--   group_by text
 -- )
 
 -- VIEW usage.every_charge (
