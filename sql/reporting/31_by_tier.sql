@@ -96,14 +96,20 @@ FROM (
          ),
          least(x.fetched_at[width_bucket(r.bucket_start, x.starts)], x.trace_fetched_at[width_bucket(r.bucket_start, x.trace_starts)])
   FROM x
-  JOIN usage.series s ON s.scope_id = x.trace_scope_id
-  LEFT JOIN usage.series o ON o.scope_id = x.scope_id AND o.entity_id = s.entity_id
+  -- Once for each series: joined, the other ones of the scope would be compared with each record.
+  CROSS JOIN LATERAL (
+    SELECT s.series_id, s.entity_id,
+           (SELECT o.series_id FROM usage.series o WHERE o.scope_id = x.scope_id AND o.entity_id = s.entity_id) AS longlived_series
+    FROM usage.series s
+    WHERE s.scope_id = x.trace_scope_id
+    OFFSET 0
+  ) s
   JOIN usage.dated_record r ON r.series_id = s.series_id
   JOIN usage.labelled_entity e ON e.entity_id = s.entity_id
   -- Looked up, not joined: a filter on the day would reach one side of a join only.
   CROSS JOIN LATERAL (
     SELECT coalesce((
-      SELECT l.traces FROM usage.dated_record l WHERE l.series_id = o.series_id AND l.bucket_start = r.bucket_start
+      SELECT l.traces FROM usage.dated_record l WHERE l.series_id = s.longlived_series AND l.bucket_start = r.bucket_start
     ), 0) AS traces
     OFFSET 0
   ) l
