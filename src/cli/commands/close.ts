@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { AskedClose } from "../../domain/close/check-list.ts";
+import { describeOtherUsage } from "../../domain/close/other-usage.ts";
 import { describeProviderMonth } from "../../domain/provider/month-sentence.ts";
 import { UsageError } from "../../errors.ts";
 import { type ClosedSource, closeSources, isAsAsked } from "../../pipeline/close/close.ts";
@@ -61,13 +62,15 @@ async function run(session: Session, options: CloseOptions, text?: string): Prom
     result.state === "open" && result.digest !== null ? [result.digest] : [],
   );
   session.output.data(
-    closed.map(({ source, result, provider }) => ({ source, ...result, provider })),
+    closed.map(({ source, result, provider, others }) => ({ source, ...result, provider, others })),
     () => {
       const asked = { month, settleAfterMs, hasRedis: redisUrl !== undefined, digests };
       return closed
         .map((one) => {
           const said = describeClose(one, { ...asked, without: one.asked });
-          return `${said}\n${one.source}, ${month.name}: ${describeProviderMonth(one.provider)}`;
+          const what = `${one.source}, ${month.name}`;
+          const others = one.others.length === 0 ? "" : `\n${what}: ${describeOtherUsage(one.others)}`;
+          return `${said}\n${what}: ${describeProviderMonth(one.provider)}${others}`;
         })
         .join("\n");
     },

@@ -2,6 +2,7 @@ import type { CalendarMonth } from "../../domain/close/month.ts";
 import type { Store } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { type CloseResult, closeMonth } from "../../store/report/month-close.ts";
+import { type OtherUsage, otherUsage } from "../../store/report/other-usage.ts";
 import { type ProviderMonth, providerMonth } from "../../store/report/provider-month.ts";
 import type { Actor } from "../../store/work/operator-actions.ts";
 import { leftOut, monthOf, sourcesToClose, withinMonth } from "./asked.ts";
@@ -27,6 +28,8 @@ export interface ClosedSource {
   readonly result: CloseResult;
   /** What the billing provider's totals say of the month. */
   readonly provider: ProviderMonth;
+  /** What is known of other usage than traces of all tiers, as far as any is loaded. */
+  readonly others: readonly OtherUsage[];
 }
 
 /**
@@ -53,7 +56,9 @@ export async function closeSources(
       ...(order.expectedDigests === undefined ? {} : { expectedDigests: order.expectedDigests }),
     });
     const provider = await providerMonth(store.db, { sourceId, monthStart: month.start });
-    closed.push({ source, asked, result, provider });
+    const range = { start: Date.parse(month.start), end: Date.parse(month.end) };
+    const others = await otherUsage(store.db, { sourceId, range });
+    closed.push({ source, asked, result, provider, others });
   }
   return { month, closed };
 }
