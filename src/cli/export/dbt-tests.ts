@@ -12,17 +12,24 @@ const NULL_WHERE_MISSING = [...Object.values(DIMENSIONS), DEPLOYMENT]
 const STATUSES = ["not_available", "failed", "missing", "unverified", "provisional", "empty", "ok"];
 const TIERS = ["longlived", "shortlived"];
 const FINDINGS = ["missing_in_store", "missing_in_export", "traces_differ", "bucket_end_differs"];
+const TOTALS = ["stride_total", "grouping_total", "provider_total"];
 /** Values of a column; a column of one view stands behind the view's name, that of all views by tier behind `by_tier`. */
 const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   coverage_status: STATUSES,
   "by_tier.coverage_status": ["inconsistent", ...STATUSES],
   trace_tier: TIERS,
   "usage_coverage_by_kind_daily.trace_tier": ["all", ...TIERS],
+  "usage_reconciliation.trace_tier": ["all", ...TIERS],
+  "usage_reconciliation_by_kind.trace_tier": ["all", ...TIERS],
   "usage_coverage_by_kind_daily.kind": [...new Set(Object.values(METER).map(({ kind }) => kind))],
   status: STATUSES,
   group_by: GROUPINGS,
   stride: STRIDES,
-  kind: [...FINDINGS, "name_differs", "stride_total", "grouping_total", "provider_total"],
+  kind: [...FINDINGS, "name_differs", ...TOTALS],
+  "usage_reconciliation_by_kind.kind": [
+    ...[...FINDINGS, "name_differs", ...TOTALS],
+    ...["tier_total", "tier_exceeds"],
+  ],
   "backfill_status.state": ["running", "paused", "cancelled", "done"],
   "metering_probe.state": ["sending", "waiting", "matched", "late", "differs", "inconclusive"],
 };
