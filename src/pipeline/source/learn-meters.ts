@@ -7,6 +7,7 @@ import { PlatformError } from "../../errors.ts";
 import { type LearnableMeter, learnedMeters, learnMeter } from "../../store/catalog/source-meters.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { ask, askAside, queryOf } from "./ask.ts";
+import { isKeyRefused } from "./refusal.ts";
 import type { OpenSource } from "./source.ts";
 
 /** What an answer showed about a meter. `unknown`: nothing yet, so it is asked again with the next sync. */
@@ -17,26 +18,31 @@ interface Lesson {
   readonly start?: number;
 }
 
+/** The wanted meters of which it is not known, or was learned long ago, whether the server counts them. */
+export async function metersToLearn({ store, sourceId, settings }: OpenSource): Promise<ReadonlySet<Meter>> {
+  const known = await learnedMeters(store.db, sourceId);
+  const isKnown = (meter: Meter) => known.some((one) => one.meter === meter && !one.isDue);
+  return new Set(settings.meters.filter((meter) => meter !== "traces" && !isKnown(meter)));
+}
+
 /**
- * Learns which of the wanted meters the server counts, where that is not known or was learned long ago, and from when on.
- * Nothing of a meter is asked for before: a server that does not know `trace_tier` answers all traces in its place.
+ * Learns which of these meters the server counts, and from when on; by default of those that are due. Nothing of a meter is asked
+ * for before: a server that does not know `trace_tier` answers all traces in its place.
  *
- * What was learned replaces `source.meters`. A refused key ends it with its error, and so does a server that does not answer for
- * traces.
+ * What was learned replaces `source.meters`. A refused key ends it with its error.
  */
-export async function learnMeters(source: OpenSource): Promise<void> {
-  const { store, sourceId, settings, log } = source;
+export async function learnMeters(source: OpenSource, meters?: ReadonlySet<Meter>): Promise<void> {
+  const { store, sourceId, log } = source;
+  const due = meters ?? (await metersToLearn(source));
+  if (due.size === 0) return;
   const known = new Map((await learnedMeters(store.db, sourceId)).map((one) => [one.meter, one]));
-  const isDue = (meter: LearnableMeter) =>
-    settings.meters.includes(meter) && known.get(meter)?.isDue !== false;
   const lessons = new Map<LearnableMeter, Lesson>();
-  if (isDue("longlived") || isDue("shortlived")) {
+  const tiers = (["longlived", "shortlived"] as const).filter((tier) => due.has(tier));
+  if (tiers.length > 0) {
     const lesson = await learnTiers(source);
-    for (const tier of ["longlived", "shortlived"] as const) {
-      if (settings.meters.includes(tier)) lessons.set(tier, lesson);
-    }
+    for (const tier of tiers) lessons.set(tier, lesson);
   }
-  if (isDue("deployments")) lessons.set("deployments", await learnDeployments(source));
+  if (due.has("deployments")) lessons.set("deployments", await learnDeployments(source));
   for (const [meter, lesson] of lessons) {
     const before = known.get(meter);
     // What is counted stays counted until an answer says that it is not.
@@ -47,7 +53,6 @@ export async function learnMeters(source: OpenSource): Promise<void> {
     const isAvailable = state === "available";
     if (before?.isAvailable !== isAvailable) log.info({ meter, isAvailable, evidence }, "meter learned");
   }
-  if (lessons.size === 0) return;
   const learned = await learnedMeters(store.db, sourceId);
   for (const { meter, isAvailable, startsOn } of learned) {
     if (!isAvailable) source.meters.delete(meter);
@@ -90,8 +95,8 @@ async function learnTiers(source: OpenSource): Promise<Lesson> {
   return { state: "unknown", evidence: `the tiers do not add up: ${figures}` };
 }
 
-/** A sync waits for it, and the next one asks again. */
-const ATTEMPTS = 2;
+/** The next sync asks again. */
+const ATTEMPTS = 1;
 
 /** Years that are looked through for the beginning of deployment usage. */
 const YEARS_BACK = 5;
@@ -143,15 +148,15 @@ async function sumUp(
           onRecords: (records) => void received.push(...records),
         });
       };
-      await (meter === "traces" ? ask(source, send) : askAside(source, send, ATTEMPTS));
+      await (meter === "traces" ? ask : askAside)(source, send, ATTEMPTS);
       for (const record of received) onRecord(record);
     }
     return undefined;
   } catch (error) {
-    if (!(error instanceof PlatformError) || meter === "traces") throw error;
+    if (!(error instanceof PlatformError) || (meter === "traces" && isKeyRefused(error))) throw error;
     const { status, locations, message } = error;
     // Traces were answered with this key: where it is refused as a whole, they say so.
-    if (status === 400 || status === 403 || status === 422)
+    if (meter !== "traces" && (status === 400 || status === 403 || status === 422))
       return { state: "notAvailable", evidence: `it refuses it: ${message}` };
     if (locations.some((location) => location.endsWith(".measures")))
       return { state: "notAvailable", evidence: `it answers no measure of deployments: ${message}` };

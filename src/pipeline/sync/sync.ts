@@ -1,9 +1,10 @@
 import type { UsageRequest } from "../../domain/planning/request.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { retryAfterOutage } from "../../store/load/outage.ts";
 import { enterSlices, slicesInFlight } from "../../store/work/slices.ts";
-import { learnMeters } from "../source/learn-meters.ts";
+import { learnMeters, metersToLearn } from "../source/learn-meters.ts";
 import type { OpenSource } from "../source/source.ts";
 import { planRetries, planSource, routineDemand, type Want } from "./plan.ts";
 import { syncBudget } from "./sync-budget.ts";
@@ -15,15 +16,23 @@ import { syncBudget } from "./sync-budget.ts";
  */
 export async function planSync(source: OpenSource) {
   const { sourceId, store, log, runId } = source;
-  await learnMeters(source);
   const askedAgain = await retryAfterOutage(store.db, sourceId);
   const now = await storeNow(store.db);
+  const inFlight = await slicesInFlight(store.db, sourceId);
+  const enter = async (isMeant: (meter: Meter) => boolean) => {
+    const meters = new Map([...source.meters].filter(([meter]) => isMeant(meter)));
+    const wanted = routineDemand({ ...source, meters }, now).filter(({ meter = "traces" }) => isMeant(meter));
+    const slices = await planRoutine({ ...source, meters }, { wanted, inFlight });
+    return { planned: slices.length, entered: await enterSlices(store.db, { sourceId, runId, slices }) };
+  };
+  const due = await metersToLearn(source);
+  const first = await enter((meter) => !due.has(meter));
+  // A server that is slow to say what else it counts holds up no traces.
+  await learnMeters(source, due);
+  const rest = due.size === 0 ? { planned: 0, entered: 0 } : await enter((meter) => due.has(meter));
   const { needed, allowed, problem } = syncBudget(source, now);
   if (problem !== undefined) log.warn({ ...problem, needed, allowed }, "rate budget");
-  const inFlight = await slicesInFlight(store.db, sourceId);
-  const slices = await planRoutine(source, { wanted: routineDemand(source, now), inFlight });
-  const entered = await enterSlices(store.db, { sourceId, runId, slices });
-  return { planned: slices.length, entered, askedAgain };
+  return { planned: first.planned + rest.planned, entered: first.entered + rest.entered, askedAgain };
 }
 
 /** What one sync fetches: the wanted time that is not settled, and failures that are due, wherever they are. */

@@ -82,6 +82,7 @@ const OF_SOURCE = [
     "period_close",
     "alert",
     "source_fact",
+    "source_meter",
     "price",
     "slice",
     "run",
