@@ -24,7 +24,7 @@ describe("the requests that a sync needs", () => {
         bench.now,
       );
     // Nine tenths of the budget are the fetch queue's.
-    expect(need(1_000, 900_000)).toEqual({ needed: planned, allowed: 81_000, problem: undefined });
+    expect(need(1_000, 900_000)).toEqual({ needed: planned, added: [], allowed: 81_000, problem: undefined });
     const control = Math.floor(planned / 9);
     expect(need(planned + control, 10_000)).toMatchObject({ allowed: planned, problem: undefined });
     expect(need(planned + control - 1, 10_000)).toMatchObject({
