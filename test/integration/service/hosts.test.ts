@@ -21,7 +21,7 @@ const FETCHED_AT_ONCE = 4;
 /** Sessions of a host that begin a load: they wait to lock its scopes. */
 const waitingOf = (address: string) => `SELECT count(*)::integer AS sessions FROM pg_stat_activity
   WHERE client_addr = '${address}' AND wait_event_type = 'Lock'
-    AND query LIKE '%from usage.scope%for no key update%'`;
+    AND query LIKE '%from usage.every_scope%for no key update%'`;
 
 const reason = withoutHosts();
 if (reason !== undefined) process.stderr.write(`skipped: workers on two hosts (${reason})\n`);

@@ -32,7 +32,7 @@ test.each(["specified", "live"] as const)("six traces are sent and billed, A2A %
   const { recent } = standin.requests;
   const paths = recent.map(({ method, url }) => `${method} ${url.split("?")[0]}`);
   // The card is read once, by who asks whether there is one.
-  expect(paths.filter((one) => /a2a|card/.test(one))).toEqual([
+  expect(paths.filter((one) => /\/a2a\/|card/.test(one))).toEqual([
     "GET /.well-known/agent-card.json",
     "POST /a2a/agent",
     "POST /a2a/agent",

@@ -20,7 +20,7 @@ test("the first load leaves statistics of every table that it filled, and so doe
   expect(await bench.sql(UNKNOWN)).toEqual([]);
 
   // What an installation of an older release looks like.
-  await bench.sql("UPDATE pg_class SET reltuples = -1 WHERE oid = 'usage.scope'::regclass");
+  await bench.sql("UPDATE pg_class SET reltuples = -1 WHERE oid = 'usage.every_scope'::regclass");
   await migrate(bench.store);
   expect(await bench.sql(UNKNOWN)).toEqual([]);
 
@@ -28,7 +28,7 @@ test("the first load leaves statistics of every table that it filled, and so doe
   const url = new URL(bench.databaseUrl);
   const role = `loader_${url.pathname.slice(-12)}`;
   await bench.sql(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA usage TO ${role}`);
-  await bench.sql("UPDATE pg_class SET reltuples = -1 WHERE oid = 'usage.scope'::regclass");
+  await bench.sql("UPDATE pg_class SET reltuples = -1 WHERE oid = 'usage.every_scope'::regclass");
   url.username = role;
   const other = openStore({ url: url.href });
   onTestFinished(async () => {
