@@ -1,4 +1,6 @@
+import type { Meter } from "../../domain/usage/meter.ts";
 import { PlatformError } from "../../errors.ts";
+import { isMeterForbidden } from "../source/ask.ts";
 import { isKeyRefused } from "../source/refusal.ts";
 import type { OpenSource } from "../source/source.ts";
 import { createDownDetector } from "./platform-down.ts";
@@ -15,7 +17,7 @@ interface Failed<T> {
  * Does the work of each in turn, with fresh proof of access, and returns those that the platform failed. Throws where
  * the source as a whole must stop: a refused key, a platform that is down, an error that is not the platform's.
  */
-export async function sequentially<T>(
+export async function sequentially<T extends { readonly meter: Meter }>(
   source: OpenSource,
   all: readonly T[],
   { work, onProgress = () => {} }: { work: (one: T) => Promise<void>; onProgress?: OnProgress | undefined },
@@ -29,7 +31,8 @@ export async function sequentially<T>(
       await work(one);
       noteGivenUp(undefined);
     } catch (error) {
-      if (!(error instanceof PlatformError) || isKeyRefused(error)) throw error;
+      if (!(error instanceof PlatformError)) throw error;
+      if (isKeyRefused(error) && !isMeterForbidden(error, one.meter)) throw error;
       failed.push({ one, code: error.code, message: error.message });
       noteGivenUp(error.retryable ? error : undefined);
     }

@@ -156,3 +156,21 @@ test("an export of deployments with a measure that is missing, fractional or neg
     open: 0,
   });
 });
+
+test("an export that the key may not read, of other usage alone, keeps nothing else from being compared", async () => {
+  const bench = await setupMeters();
+  await bench.sync(EVERYTHING);
+  bench.standin.faults.script({
+    ...{ fault: { kind: "status", status: 403 }, times: 1000 },
+    match: { path: "export", query: { trace_tier: "longlived" } },
+  });
+  const { strides, failures } = await bench.reconcile({ groupings: ["project"] }, EVERYTHING);
+  const compared = strides.map(({ meter, compared: records }) => [meter, records > 0]);
+  expect(compared).toEqual([
+    ["traces", true],
+    ["longlived", false],
+    ["deployments", true],
+  ]);
+  expect(failures.map(({ code }) => code)).toContain("forbidden");
+  expect(await bench.sql("SELECT FROM usage.source WHERE refused_at IS NOT NULL")).toEqual([]);
+});
