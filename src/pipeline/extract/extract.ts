@@ -6,6 +6,7 @@ import { PlatformError } from "../../errors.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import { type LoadResult, loadAnswer } from "../../store/load/load.ts";
 import { askUsage, collectAnswer, isMeterForbidden } from "../source/ask.ts";
+import { learnMeters } from "../source/learn-meters.ts";
 import { isKeyRefused } from "../source/refusal.ts";
 import type { OpenSource } from "../source/source.ts";
 import { withEmailPolicy } from "./email-policy.ts";
@@ -70,6 +71,11 @@ export async function extractSlice(
   const onAttempt = () => requests++;
   await source.access.fresh();
   let last = await loadSlice(source, slice, { onAttempt });
+  if (last.load?.outcome === "unconfirmed" && slice.meter !== "traces") {
+    // A server may have been updated to one that counts it no more, and answers zero for ever.
+    await learnMeters(source, new Set([slice.meter]));
+    if (!source.meters.has(slice.meter)) return { ...ENDED, requests };
+  }
   if (last.load?.outcome === "unconfirmed") {
     // The answer would remove every non-zero row. That needs a second answer, and proof of access newer than the first.
     const confirms = { fullyDeleted: last.load.fullyDeleted, since: last.stamp.fetchedAt };
@@ -150,6 +156,15 @@ function rowsOf({ load, records, traces }: Extract<Loaded, { load: LoadResult }>
   const written = { inserted, updated, retired, unchanged, restated };
   return { records, traces, ...written, unverified: unverified.length };
 }
+
+/** Nothing was replaced: what was counted before stays. */
+const ENDED = {
+  outcome: "not_available",
+  rows: NO_ROWS,
+  followUps: [],
+  code: "meter_not_available",
+  message: "the server counts this usage no more",
+} as const;
 
 /** Nothing was replaced. Which answer is right is not known, so the window is kept as a failure until one is loaded. */
 const CONTRADICTED: NextStep = {

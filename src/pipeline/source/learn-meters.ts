@@ -16,6 +16,8 @@ interface Lesson {
   readonly evidence: string;
   /** First day of deployment usage, epoch milliseconds. */
   readonly start?: number;
+  /** Whether it rests on an empty answer, which a key that lost access gets too: it ends nothing that was counted. */
+  readonly isEmpty?: boolean;
 }
 
 /** The wanted meters of which it is not known, or was learned long ago, whether the server counts them. */
@@ -46,7 +48,8 @@ export async function learnMeters(source: OpenSource, meters?: ReadonlySet<Meter
   for (const [meter, lesson] of lessons) {
     const before = known.get(meter);
     // What is counted stays counted until an answer says that it is not.
-    if (lesson.state === "unknown" && before?.isAvailable === true) continue;
+    const isDoubtful = lesson.state === "unknown" || lesson.isEmpty === true;
+    if (isDoubtful && before?.isAvailable === true) continue;
     const { state, evidence, start } = lesson;
     const startsOn = start === undefined ? {} : { startsOn: new Date(start).toISOString().slice(0, 10) };
     await learnMeter(store.db, { sourceId, meter, state, evidence, ...startsOn });
@@ -115,7 +118,7 @@ async function learnDeployments(source: OpenSource): Promise<Lesson> {
     if (refused !== undefined) return refused;
     if (first === Number.POSITIVE_INFINITY) {
       if (length === STRIDE_MS.year)
-        return { state: "notAvailable", evidence: "it answers no deployment usage" };
+        return { state: "notAvailable", evidence: "it answers no deployment usage", isEmpty: true };
       break;
     }
     range = { start: floorToGrid(first, DAY_MS), end: Math.min(first + length, end) };

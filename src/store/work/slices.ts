@@ -158,7 +158,11 @@ export async function claimSlice(
     .returning(METERS_OF_SCOPES.as("meters"))
     .executeTakeFirst();
   const meter = row && sharedMeter(row.meters);
-  if (row === undefined || meter === undefined) return undefined;
+  if (row === undefined) return undefined;
+  if (meter === undefined) {
+    await handBackSlice(db, row.slice_id);
+    return undefined;
+  }
   const { period_start: start, period_end: end } = row;
   return {
     sliceId: row.slice_id,

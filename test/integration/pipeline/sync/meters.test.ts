@@ -273,3 +273,26 @@ test("a meter that the key may no longer read ends by itself, and traces go on",
   const [refused] = await bench.sql("SELECT refused_at FROM usage.source WHERE refused_at IS NOT NULL");
   expect(refused).toBeUndefined();
 });
+
+test("an update that nobody has noticed yet turns no long-lived count into zero", async () => {
+  const bench = await setupAll();
+  await bench.sync(ALL);
+  const before = await stored(bench);
+  // It is not due to be learned again: the first answers tell.
+  bench.standin.settings.serverVersion = "0.16.0";
+  const { source } = await bench.sync(ALL);
+  expect(source.meters.has("longlived")).toBe(false);
+  expect(await stored(bench)).toEqual(before);
+});
+
+test("an answer without any deployment usage ends nothing that was counted", async () => {
+  const bench = await setupAll();
+  await bench.sync(ALL);
+  bench.standin.settings.deploymentUsage = "off";
+  await bench.passTime();
+  const source = await bench.open(ALL);
+  const start = source.meters.get("deployments");
+  await learnMeters(source);
+  expect(source.meters.get("deployments")).toBe(start);
+  expect((await meters(bench))[0]).toMatchObject({ meter: "deployments", is_available: true });
+});
