@@ -7,13 +7,24 @@
 -- Source x meter x dimension x workspace, with its scope of days. Without a scope a meter has cells only where the server is
 -- known not to count it: then none of their days is available. Deployment usage has a beginning of its own.
 CREATE OR REPLACE VIEW usage.meter_cell AS
-SELECT m.meter, m.kind, m.trace_tier, c.scope_id, s.slug, s.source_id, g.group_by, w.entity_id AS workspace_entity_id,
-       w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, s.data_start,
-       coalesce(a.starts_on, s.data_start) AS begins_on, n.source_id IS NOT NULL OR a.is_available IS FALSE AS is_unavailable,
-       usage.expected_days(s.workspace_ids, w.external_id, w.entity_id, s.data_start) AS configured_days
-FROM usage.workspace x
-JOIN usage.labelled_entity w USING (entity_id)
-JOIN usage.source s ON s.source_id = w.source_id
+SELECT m.meter, m.kind, m.trace_tier, c.scope_id, w.slug, w.source_id, g.group_by, w.workspace_entity_id, w.workspace_id,
+       w.workspace_name, w.data_start, coalesce(a.starts_on, w.data_start) AS begins_on,
+       w.has_no_day OR a.is_available IS FALSE AS is_unavailable, w.configured_days
+FROM (
+  -- The name is looked up: a join with labelled_entity would sort the names of everybody.
+  SELECT s.slug, s.source_id, s.data_start, e.entity_id AS workspace_entity_id, usage.shown_id(e.external_id) AS workspace_id,
+         (
+           SELECT n.name FROM usage.entity_name n WHERE n.entity_id = e.entity_id
+           ORDER BY n.last_bucket DESC, n.fetch_number DESC, n.name LIMIT 1
+         ) AS workspace_name,
+         usage.expected_days(s.workspace_ids, e.external_id, e.entity_id, s.data_start) AS configured_days,
+         EXISTS (SELECT FROM usage.source_fact n WHERE n.source_id = s.source_id AND n.fact = 'no_day') AS has_no_day
+  FROM usage.workspace x
+  JOIN usage.entity e USING (entity_id)
+  JOIN usage.source s USING (source_id)
+  -- Keeps its tables out of the queries that join it: planning them would take several times as long.
+  OFFSET 0
+) w
 CROSS JOIN (
   -- each dimension
   SELECT '{dimension}'::text AS group_by UNION ALL
@@ -25,10 +36,9 @@ CROSS JOIN (
          ('deployments', 'langsmith_deployments', 'all')
 ) m (meter, kind, trace_tier)
 LEFT JOIN usage.every_scope c
-  ON c.source_id = s.source_id AND c.kind = m.kind AND c.trace_tier = m.trace_tier AND c.group_by = g.group_by
- AND c.workspace_id = w.entity_id AND c.stride = 'day'
-LEFT JOIN usage.source_meter a ON a.source_id = s.source_id AND a.meter = m.meter
-LEFT JOIN usage.source_fact n ON n.source_id = s.source_id AND n.fact = 'no_day'
+  ON c.source_id = w.source_id AND c.kind = m.kind AND c.trace_tier = m.trace_tier AND c.group_by = g.group_by
+ AND c.workspace_id = w.workspace_entity_id AND c.stride = 'day'
+LEFT JOIN usage.source_meter a ON a.source_id = w.source_id AND a.meter = m.meter
 WHERE c.scope_id IS NOT NULL OR a.is_available IS FALSE;
 
 -- The days of each cell: expected, loaded by records of their own, and why they are not. A day that failed or is unverified may

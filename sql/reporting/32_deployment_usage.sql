@@ -35,7 +35,8 @@ SELECT x.slug AS source_id, d.usage_date, x.workspace_id, x.workspace_name,
        usage.is_final(t.status) AS is_final,
        CASE WHEN t.status = 'ok' AND coalesce(greatest(f.nodes_executed, f.agent_runs, f.agent_uptime_seconds), 0) = 0 THEN 'empty'
             ELSE t.status END AS coverage_status,
-       CASE WHEN t.loaded THEN x.fetched_at[width_bucket(d.usage_date, x.starts)] END AS fetched_at
+       CASE WHEN t.loaded THEN x.fetched_at[width_bucket(d.usage_date, x.starts)] END AS fetched_at,
+       v.reconciled_at IS NOT NULL AS is_reconciled, v.reconciled_at, v.matched_at AS totals_matched_at, v.proved_at
 FROM (
   SELECT usage_date
   FROM usage.days_between(
@@ -57,7 +58,13 @@ LEFT JOIN LATERAL (
          sum(r.agent_uptime_seconds)::bigint AS agent_uptime_seconds
   FROM usage.deployment_day r
   WHERE r.scope_id = x.scope_id AND r.usage_date = d.usage_date
-) f ON t.loaded;
+) f ON t.loaded
+LEFT JOIN usage.every_proved_day p ON p.scope_id = x.scope_id
+CROSS JOIN LATERAL (
+  SELECT nullif(p.reconciled_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS reconciled_at,
+         nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,
+         nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at
+) v;
 COMMENT ON VIEW reporting.fct_deployment_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start or the beginning of deployment usage, the earlier of both, to today. Its measures add up over days and workspaces, each by itself. Null: not loaded, or before the beginning, which is not zero. No part of it is a part of traces.';
 
 CREATE OR REPLACE VIEW reporting.fct_deployment_usage_workspace_monthly AS
@@ -83,20 +90,25 @@ COMMENT ON VIEW reporting.fct_deployment_usage_workspace_monthly IS 'Grain: cale
 CREATE OR REPLACE VIEW reporting.fct_deployment_usage_{deployment_dimension}_daily AS
 WITH x AS MATERIALIZED (SELECT * FROM usage.figure_days t WHERE t.group_by = '{dimension}' AND t.meter = 'deployments')
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, {deployment_columns}, d.nodes_executed, d.agent_runs,
-       d.agent_uptime_seconds, usage.is_final(d.status) AS is_final, d.status AS coverage_status, d.fetched_at
+       d.agent_uptime_seconds, usage.is_final(d.status) AS is_final, d.status AS coverage_status, d.fetched_at,
+       d.reconciled_at IS NOT NULL AS is_reconciled, d.reconciled_at, d.matched_at AS totals_matched_at, d.proved_at
 FROM (
   SELECT x.slug, r.usage_date, x.workspace_id, x.workspace_name, e.dimension_id, e.dimension_name, r.nodes_executed, r.agent_runs,
          r.agent_uptime_seconds,
          CASE WHEN x.sure @> r.usage_date AND greatest(r.nodes_executed, r.agent_runs, r.agent_uptime_seconds) = 0 THEN 'empty'
               ELSE usage.day_status(r.usage_date, x.sure, x.unavailable, x.failed, x.missing, x.unverified) END AS status,
-         x.fetched_at[width_bucket(r.usage_date, x.starts)] AS fetched_at
+         x.fetched_at[width_bucket(r.usage_date, x.starts)] AS fetched_at,
+         nullif(p.reconciled_at[width_bucket(r.usage_date, p.starts)], '-infinity') AS reconciled_at,
+         nullif(p.matched_at[width_bucket(r.usage_date, p.starts)], '-infinity') AS matched_at,
+         nullif(p.proved_at[width_bucket(r.usage_date, p.starts)], '-infinity') AS proved_at
   FROM x
+  LEFT JOIN usage.every_proved_day p ON p.scope_id = x.scope_id
   -- The dimension once more: this one reaches the records.
   JOIN usage.deployment_day r ON r.scope_id = x.scope_id AND r.group_by = '{dimension}'
   JOIN usage.labelled_entity e USING (entity_id)
   UNION ALL
   SELECT x.slug, day, x.workspace_id, x.workspace_name, NULL, NULL, NULL, NULL, NULL,
-         usage.day_status(day, x.sure, x.unavailable, x.failed, x.missing, x.unverified), NULL
+         usage.day_status(day, x.sure, x.unavailable, x.failed, x.missing, x.unverified), NULL, NULL, NULL, NULL
   FROM x
   CROSS JOIN LATERAL usage.days_of(x.expected - x.loaded) day
 ) d;

@@ -11,7 +11,27 @@ WITH project AS MATERIALIZED (
   GROUP BY source_id, month_start, workspace_id, workspace_name, project_id, project_name
 ),
 whole AS MATERIALIZED (
-  SELECT slug, workspace_id, month_start FROM usage.figure_months WHERE group_by = 'project' AND meter = 'shortlived' AND is_complete
+  SELECT m.slug, m.workspace_id, m.month_start, v.reconciled_at, v.matched_at, v.proved_at
+  FROM usage.figure_months m
+  JOIN usage.source s USING (source_id)
+  LEFT JOIN usage.every_proved_day p ON p.scope_id = m.scope_id
+  LEFT JOIN usage.proved_day a ON a.scope_id = m.trace_scope_id
+  CROSS JOIN LATERAL (
+    SELECT greatest(m.month_start, s.data_start) AS first, (m.month_start + interval '1 month')::date - 1 AS last
+  ) d
+  -- Of both tiers. A month under way has days that nothing proves yet.
+  CROSS JOIN LATERAL (
+    SELECT usage.proved_by_both(
+           usage.oldest_proof(p.starts, p.reconciled_at, d.first, d.last), usage.oldest_proof(a.starts, a.reconciled_at, d.first, d.last)
+         ) AS reconciled_at,
+         usage.proved_by_both(
+           usage.oldest_proof(p.starts, p.matched_at, d.first, d.last), usage.oldest_proof(a.starts, a.matched_at, d.first, d.last)
+         ) AS matched_at,
+         usage.proved_by_both(
+           usage.oldest_proof(p.starts, p.proved_at, d.first, d.last), usage.oldest_proof(a.starts, a.proved_at, d.first, d.last)
+         ) AS proved_at
+  ) v
+  WHERE m.group_by = 'project' AND m.meter = 'shortlived' AND m.is_complete
 ),
 late AS MATERIALIZED (
   SELECT src.slug, w.dimension_id AS workspace_id, e.dimension_id AS project_id,
@@ -33,7 +53,11 @@ SELECT p.source_id, p.month_start, p.workspace_id, p.workspace_name, p.project_i
        CASE WHEN m.slug IS NOT NULL THEN p.longlived_traces - coalesce(b.longlived_traces, 0) END AS longlived_change,
        (round(p.longlived_traces::numeric / nullif(p.traces, 0), 6) - round(b.longlived_traces::numeric / nullif(b.traces, 0), 6))
          ::numeric(7, 6) AS longlived_share_change,
-       coalesce(l.traces, 0) AS upgraded_when_final, p.is_final
+       coalesce(l.traces, 0) AS upgraded_when_final, p.is_final,
+       p.traces IS NOT NULL AND x.reconciled_at IS NOT NULL AS is_reconciled,
+       CASE WHEN p.traces IS NOT NULL THEN x.reconciled_at END AS reconciled_at,
+       CASE WHEN p.traces IS NOT NULL THEN x.matched_at END AS totals_matched_at,
+       CASE WHEN p.traces IS NOT NULL THEN x.proved_at END AS proved_at
 FROM project p
 JOIN whole x ON x.slug = p.source_id AND x.workspace_id = p.workspace_id AND x.month_start = p.month_start
 LEFT JOIN whole m

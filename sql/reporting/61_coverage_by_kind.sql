@@ -14,7 +14,8 @@ SELECT x.slug AS source_id, d.usage_date, x.workspace_id, x.group_by, x.kind, x.
            SELECT r.traces FROM usage.dated_record r WHERE r.series_id = s.series_id AND r.bucket_start = d.usage_date
          ) > 0
        ) THEN t.status ELSE 'empty' END AS status,
-       CASE WHEN x.loaded @> d.usage_date THEN x.fetched_at[width_bucket(d.usage_date, x.starts)] END AS fetched_at
+       CASE WHEN x.loaded @> d.usage_date THEN x.fetched_at[width_bucket(d.usage_date, x.starts)] END AS fetched_at,
+       v.reconciled_at IS NOT NULL AS is_reconciled, v.reconciled_at, v.matched_at AS totals_matched_at, v.proved_at
 FROM (
   SELECT usage_date
   FROM usage.days_between(
@@ -27,5 +28,11 @@ JOIN x ON coalesce(x.expected @> d.usage_date, false)
 CROSS JOIN LATERAL (
   SELECT usage.day_status(d.usage_date, x.sure, x.unavailable, x.failed, x.missing, x.unverified) AS status
   OFFSET 0
-) t;
+) t
+LEFT JOIN usage.every_proved_day p ON p.scope_id = x.scope_id
+CROSS JOIN LATERAL (
+  SELECT nullif(p.reconciled_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS reconciled_at,
+         nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,
+         nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at
+) v;
 COMMENT ON VIEW reporting.usage_coverage_by_kind_daily IS 'Grain: UTC day x workspace x dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). Says whether the figures of the day can be used. Expected are all days from the data start on, of deployments from their own beginning if that is earlier.';

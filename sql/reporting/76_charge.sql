@@ -79,12 +79,6 @@ WHERE d.coverage_status <> 'not_available'
 CREATE OR REPLACE VIEW usage.every_charge AS
 -- Materialized: each is computed once, not for each day of the other, and only where something reads it.
 WITH price AS MATERIALIZED (SELECT * FROM usage.measured_price),
-expected_day AS MATERIALIZED (
-  SELECT 'traces' AS measure, source_id AS slug, usage_date, workspace_id, workspace_name, traces, is_final, coverage_status
-  FROM reporting.fct_usage_workspace_daily
-  UNION ALL
-  SELECT measure, slug, usage_date, workspace_id, workspace_name, traces, is_final, coverage_status FROM usage.measured_day
-),
 -- A workspace that a close of the month is not about fills no tier there.
 required AS MATERIALIZED (SELECT * FROM usage.required_workspace)
 SELECT p.source_id, u.slug, u.usage_date, date_trunc('month', u.usage_date::timestamp)::date AS month_start,
@@ -115,9 +109,20 @@ FROM (
            AS is_certain
   FROM (
     -- Every expected day, loaded or not.
-    SELECT p.*, u.usage_date, date_trunc('month', u.usage_date::timestamp)::date AS month_start, u.workspace_name, u.traces,
+    SELECT p.source_id, p.slug, p.workspace_entity_id, p.workspace_id, p.price_id, p.sku_id, p.sku, p.currency, p.counted_over,
+           p.price_source_id, p.price_workspace_id, u.measure, u.usage_date, date_trunc('month', u.usage_date::timestamp)::date AS month_start, u.workspace_name, u.traces,
            u.is_final, u.coverage_status
-    FROM expected_day u
+    FROM (
+      SELECT 'traces'::text AS measure, t.*
+      FROM (
+        SELECT source_id AS slug, usage_date, workspace_id, workspace_name, traces, is_final, coverage_status
+        FROM reporting.fct_usage_workspace_daily
+        -- Computed once, not for each price.
+        OFFSET 0
+      ) t
+      UNION ALL
+      SELECT measure, slug, usage_date, workspace_id, workspace_name, traces, is_final, coverage_status FROM usage.measured_day
+    ) u
     JOIN price p
       ON p.slug = u.slug AND p.workspace_id = u.workspace_id AND p.measure = u.measure AND p.days @> u.usage_date
     JOIN required r ON r.workspace_id = p.workspace_entity_id AND coalesce(r.days @> u.usage_date, false)

@@ -1,3 +1,5 @@
+import { METER_NAME, meterOf } from "./usage/meter.ts";
+
 /** What a difference says, in words (docs/glossary.md, docs/operate.md). */
 
 export const DIFFERENCE_KINDS = {
@@ -29,3 +31,17 @@ export const DIFFERENCE_STATES = {
   restated: { word: "restated", about: "The newer count is stored, and the old one is kept here." },
 } as const;
 export type DifferenceState = keyof typeof DIFFERENCE_STATES;
+
+/** What of the differences is of another meter than traces of all tiers, to go on after their sums. */
+export function describeOtherDifferences(
+  others: readonly { kind: string; tier: string; open: number; platformDisagrees: number }[],
+): string {
+  return others
+    .map(({ kind, tier, open, platformDisagrees }) => {
+      const meter = meterOf(kind, tier);
+      const name = meter === undefined ? kind : METER_NAME[meter];
+      const count = (number: number) => number.toLocaleString("en-US");
+      return `; of ${name}: ${count(open)} open, ${count(platformDisagrees)} where the platform contradicts itself`;
+    })
+    .join("");
+}

@@ -1,4 +1,5 @@
 import { DAY_MS } from "../domain/time/stride.ts";
+import { METER_NAME, meterFlags } from "../domain/usage/meter.ts";
 import type { Run } from "../store/report/runs.ts";
 import type { SourceTrust } from "../store/report/trust.ts";
 
@@ -86,6 +87,22 @@ export function adviseOn(at: Situation): Advice {
       `/backfills/new?${query}`,
     );
   }
+  const [gap] = trust.otherGaps.filter(({ idleDays }) => idleDays > 0);
+  if (gap !== undefined) {
+    const { meter, idleDays, firstIdle, lastIdle } = gap;
+    const load = `${described(idleDays, METER_NAME[meter])} not loaded, from ${firstIdle} to ${lastIdle}. Load them.`;
+    const tierFlags = ` ${meterFlags(meter)}`;
+    return advice(
+      "warn",
+      load,
+      `usage-etl backfill --from ${firstIdle} --to ${dayAfter(lastIdle)}${tierFlags}`,
+    );
+  }
+  const others = trust.otherGaps.reduce((sum, { askedDays }) => sum + askedDays, 0);
+  if (underWay === 0 && others > 0) {
+    const wait = `${described(others, "other usage than traces")} being loaded. Wait for them.`;
+    return advice("info", wait, `usage-etl status`);
+  }
   if (underWay > 0) {
     const wait = `${described(underWay)} being loaded. Wait for them.`;
     return advice("info", wait, `usage-etl status`, `/coverage?${where}`);
@@ -140,8 +157,9 @@ function nextMonth(month: string): string {
   return new Date(Date.UTC(year, number, 1)).toISOString().slice(0, 7);
 }
 
-function described(days: number): string {
-  const many = days === 1 ? "day x workspace x dimension is" : "days x workspaces x dimensions are";
+function described(days: number, what?: string): string {
+  const of = what === undefined ? "" : ` of ${what}`;
+  const many = days === 1 ? `day x workspace x dimension${of} is` : `days x workspaces x dimensions${of} are`;
   return `${days.toLocaleString("en-US")} ended ${many}`;
 }
 

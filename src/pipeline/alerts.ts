@@ -1,4 +1,3 @@
-import { request } from "undici";
 import { describeUnpriced } from "../domain/unpriced.ts";
 import { describeLimit, type LimitUse, marksPassed } from "../domain/usage-limit.ts";
 import { EtlError } from "../errors.ts";
@@ -110,15 +109,15 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
       kind: "difference",
       isFiring: differences.count > 0,
       ...differences,
-      message: `${differences.count} counts differ between the platform's JSON and its CSV export, after a second request. See reporting.usage_reconciliation.`,
+      message: `${differences.count} counts differ between the platform's JSON and its CSV export, after a second request. See reporting.usage_reconciliation_by_kind.`,
       over: "JSON and CSV export agree again",
     },
     {
       kind: "control_total",
       isFiring: controlTotals.count > 0,
       ...controlTotals,
-      message: `${controlTotals.count} totals of the platform are not the sums of its days, after a second request. See reporting.usage_reconciliation.`,
-      over: "all totals are the sums of their days again",
+      message: `${controlTotals.count} totals of the platform are not the sums of its days or of its retention tiers, after a second request. See reporting.usage_reconciliation_by_kind.`,
+      over: "all totals are the sums of their days and of their retention tiers again",
     },
     {
       kind: "provider_total",
@@ -195,6 +194,8 @@ async function post(url: string, alerts: readonly Alert[]): Promise<void> {
         `${state === "firing" ? "ALERT" : "OK"} usage-etl ${source}: ${message}`,
     )
     .join("\n");
+  // Loaded where a message is sent: `status` only reads which alerts apply.
+  const { request } = await import("undici");
   let status: number;
   try {
     const answer = await request(url, {

@@ -15,7 +15,7 @@ export function billingClientOf(
     new PlatformHttp({
       baseUrl,
       ...options,
-      apiKey: apiKey.reveal(),
+      apiKey,
       answerLimit: answerLimit && answerLimit * 1_048_576,
       ...(organizationId === undefined ? {} : { organizationId }),
     }),
@@ -29,7 +29,7 @@ export function controlPlaneClientOf(access: PlatformAccess): ControlPlaneClient
     httpOf(access, access.controlPlaneUrl, {
       ...CONTROL_PLANE,
       ...(workspaceId === undefined ? {} : { workspaceId }),
-      ...(bearerToken === undefined ? {} : { bearerToken: bearerToken.reveal() }),
+      ...(bearerToken === undefined ? {} : { bearerToken }),
     }),
   );
 }
@@ -76,7 +76,7 @@ function httpOf(
   return new PlatformHttp({
     baseUrl,
     variable,
-    apiKey: apiKey.reveal(),
+    apiKey,
     ...more,
     ...(organizationId === undefined ? {} : { organizationId }),
   });

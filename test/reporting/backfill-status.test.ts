@@ -35,7 +35,7 @@ test("backfill_status counts the fetch tasks of each backfill, and usage_reader 
   }));
   const by = { name: "ada", role: "operator", via: "command" } as const;
   const first = await createBackfill(store, { ...wanted, slices, by });
-  const empty = await createBackfill(store, { ...wanted, slices: [], by });
+  const empty = await createBackfill(store, { ...wanted, meter: "longlived", slices: [], by });
 
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -48,7 +48,7 @@ test("backfill_status counts the fetch tasks of each backfill, and usage_reader 
   await client.query("SET ROLE usage_reader; SET TIME ZONE 'UTC'");
   const { rows } = await client.query(
     `SELECT source_id, backfill_id, state, stride, period_start::text, period_end::text, done::integer,
-            failed::integer, total::integer, finished_at IS NOT NULL AS is_finished
+            failed::integer, total::integer, finished_at IS NOT NULL AS is_finished, meter
      FROM reporting.backfill_status ORDER BY backfill_id`,
   );
   const same = {
@@ -57,9 +57,10 @@ test("backfill_status counts the fetch tasks of each backfill, and usage_reader 
     period_start: "2026-03-01 00:00:00+00",
     period_end: "2026-03-05 00:00:00+00",
     is_finished: true,
+    meter: "traces",
   };
   expect(rows).toEqual([
     { ...same, backfill_id: first, state: "cancelled", done: 2, failed: 1, total: 4 },
-    { ...same, backfill_id: empty, state: "done", done: 0, failed: 0, total: 0 },
+    { ...same, backfill_id: empty, meter: "longlived", state: "done", done: 0, failed: 0, total: 0 },
   ]);
 });

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { beforeEach, expect, test } from "vitest";
 import type { Meter } from "../../src/domain/usage/meter.ts";
-import type { GroupBy } from "../../src/domain/usage/record.ts";
+import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import { learnMeter } from "../../src/store/catalog/source-meters.ts";
 import type { Store } from "../../src/store/db/database.ts";
@@ -242,6 +242,16 @@ test("ids have both tiers by day and by month, and the tiers of a dimension sum 
     "2026-03-01 code 5 0 0.000000 - - - - 0 t",
     "2026-04-01 chat 100 50 0.500000 50 0.500000 0 0.000000 0 t",
   ]);
+  // A month is reconciled with all of its days in both tiers.
+  const reconciled = () =>
+    lines(`SELECT DISTINCT month_start, is_reconciled, to_char(proved_at AT TIME ZONE 'UTC', 'YYYY-MM')
+           FROM reporting.usage_upgrade_project_monthly WHERE traces IS NOT NULL ORDER BY 1`);
+  await reconcile("traces", "2026-05-01", march);
+  await reconcile("longlived", "2026-06-01", ["2026-03-01", "2026-03-31"]);
+  expect(await reconciled()).toEqual(["2026-03-01 f -", "2026-04-01 f -"]);
+  await reconcile("longlived", "2026-04-01", ["2026-03-31", "2026-04-01"]);
+  await reconcile("traces", "2026-05-01", april);
+  expect(await reconciled()).toEqual(["2026-03-01 t 2026-04", "2026-04-01 f -"]);
   expect(
     await lines(`
       SELECT t.usage_date FROM reporting.fct_usage_project_daily t
@@ -250,6 +260,78 @@ test("ids have both tiers by day and by month, and the tiers of a dimension sum 
       HAVING sum(b.traces) IS DISTINCT FROM t.traces`),
     "the tiers sum to the traces",
   ).toEqual([]);
+});
+
+/** As `reconcile` marks days after an export without a difference. */
+const reconcile = (
+  meter: "traces" | "longlived",
+  reconciledAt: string,
+  [from, to]: readonly [string, string],
+  groupings: readonly GroupBy[] = GROUPINGS,
+) =>
+  client.query(
+    `INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
+     SELECT c.scope_id, $1::timestamptz, $2::timestamptz, 999, $3::timestamptz
+     FROM usage.every_scope c JOIN usage.entity w ON w.entity_id = c.workspace_id
+     WHERE c.stride = 'day' AND c.trace_tier = $4 AND w.external_id = $5 AND c.group_by = ANY ($6)`,
+    [`${from}Z`, `${to}Z`, `${reconciledAt}Z`, meter === "traces" ? "all" : meter, WORKSPACE, groupings],
+  );
+
+test("a day of a tier is reconciled by its own export, short-lived traces by both, and until a restatement", async () => {
+  const days = ["2026-03-01", "2026-03-05"] as const;
+  for (const groupBy of ["workspace", "project"] as const) {
+    const id = groupBy === "workspace" ? WORKSPACE : CHAT;
+    for (const [meter, traces] of [["traces", 10] as const, ["longlived", 4] as const]) {
+      const rows = [2, 3, 4].map((day) => [`2026-03-0${day}`, id, traces] as const);
+      await load(meter, groupBy, days, rows);
+    }
+  }
+  const proof = (view: string, tier: string) =>
+    lines(`SELECT string_agg(
+             concat_ws(' ', to_char(usage_date, 'DD'), CASE WHEN is_reconciled THEN to_char(reconciled_at AT TIME ZONE 'UTC', 'YYYY') ELSE '-' END,
+                       to_char(proved_at AT TIME ZONE 'UTC', 'YYYY')), ', ' ORDER BY usage_date)
+           FROM reporting.${view} WHERE workspace_id = '${WORKSPACE}' AND usage_date BETWEEN '2026-03-02' AND '2026-03-05' AND ${tier}`);
+  const all = async () => ({
+    workspace: await proof("fct_usage_workspace_by_tier_daily", "trace_tier = 'longlived'"),
+    project: await proof("fct_usage_project_by_tier_daily", "trace_tier = 'longlived'"),
+    rest: await proof("fct_usage_workspace_by_tier_daily", "trace_tier = 'shortlived'"),
+    restByProject: await proof("fct_usage_project_by_tier_daily", "trace_tier = 'shortlived'"),
+    coverage: await proof(
+      "usage_coverage_by_kind_daily",
+      "trace_tier = 'longlived' AND group_by = 'project' AND kind = 'traces'",
+    ),
+    traces: await proof("usage_coverage_by_kind_daily", "trace_tier = 'all' AND group_by = 'project'"),
+  });
+  const none = ["02 -, 03 -, 04 -, 05 -"];
+  const until = (year: number) => [`02 ${year} ${year}, 03 ${year} ${year}, 04 ${year} ${year}, 05 -`];
+  const proved = ["2026-03-02", "2026-03-05"] as const;
+  await reconcile("traces", "2026-05-01", proved);
+  const rest = { rest: none, restByProject: none };
+  const longlived = { workspace: none, project: none, coverage: none };
+  expect(await all()).toEqual({ ...longlived, ...rest, traces: until(2026) });
+  await reconcile("longlived", "2025-05-01", proved);
+  const both = Object.fromEntries(
+    ["workspace", "project", "coverage", "rest", "restByProject"].map((key) => [key, until(2025)]),
+  );
+  expect(await all()).toEqual({ ...both, traces: until(2026) });
+  // An upgrade after that ends the proof of the long-lived traces of its dimension and day, not that of all traces.
+  await load("longlived", "project", ["2026-03-03", "2026-03-04"], [["2026-03-03", CHAT, 5]]);
+  const restated = ["02 2025 2025, 03 -, 04 2025 2025, 05 -"];
+  expect(await all()).toEqual({
+    ...{ ...both, traces: until(2026) },
+    ...{ project: restated, restByProject: restated, coverage: restated },
+  });
+  // More long-lived traces than traces: nothing proves a figure that is not known.
+  await load("longlived", "workspace", ["2026-03-04", "2026-03-05"], [["2026-03-04", WORKSPACE, 11]]);
+  await reconcile("longlived", "2024-05-01", ["2026-03-04", "2026-03-05"], ["workspace"]);
+  const after = await all();
+  expect(after.workspace).toEqual(["02 2025 2025, 03 2025 2025, 04 2024 2024, 05 -"]);
+  expect(after.rest).toEqual(["02 2025 2025, 03 2025 2025, 04 -, 05 -"]);
+  // A difference that is left, as reconcile keeps it.
+  await client.query(`INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
+    SELECT scope_id, 'tier_exceeds', '2026-03-02Z', '2026-03-03Z', 'x', 1, 2, 'platform_disagrees', 999 FROM usage.every_scope
+    WHERE trace_tier = 'longlived' AND group_by = 'project' AND stride = 'day'`);
+  expect((await all()).project).toEqual(["02 -, 03 -, 04 2025 2025, 05 -"]);
 });
 
 test("coverage says of each kind and tier how its days are loaded", async () => {

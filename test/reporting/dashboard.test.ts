@@ -22,7 +22,7 @@ const rules = groups.flatMap((group) => group.rules);
 const expressions = [
   ...targets.flatMap(({ title, expr }) => (expr === undefined ? [] : [{ title, expr }])),
   ...rules.map(({ alert, expr }) => ({ title: alert, expr })),
-  { title: "KEDA", expr: /query: (.*)/.exec(read("kubernetes-keda.yaml"))?.[1] ?? "" },
+  { title: "KEDA", expr: /query: (.*)/.exec(read("kubernetes/autoscale/keda.yaml"))?.[1] ?? "" },
 ];
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
@@ -204,7 +204,7 @@ describe("the SQL of the dashboard", () => {
       ...["fct_usage_api_key_daily", "fct_usage_project_daily", "fct_usage_user_daily"],
       ...["fct_usage_workspace_by_tier_daily", "fct_usage_workspace_daily", "fct_usage_workspace_hourly"],
       ...["metering_probe", "usage_coverage_by_kind_daily", "usage_coverage_daily", "usage_late_change"],
-      ...["usage_month_close", "usage_month_close_workspace", "usage_reconciliation"],
+      ...["usage_month_close", "usage_month_close_workspace", "usage_reconciliation_by_kind"],
       ...[
         "usage_restatement",
         "usage_unattributed_daily",

@@ -55,6 +55,23 @@ test("deployment usage begins where its own history begins, and is zero only whe
     "2026-03-06 0 0 172800 ok t",
     "2026-03-07 - - - missing f",
   ]);
+  // Compared with its export; then one measure of a day differs, and only that day is unproved.
+  await client.query(`INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
+    SELECT scope_id, '2026-03-04Z', '2026-03-07Z', 999, '2026-05-01Z' FROM usage.every_scope WHERE kind = 'langsmith_deployments'`);
+  await client.query(`INSERT INTO usage.measure_difference (scope_id, bucket_start, external_id, measure, kind, state, stored_traces, export_traces, fetch_number)
+    SELECT scope_id, '2026-03-05Z', 'x', 'agent_runs', 'traces_differ', 'open', 1, 2, 999 FROM usage.every_scope WHERE kind = 'langsmith_deployments'`);
+  const views = [
+    "fct_deployment_usage_workspace_daily",
+    "usage_coverage_by_kind_daily WHERE group_by = 'workspace' AND kind <> 'traces'",
+  ];
+  for (const view of views) {
+    expect(
+      await lines(`SELECT to_char(usage_date, 'DD'), proved_at IS NOT NULL FROM (SELECT * FROM reporting.${view}) v
+                   WHERE workspace_id = '${WORKSPACE}' AND usage_date BETWEEN '2026-03-03' AND '2026-03-07'
+                     AND is_reconciled = (proved_at IS NOT NULL) ORDER BY 1`),
+      view,
+    ).toEqual(["03 f", "04 t", "05 f", "06 t", "07 f"]);
+  }
   await load("workspace", ["2026-03-07", "2026-04-01"], []);
   await load("workspace", ["2026-04-01", "2026-05-01"], [["2026-04-09", WORKSPACE, [1, 1, 1]]]);
   const monthly = await lines(`

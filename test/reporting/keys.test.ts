@@ -114,7 +114,8 @@ const OTHERS = `
   INSERT INTO usage.closed_total SELECT close_id, series_id, 5 FROM usage.month_close, usage.series;
   INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
     SELECT source_id, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', 1, 'missing' FROM usage.source, generate_series(1, 2);
-  INSERT INTO usage.sku (name) VALUES ('base'), ('extended');
+  INSERT INTO usage.sku (name, measure)
+    VALUES ('base', 'traces'), ('extended', 'traces'), ('runs', 'agent_runs'), ('upgrade', 'longlived');
   INSERT INTO usage.price (sku_id, unit_price, currency, valid_from, valid_to)
     SELECT sku_id, 0.5, 'USD', '2026-01-01', CASE name WHEN 'extended' THEN '2026-03-01'::date END FROM usage.sku;
   INSERT INTO usage.price_tier SELECT price_id, 2, 0.4 FROM usage.price;

@@ -60,6 +60,56 @@ async function enter(months: Months): Promise<void> {
   }
 }
 
+const [A, B] = ["0a", "0b"].map((last) => `00000000-0000-4000-8000-0000000000${last}`) as [string, string];
+/** Per cent of traces and deployment usage, and of long-lived traces, that an id has. */
+type Shares = Readonly<Record<string, { readonly all: number; readonly longlived: number }>>;
+
+const part = (count: number, percent: number) => Math.floor((count / 100) * percent);
+
+/** The same by another dimension, in every meter. The rest has no id. Days that are left out are not loaded. */
+async function enterIds(
+  months: Months,
+  groupBy: "project" | "user",
+  shares: Shares,
+  leftOut: readonly number[] = [],
+) {
+  for (const workspaceId of WORKSPACES) {
+    const days = Object.entries(months[workspaceId] ?? {}).map(([at, used]) => ({ at: Number(at), used }));
+    let start = 0;
+    for (const end of [...leftOut, DAYS]) {
+      const window = windowOf("day", dayOf(start), dayOf(end));
+      const answer = { sourceId, groupBy, workspaceId, window };
+      const within = days.filter(({ at }) => at >= start && at < end);
+      const ids = [...Object.entries(shares), ["", { all: 1, longlived: 1 }] as const];
+      const rows = (of: (used: Used, share: { all: number; longlived: number }) => number) =>
+        within.flatMap(({ at, used }) =>
+          ids
+            .map(([id, share]) => [dayOf(at), id, of(used, share)] as const)
+            .filter(([, , count]) => count > 0),
+        );
+      if (start < end) {
+        await loadRows(store, { ...answer, rows: rows((used, { all }) => part(used.traces, all)) });
+        const longlived = rows((used, share) => part(used.longlived, share.longlived));
+        await loadRows(store, { ...answer, meter: "longlived", rows: longlived });
+        await loadDeploymentRows(store, {
+          ...answer,
+          rows: within.flatMap(({ at, used: { measures } }) =>
+            ids.map(
+              ([id, { all }]) =>
+                [
+                  dayOf(at),
+                  id,
+                  measures.map((one) => part(one, all)) as unknown as Used["measures"],
+                ] as const,
+            ),
+          ),
+        });
+      }
+      start = end + 1;
+    }
+  }
+}
+
 /** What was used of one measure. */
 function usedOf(months: Months, measure: PricedMeasure): Usage {
   const count = ({ traces, longlived, measures }: Used): number => {
@@ -135,12 +185,25 @@ const prices = fc
   )
   .map((each) => each.flat());
 
+const percent = fc.integer({ min: 0, max: 70 });
+/** Together they may have more than their workspace, and an id more long-lived traces than traces. */
+const shares = fc
+  .tuple(percent, percent, percent, percent)
+  .map(
+    ([a, b, c, d]): Shares => ({ [A]: { all: a, longlived: Math.min(a, c) }, [B]: { all: b, longlived: d } }),
+  );
+
+/** Half away from zero, as Postgres rounds. */
+function rounded(dividend: bigint, divisor: bigint): bigint {
+  return (2n * dividend + divisor) / (2n * divisor);
+}
+
 const sumOf = (all: readonly string[]) => decimal(all.reduce((sum, cost) => sum + unscaled(cost), 0n));
 
 test("each SKU charges what it counts: costs equal an independent recomputation to the last digit", async () => {
   const seed = Date.now() % 2 ** 31;
   await fc.assert(
-    fc.asyncProperty(months, prices, prices, async (given, priced, later) => {
+    fc.asyncProperty(months, prices, prices, shares, async (given, priced, later, shares) => {
       await client.query(
         "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.month_close",
       );
@@ -160,12 +223,66 @@ test("each SKU charges what it counts: costs equal an independent recomputation 
       const whole = [...totals].map(([currency, sum]) => `${currency} ${sum}`);
       const focus = (view: string) =>
         `SELECT "BillingCurrency" AS currency, "BilledCost" AS cost FROM reporting.${view}`;
-      for (const dimension of ["workspace", "project"]) {
+      for (const dimension of ["workspace"]) {
         const view = `SELECT currency, estimated_cost AS cost FROM reporting.fct_cost_${dimension}_daily`;
         expect(await sums(view), dimension).toEqual(whole);
       }
       expect(await sums(focus("focus_cost_usage_estimated"))).toEqual(whole);
       expect(await sums(focus("focus_1_4_cost_and_usage"))).toEqual(whole);
+
+      await enterIds(given, "user", shares, [0, 5, 31, 60]);
+      await enterIds(given, "project", shares);
+      const divided = async (about: string) => {
+        const bySku = (dimension: string) =>
+          lines(`SELECT usage_date, workspace_id, sku, currency, measure, sum(quantity), sum(estimated_cost)
+                 FROM reporting.fct_cost_${dimension}_daily GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3`);
+        const ofWorkspaces = await bySku("workspace");
+        expect(await bySku("user"), `by user${about}`).toEqual(ofWorkspaces);
+        expect(await bySku("project"), `by project${about}`).toEqual(ofWorkspaces);
+        const ofDeployments = ofWorkspaces.filter((line) => /nodes_executed|agent/.test(line));
+        expect(await bySku("deployment"), `by deployment${about}`).toEqual(ofDeployments);
+      };
+      await divided("");
+      // Each id has the average price of its workspace, day and SKU, of what it used of the SKU's measure.
+      const averages = Map.groupBy(
+        expected.map((line) => line.split(" ")),
+        ([day, workspace, sku]) => `${day} ${workspace} ${sku}`,
+      );
+      const ofIds = (days: readonly number[], isShown: (measure: PricedMeasure) => boolean) =>
+        [...averages]
+          .flatMap(([key, of]) => {
+            const [day = "", workspace = "", sku] = key.split(" ");
+            const measure = priced.find((one) => one.sku === sku)?.measure ?? "traces";
+            const at = Object.keys(given[workspace] ?? {}).find(
+              (one) => dayOf(Number(one)) === day,
+            ) as string;
+            const used = given[workspace]?.[Number(at)] as Used;
+            if (days.includes(Number(at)) || !isShown(measure)) return [];
+            const [cost, quantity] = [
+              sumOf(of.map((cells) => cells[5] ?? "0")),
+              of.reduce((all, cells) => all + BigInt(cells[4] ?? "0"), 0n),
+            ];
+            return Object.entries(shares).flatMap(([id, { all, longlived }]) => {
+              const own: Used = {
+                traces: part(used.traces, all),
+                longlived: part(used.longlived, longlived),
+                measures: used.measures.map((one) => part(one, all)) as unknown as Used["measures"],
+              };
+              const count = BigInt(usedOf({ [WORKSPACE]: { 0: own } }, measure)[WORKSPACE]?.[0] ?? 0);
+              // More long-lived traces than traces: how many are short-lived is not known.
+              return count <= 0n
+                ? []
+                : [`${key} ${id} ${count} ${decimal(rounded(unscaled(cost) * count, quantity))}`];
+            });
+          })
+          .sort();
+      const idsOf = (dimension: string, id: string) =>
+        lines(`SELECT usage_date, workspace_id, sku, ${id} AS id, quantity, estimated_cost FROM reporting.fct_cost_${dimension}_daily
+               WHERE ${id} <> '(none)' ORDER BY concat_ws(' ', usage_date, workspace_id, sku, ${id}) COLLATE "C"`);
+      const isDeployed = (measure: PricedMeasure) => (MEASURES as readonly string[]).includes(measure);
+      expect(await idsOf("user", "user_id")).toEqual(ofIds([0, 5, 31, 60], () => true));
+      expect(await idsOf("project", "project_id")).toEqual(ofIds([], (measure) => !isDeployed(measure)));
+      expect(await idsOf("deployment", "deployment_id")).toEqual(ofIds([], isDeployed));
 
       // Closed with these prices; then others are imported.
       await client.query(CLOSE_MARCH);
@@ -176,6 +293,7 @@ test("each SKU charges what it counts: costs equal an independent recomputation 
       const march = (all: readonly string[]) => all.filter((line) => line < "2026-04");
       const april = expectedCosts(given, later).filter((line) => line >= "2026-04");
       expect(await costs()).toEqual([...march(expected), ...april]);
+      await divided(", closed");
       // Charges of closed months and what changed since come to the estimate of now.
       const now = expectedCosts(given, later).map((line) => line.split(" "));
       const nowOf = (currency: string) =>
@@ -224,6 +342,38 @@ test("FOCUS has a SKU, a meter and a unit for each measure, and base traces are 
     ),
   ).toEqual(["extended 30 135.0000000000", "short 70 35.0000000000"]);
   expect(await lines("SELECT * FROM reporting.usage_unpriced_daily")).toEqual([]);
+});
+
+test("costs of tiers and deployments belong to who used them, by user, project and deployment", async () => {
+  const months = { [WORKSPACE]: { 2: { traces: 100, longlived: 30, measures: [40, 10, 3600] } } } as const;
+  await enter(months);
+  await enterIds(months, "user", { [A]: { all: 50, longlived: 60 }, [B]: { all: 25, longlived: 0 } });
+  await enterIds(months, "project", { [A]: { all: 50, longlived: 60 } }, [2]);
+  await enterPrices(store, [
+    { sku: "short", unitPrice: "0.5", measure: "shortlived" },
+    { sku: "extended", unitPrice: "4.5", measure: "longlived" },
+    { sku: "runs", unitPrice: "0.01", measure: "agent_runs" },
+  ]);
+  const shown = (dimension: string, id: string) =>
+    lines(`SELECT sku, right(${id}, 6), quantity, trim_scale(estimated_cost), is_final, coverage_status
+           FROM reporting.fct_cost_${dimension}_daily ORDER BY 1, 2`);
+  expect(await shown("user", "user_id")).toEqual([
+    "extended (none) 12 54 t ok",
+    "extended 00000a 18 81 t ok",
+    "runs (none) 3 0.03 t ok",
+    "runs 00000a 5 0.05 t ok",
+    "runs 00000b 2 0.02 t ok",
+    "short (none) 13 6.5 t ok",
+    "short 00000a 32 16 t ok",
+    "short 00000b 25 12.5 t ok",
+  ]);
+  // A day that is not loaded by project.
+  expect(await shown("project", "project_id")).toEqual([
+    "extended - 30 135 f missing",
+    "runs (none) 10 0.1 t ok",
+    "short - 70 35 f missing",
+  ]);
+  expect(await shown("deployment", "deployment_id")).toEqual(["runs - 10 0.1 f missing"]);
 });
 
 test("an import refuses prices that would charge a trace twice, and a SKU that counts two things", async () => {

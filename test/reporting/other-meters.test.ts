@@ -124,8 +124,8 @@ async function everything(): Promise<Record<string, unknown>> {
   const range = windowOf("day", ...MARCH);
   const { db } = store;
   read.coverage = await coverageLines(db, { byDay: true });
-  // What is loaded beside traces is listed there on purpose, and how long ago a load was changes by itself.
-  read.trust = (await trustOfSources(db)).map((one) => ({ ...one, meters: undefined }));
+  // What is loaded beside traces, and what lacks of it, is listed there on purpose; how long ago a load was changes by itself.
+  read.trust = (await trustOfSources(db)).map((one) => ({ ...one, meters: undefined, otherGaps: undefined }));
   read.alerts = (await alertFacts(db, sourceId)).map((one) => ({ ...one, quietSeconds: undefined }));
   read.unpriced = await unpricedUsage(db, sourceId);
   read.zeros = await withdrawnZeros(db, sourceId);

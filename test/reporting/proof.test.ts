@@ -125,7 +125,11 @@ test("a query of a daily view reads how days were proved only if it asks for it"
     (await reader.query<{ "QUERY PLAN": string }>(`EXPLAIN SELECT ${columns} FROM reporting.${view}`)).rows
       .map((row) => row["QUERY PLAN"])
       .join("\n");
-  for (const view of ["usage_coverage_daily", ...GROUPINGS.map((groupBy) => `fct_usage_${groupBy}_daily`)]) {
+  const views = [
+    ...["usage_coverage_daily", "usage_coverage_by_kind_daily", "fct_deployment_usage_deployment_daily"],
+    ...GROUPINGS.flatMap((groupBy) => [`fct_usage_${groupBy}_daily`, `fct_usage_${groupBy}_by_tier_daily`]),
+  ];
+  for (const view of views) {
     expect(await planOf(view, "usage_date, workspace_id"), view).not.toMatch(/reconcil|matched_total/);
     expect(await planOf(view, "usage_date, is_reconciled"), view).toMatch(/ on reconciled/);
   }

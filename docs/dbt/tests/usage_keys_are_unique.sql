@@ -65,6 +65,12 @@ WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, api_key_short_key, sku
 HAVING count(*) > 1
 UNION ALL
+SELECT 'fct_cost_deployment_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_cost_deployment_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id, deployment_id, sku
+HAVING count(*) > 1
+UNION ALL
 SELECT 'fct_cost_project_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_cost_project_daily') }}
 WHERE usage_date >= current_date - 45

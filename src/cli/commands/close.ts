@@ -52,7 +52,7 @@ async function run(session: Session, options: CloseOptions, text?: string): Prom
       next: "Give a month such as 2026-03, or --period with a day of the billing period.",
     });
   }
-  const { settleAfterMs, redisUrl, sources } = session.config;
+  const { settleAfterMs, redis, sources } = session.config;
   const { month, closed } = await closeSources(await session.migratedStore(), {
     ...{ month: text, slugs: sources.map(({ slug }) => slug), settleAfterMs, by: commandActor() },
     ...{ without: options.without ?? [], acceptDisagreements: options.acceptDisagreements ?? false },
@@ -64,13 +64,12 @@ async function run(session: Session, options: CloseOptions, text?: string): Prom
   session.output.data(
     closed.map(({ source, result, provider, others }) => ({ source, ...result, provider, others })),
     () => {
-      const asked = { month, settleAfterMs, hasRedis: redisUrl !== undefined, digests };
+      const asked = { month, settleAfterMs, hasRedis: redis !== undefined, digests };
       return closed
         .map((one) => {
           const said = describeClose(one, { ...asked, without: one.asked });
           const what = `${one.source}, ${month.name}`;
-          const others = one.others.length === 0 ? "" : `\n${what}: ${describeOtherUsage(one.others)}`;
-          return `${said}\n${what}: ${describeProviderMonth(one.provider)}${others}`;
+          return `${said}\n${what}: ${describeProviderMonth(one.provider)}${describeOthers(what, one.others)}`;
         })
         .join("\n");
     },
@@ -85,17 +84,26 @@ async function runPeriod(session: Session, day: string, options: CloseOptions): 
     acceptDisagreements: options.acceptDisagreements ?? false,
   });
   session.output.data(
-    closed.map(({ source, period, result }) => ({
+    closed.map(({ source, period, result, others }) => ({
       ...{ source, periodStart: period.start, periodEnd: period.end },
-      ...result,
+      ...{ ...result, others },
     })),
     () => closed.map(describePeriod).join("\n"),
   );
   return firstExit(closed.map(({ result }) => (result.state === "open" ? EXIT.mismatch : EXIT.done)));
 }
 
-function describePeriod({ source, period, result }: ClosedPeriod): string {
-  const what = `${source}, billing period ${period.start} to ${period.end}`;
+function describePeriod(one: ClosedPeriod): string {
+  const what = `${one.source}, billing period ${one.period.start} to ${one.period.end}`;
+  return `${describePeriodClose(what, one)}${describeOthers(what, one.others)}`;
+}
+
+/** What the close says of other usage than traces of all tiers, as a line of its own. */
+function describeOthers(what: string, others: ClosedPeriod["others"]): string {
+  return others.length === 0 ? "" : `\n${what}: ${describeOtherUsage(others)}`;
+}
+
+function describePeriodClose(what: string, { period, result }: ClosedPeriod): string {
   if (result.state === "open") return describeOpenPeriod(what, result.open, period);
   if (result.state === "closed_before")
     return `${what}: closed on ${result.closedAt} (reporting.usage_period_close)`;

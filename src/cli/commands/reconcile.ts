@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { shortInstant } from "../../domain/time/instant.ts";
 import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../../domain/time/stride.ts";
-import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
+import { METER_NAME, type Meter, meterFlags } from "../../domain/usage/meter.ts";
 import { numberName } from "../../domain/usage/number-name.ts";
 import { type GroupBy, shownId } from "../../domain/usage/record.ts";
 import type { NotCompared } from "../../pipeline/reconcile/not-compared.ts";
@@ -16,7 +16,6 @@ import {
   askedMeter,
   groupingsOf,
   type MeterOptions,
-  meterFlags,
   type RangeOptions,
   rangeOf,
   withAnyMeter,

@@ -57,7 +57,7 @@ async function run(session: Session): Promise<number> {
         nextSync: queues?.nextSync === undefined ? null : new Date(queues.nextSync).toISOString(),
         workers: queues?.workers ?? null,
         schedulers: view?.schedulers ?? null,
-        hasRedis: config.redisUrl !== undefined,
+        hasRedis: config.redis !== undefined,
         hasSchedules: (queues?.schedules.size ?? 0) > 0,
         redis: problem,
         ...progressOf(progress.find((one) => one.source === slug)),
@@ -110,11 +110,11 @@ function neverOpened({ config, output }: Session, statuses: readonly ShownStatus
 async function lookAtService({
   config,
 }: Session): Promise<{ view?: RedisView; problem: ShownStatus["redis"] }> {
-  if (config.redisUrl === undefined) return { problem: null };
+  if (config.redis === undefined) return { problem: null };
   const { lookAtRedis } = await import("../../../jobs/look.ts");
   try {
     const slugs = config.sources.map(({ slug }) => slug);
-    return { view: await lookAtRedis(config.redisUrl.reveal(), slugs), problem: null };
+    return { view: await lookAtRedis(config.redis, slugs), problem: null };
   } catch (error) {
     if (!(error instanceof EtlError)) throw error;
     return { problem: { code: error.code, message: error.message } };

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { REACHES, type Reach } from "../../domain/planning/control.ts";
-import { METER_NAME } from "../../domain/usage/meter.ts";
+import { METER_NAME, meterFlags } from "../../domain/usage/meter.ts";
 import { numberName } from "../../domain/usage/number-name.ts";
 import { shownId } from "../../domain/usage/record.ts";
 import { readBill } from "../../pipeline/bill/read-bill.ts";
@@ -9,7 +9,6 @@ import { billToData, describeBill, exitOfBill } from "../report/bill-report.ts";
 import { instant, table } from "../report/output.ts";
 import { dimensionText } from "../report/run-report.ts";
 import { EXIT } from "../session/exit.ts";
-import { meterFlags } from "../session/options.ts";
 import { reportPerSource } from "../session/per-source.ts";
 import { inSession, type Session } from "../session/session.ts";
 

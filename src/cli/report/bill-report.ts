@@ -75,8 +75,14 @@ function describeProvider(source: string, provider: ProviderResult): string {
   if (findings.length > 0) {
     const rows = findings
       .slice(0, SHOWN)
-      .map((f) => [instant(f.start).slice(0, 7), f.workspaceId, f.storedTraces, f.controlTraces]);
-    lines.push(table(["month", "workspace", "stored", "provider"], rows));
+      .map((f) => [
+        instant(f.start).slice(0, 7),
+        f.workspaceId,
+        f.meter === "traces" ? "all" : "extended",
+        f.storedTraces,
+        f.controlTraces,
+      ]);
+    lines.push(table(["month", "workspace", "tier", "stored", "provider"], rows));
     lines.push("Nothing was changed: ask the platform which number it bills.");
   }
   if (findings.length > SHOWN) {

@@ -1,4 +1,5 @@
 import { describeDuration } from "../../clock.ts";
+import { describeOtherDifferences } from "../../domain/difference.ts";
 import type { Finality } from "../../domain/lateness.ts";
 import { describeCosts, type UnpricedUsage } from "../../domain/unpriced.ts";
 import { describeLimit, type LimitUse } from "../../domain/usage-limit.ts";
@@ -114,7 +115,7 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
     ...freshnessOf(status).map((text) => line("loaded", text)),
     line(
       "differences",
-      `${status.openDifferences} open differences, ${status.platformDisagrees} where the platform contradicts itself, ${status.restatements} restatements of final counts`,
+      `${status.openDifferences} open differences, ${status.platformDisagrees} where the platform contradicts itself, ${status.restatements} restatements of final counts${describeOtherDifferences(status.otherDifferences)}`,
     ),
     line("compared", describeCompared(status)),
     line("costs", describeCosts(status.costs)),

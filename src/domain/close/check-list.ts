@@ -1,12 +1,14 @@
 import { shortInstant } from "../time/instant.ts";
 import { DAY_MS } from "../time/stride.ts";
+import { METER_NAME, METERS, type Meter, meterFlags } from "../usage/meter.ts";
 import type { GroupBy } from "../usage/record.ts";
 import type { CalendarMonth } from "./month.ts";
 import { DISAGREEMENTS, OPEN_REASONS, type OpenDay, type OpenReason } from "./open-day.ts";
 
-/** What keeps a month open, for one reason and dimension. */
+/** What keeps a month open, for one reason, meter and dimension. */
 export interface OpenPoint {
   readonly reason: OpenReason;
+  readonly meter: Meter;
   readonly groupBy: GroupBy;
   /** Days x workspaces. */
   readonly days: number;
@@ -19,12 +21,12 @@ export interface OpenPoint {
 
 /** The points by reason, in the order in which reasons apply. `open` is sorted by day. */
 export function checkListOf(open: readonly OpenDay[]): OpenPoint[] {
-  return [...Map.groupBy(open, (one) => `${one.reason} ${one.groupBy}`).values()]
+  return [...Map.groupBy(open, (one) => `${one.reason} ${one.meter} ${one.groupBy}`).values()]
     .map((group) => {
       const [first, last] = [group[0] as OpenDay, group.at(-1) as OpenDay];
       const workspaceIds = [...new Set(group.map((one) => one.workspaceId))];
-      const { reason, groupBy } = first;
-      return { reason, groupBy, days: group.length, first: first.day, last: last.day, workspaceIds };
+      const { reason, meter, groupBy } = first;
+      return { reason, meter, groupBy, days: group.length, first: first.day, last: last.day, workspaceIds };
     })
     .sort((a, b) => OPEN_REASONS.indexOf(a.reason) - OPEN_REASONS.indexOf(b.reason));
 }
@@ -43,7 +45,7 @@ export interface AskedClose {
 
 /** What helps against some of the open points. */
 export interface Step {
-  readonly kind: "none" | "load" | "wait" | "repair" | "reconcile" | "accept" | "workspace";
+  readonly kind: "none" | "load" | "wait" | "repair" | "reconcile" | "check" | "accept" | "workspace";
   /** Sentences for a person. Commands stand in them, in backticks. */
   readonly text: string;
   /** The commands of the text that take the step, without backticks. */
@@ -58,7 +60,10 @@ export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
   const readable = open.filter(isReadable);
   const has = (...reasons: OpenReason[]) => readable.some(({ reason }) => reasons.includes(reason));
   const inlineFlags = hasRedis ? "" : " --inline";
-  const load = `usage-etl backfill --from ${month.start} --to ${month.end}${inlineFlags}`;
+  const loadOf = (meter: Meter) => {
+    const tierFlags = meter === "traces" ? "" : ` ${meterFlags(meter)}`;
+    return `usage-etl backfill --from ${month.start} --to ${month.end}${tierFlags}${inlineFlags}`;
+  };
   const reconcile = `usage-etl reconcile --from ${month.start} --to ${month.end}`;
   const close = `usage-etl close ${month.name}`;
   const withoutFlags = without.map((id) => ` --without ${id}`).join("");
@@ -68,20 +73,30 @@ export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
   if (open.some(({ reason }) => reason === "not_available")) {
     say("none", "The platform does not answer in days, so the month cannot be closed.");
   }
-  if (has("failed")) {
-    say("load", `Load what failed: \`${load}\`. \`usage-etl status\` shows why it failed.`, load);
-  } else if (has("missing")) say("load", `Load what is missing: \`${load}\``, load);
-  if (has("provisional")) {
-    const last = Math.max(...readable.filter(({ reason }) => reason === "provisional").map(({ day }) => day));
-    const final = shortInstant(last + DAY_MS + settleAfterMs);
-    const text = `Wait until ${final} (USAGE_SETTLE_AFTER), and load again what is provisional: \`${load}\``;
-    say("wait", text, load);
+  for (const meter of METERS) {
+    const own = readable.filter((one) => one.meter === meter);
+    const hasOwn = (wanted: OpenReason) => own.some(({ reason }) => reason === wanted);
+    const load = loadOf(meter);
+    const of = meter === "traces" ? "" : ` of ${METER_NAME[meter]}`;
+    if (hasOwn("failed")) {
+      say("load", `Load what failed${of}: \`${load}\`. \`usage-etl status\` shows why it failed.`, load);
+    } else if (hasOwn("missing")) say("load", `Load what is missing${of}: \`${load}\``, load);
+    if (hasOwn("provisional")) {
+      const last = Math.max(...own.filter(({ reason }) => reason === "provisional").map(({ day }) => day));
+      const final = shortInstant(last + DAY_MS + settleAfterMs);
+      const text = `Wait until ${final} (USAGE_SETTLE_AFTER), and load again what is provisional${of}: \`${load}\``;
+      say("wait", text, load);
+    }
   }
   if (has("open")) {
     const repair = `${reconcile} --repair`;
     say("repair", `Repair what differs from the export: \`${repair}\``, repair);
-  } else if (has("not_reconciled", "missing", "failed", "provisional")) {
+  } else if (has("not_reconciled") || readable.some(isTraceGap)) {
     say("reconcile", `Then reconcile with the export: \`${reconcile}\``, reconcile);
+  }
+  if (has("tiers_differ")) {
+    const check = `usage-etl totals --reach all`;
+    say("check", `Check again whether the retention tiers add up: \`${check}\``, check);
   }
   if (open.some(({ reason }) => DISAGREEMENTS.includes(reason))) {
     // So that nothing is accepted that is found between this list and that command.
@@ -93,15 +108,24 @@ export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
     open.filter((one) => !isReadable(one)).map((one) => [one.workspaceId, one]),
   ).values()) {
     const [problem, remedy] = WAYS_OUT[one.access];
+    const meters = METERS.filter((meter) =>
+      open.some((other) => other.workspaceId === one.workspaceId && other.meter === meter),
+    );
+    const loads = meters.map(loadOf);
     const leaveOut = `${close} --without ${one.workspaceId}${withoutFlags}`;
     steps.push({
       kind: "workspace",
-      text: `Workspace ${one.workspaceId} ${problem}. ${remedy} and load it: \`${load}\`. Or leave it out: \`${leaveOut}\``,
-      commands: [load, leaveOut],
+      text: `Workspace ${one.workspaceId} ${problem}. ${remedy} and load it: ${loads.map((load) => `\`${load}\``).join(", ")}. Or leave it out: \`${leaveOut}\``,
+      commands: [...loads, leaveOut],
       workspaceId: one.workspaceId,
     });
   }
   return steps;
+}
+
+/** What is loaded of traces has to be reconciled then. */
+function isTraceGap({ meter, reason }: OpenDay): boolean {
+  return meter === "traces" && (reason === "missing" || reason === "failed" || reason === "provisional");
 }
 
 /** Whether a sync and a reconcile can do something about it. */

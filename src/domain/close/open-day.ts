@@ -1,6 +1,7 @@
+import type { Meter } from "../usage/meter.ts";
 import type { GroupBy } from "../usage/record.ts";
 
-/** Why a day of a dimension and workspace keeps its month open: the first that applies. */
+/** Why a day of a meter, dimension and workspace keeps its month open: the first that applies. */
 export const OPEN_REASONS = [
   "not_available",
   "missing",
@@ -11,6 +12,7 @@ export const OPEN_REASONS = [
   "not_reconciled",
   "platform_disagrees",
   "total_differs",
+  "tiers_differ",
   "provider_differs",
 ] as const;
 export type OpenReason = (typeof OPEN_REASONS)[number];
@@ -19,6 +21,7 @@ export type OpenReason = (typeof OPEN_REASONS)[number];
 export const DISAGREEMENTS: readonly OpenReason[] = [
   "platform_disagrees",
   "total_differs",
+  "tiers_differ",
   "provider_differs",
 ];
 
@@ -28,6 +31,7 @@ export type WorkspaceAccess = "read" | "unlisted" | "not_configured";
 export interface OpenDay {
   /** UTC midnight, epoch milliseconds. */
   readonly day: number;
+  readonly meter: Meter;
   readonly groupBy: GroupBy;
   /** The platform's id. */
   readonly workspaceId: string;
@@ -46,5 +50,6 @@ export const OPEN_WORDS: Readonly<Record<OpenReason, string>> = {
   not_reconciled: "not reconciled with the export",
   platform_disagrees: "platform's JSON and export differ",
   total_differs: "platform's totals differ",
+  tiers_differ: "retention tiers do not add up",
   provider_differs: "billing provider's total differs",
 };

@@ -44,6 +44,12 @@ export function meterOf(kind: string, tier: string): Meter | undefined {
   return METERS.find((meter) => METER[meter].kind === kind && METER[meter].tier === tier);
 }
 
+/** The flags by which commands ask for it. */
+export function meterFlags(meter: Meter): string {
+  const { kind, tier } = METER[meter];
+  return tier === METER.traces.tier ? `--kind ${kind}` : `--tier ${tier}`;
+}
+
 /** What the ids of an answer stand for. A "project" of deployment usage is a deployment, with ids of its own. */
 export function dimensionOf(meter: Meter, groupBy: GroupBy): GroupBy | "deployment" {
   return meter === "deployments" && groupBy === "project" ? "deployment" : groupBy;

@@ -1,5 +1,6 @@
 import { UsageError } from "../../errors.ts";
 import type { Store } from "../../store/db/database.ts";
+import { type OtherUsage, otherUsage } from "../../store/report/other-usage.ts";
 import {
   type BillingPeriod,
   billingPeriods,
@@ -13,6 +14,8 @@ export interface ClosedPeriod {
   readonly source: string;
   readonly period: BillingPeriod;
   readonly result: PeriodResult;
+  /** What is known of other usage than traces of all tiers, as far as it is wanted or loaded. */
+  readonly others: readonly OtherUsage[];
 }
 
 /**
@@ -42,7 +45,9 @@ export async function closePeriods(
   for (const { sourceId, source } of await sourcesToClose(store.db, slugs)) {
     const period = periodOf(source, day, await billingPeriods(store.db, sourceId));
     const asked = { sourceId, period, acceptDisagreements, settleAfterMs, by };
-    closed.push({ source, period, result: await closePeriod(store, asked) });
+    const result = await closePeriod(store, asked);
+    const range = { start: Date.parse(period.start), end: Date.parse(period.end) };
+    closed.push({ source, period, result, others: await otherUsage(store.db, { sourceId, range }) });
   }
   return closed;
 }

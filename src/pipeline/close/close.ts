@@ -28,7 +28,7 @@ export interface ClosedSource {
   readonly result: CloseResult;
   /** What the billing provider's totals say of the month. */
   readonly provider: ProviderMonth;
-  /** What is known of other usage than traces of all tiers, as far as any is loaded. */
+  /** What is known of other usage than traces of all tiers, as far as it is wanted or loaded. */
   readonly others: readonly OtherUsage[];
 }
 

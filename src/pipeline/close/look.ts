@@ -1,9 +1,9 @@
 import type { CalendarMonth } from "../../domain/close/month.ts";
-import type { Interval } from "../../domain/time/window.ts";
 import type { Database } from "../../store/db/database.ts";
 import { type ClosedMonth, closedMonth } from "../../store/report/closed-months.ts";
 import { monthBeforeData } from "../../store/report/month-close.ts";
-import { checkMonths, type MonthCheck } from "../../store/report/month-open-days.ts";
+import { type CloseRange, checkMonths, type MonthCheck } from "../../store/report/month-open-days.ts";
+import { type OtherUsage, otherUsage } from "../../store/report/other-usage.ts";
 import type { SourceWithWorkspaces } from "../../store/report/overview.ts";
 import { type ProviderMonth, providerMonth } from "../../store/report/provider-month.ts";
 import { leftOut, monthOf } from "./asked.ts";
@@ -15,6 +15,8 @@ export interface MonthLook extends MonthCheck {
   readonly closed: ClosedMonth | undefined;
   /** What the billing provider's totals say of it. */
   readonly provider: ProviderMonth;
+  /** What is known of other usage than traces of all tiers, as far as it is wanted or loaded. */
+  readonly others: readonly OtherUsage[];
 }
 
 /**
@@ -37,14 +39,17 @@ export async function lookAtMonth(
   if (dataStart >= month.end) throw monthBeforeData(month.name);
   const closed = await closedMonth(db, { sourceId, monthStart: month.start });
   const provider = await providerMonth(db, { sourceId, monthStart: month.start });
-  if (closed !== undefined) return { month, closed, provider, required: [], open: [], accepted: 0 };
+  const range = { start: Date.parse(month.start), end: Date.parse(month.end) };
+  const others = await otherUsage(db, { sourceId, range });
+  if (closed !== undefined) return { month, closed, provider, others, required: [], open: [], accepted: 0 };
   const without = leftOut(asked.without, source.workspaceIds);
   const ranges = [daysWithin(month, dataStart)];
   const [check] = await checkMonths(db, { sourceId, ranges, without, acceptDisagreements });
-  return { month, closed, provider, ...(check as MonthCheck) };
+  return { month, closed, provider, others, ...(check as MonthCheck) };
 }
 
 /** The days of a month from the data start (ISO day) on. */
-export function daysWithin({ start, end }: CalendarMonth, dataStart: string): Interval {
-  return { start: Date.parse(start < dataStart ? dataStart : start), end: Date.parse(end) };
+export function daysWithin({ start, end }: CalendarMonth, dataStart: string): CloseRange {
+  const days = { start: Date.parse(start < dataStart ? dataStart : start), end: Date.parse(end) };
+  return { ...days, othersStart: Date.parse(start) };
 }

@@ -73,8 +73,13 @@ export async function extractSlice(
   let last = await loadSlice(source, slice, { onAttempt });
   if (last.load?.outcome === "unconfirmed" && slice.meter !== "traces") {
     // A server may have been updated to one that counts it no more, and answers zero for ever.
-    await learnMeters(source, new Set([slice.meter]));
+    const counted = await learnMeters(source, new Set([slice.meter]));
     if (!source.meters.has(slice.meter)) return { ...ENDED, requests };
+    if (!counted.has(slice.meter)) {
+      await takeNextStep(source, slice, { stamp: last.stamp, step: DOUBTFUL });
+      const { outcome, code, message, keep } = DOUBTFUL;
+      return { outcome, requests, rows: NO_ROWS, followUps: [], code, message, keepsFailure: keep };
+    }
   }
   if (last.load?.outcome === "unconfirmed") {
     // The answer would remove every non-zero row. That needs a second answer, and proof of access newer than the first.
@@ -171,6 +176,16 @@ const CONTRADICTED: NextStep = {
   outcome: "failed",
   code: "window_unconfirmed",
   message: "two answers in a row were empty for different workspaces; neither was stored",
+  parts: [],
+  keep: true,
+};
+
+/** The same, of usage that the server may count no more. */
+const DOUBTFUL: NextStep = {
+  outcome: "failed",
+  code: "meter_doubtful",
+  message:
+    "the answer has no usage where some was counted, and it is not known whether the server still counts it; nothing was stored",
   parts: [],
   keep: true,
 };

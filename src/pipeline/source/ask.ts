@@ -7,7 +7,7 @@ import type { UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import type { UsageQuery } from "../../platform/billing/billing.ts";
 import { beginFetch, type FetchEnd, type FetchPurpose, finishFetch } from "../../store/load/fetch-ledger.ts";
-import { keepRefusal } from "./refusal.ts";
+import { isKeyRefused, keepRefusal } from "./refusal.ts";
 import { withRetries } from "./retry.ts";
 import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
 
@@ -36,10 +36,21 @@ export async function askAside<T>(source: SourceDeps, send: () => Promise<T>, at
       await source.admit();
       source.signal?.throwIfAborted();
       source.gate?.check();
-      return send();
+      return withCurrentKey(source, send);
     },
     attempts,
   );
+}
+
+/** Sends it again if the key was refused and another one has come meanwhile: then nothing is wrong with the source. */
+async function withCurrentKey<T>({ config: { apiKey } }: SourceDeps, send: () => Promise<T>): Promise<T> {
+  for (let key = apiKey.reveal(); ; key = apiKey.reveal()) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!isKeyRefused(error) || apiKey.reveal() === key) throw error;
+    }
+  }
 }
 
 type AnyMember = Pick<Member, "workspaceId">;

@@ -31,12 +31,16 @@ export async function metersToLearn({ store, sourceId, settings }: OpenSource): 
  * Learns which of these meters the server counts, and from when on; by default of those that are due. Nothing of a meter is asked
  * for before: a server that does not know `trace_tier` answers all traces in its place.
  *
- * What was learned replaces `source.meters`. A refused key ends it with its error.
+ * What was learned replaces `source.meters`. Returns the meters that the server was seen to count just now. A refused key ends it
+ * with its error.
  */
-export async function learnMeters(source: OpenSource, meters?: ReadonlySet<Meter>): Promise<void> {
+export async function learnMeters(
+  source: OpenSource,
+  meters?: ReadonlySet<Meter>,
+): Promise<ReadonlySet<Meter>> {
   const { store, sourceId, log } = source;
   const due = meters ?? (await metersToLearn(source));
-  if (due.size === 0) return;
+  if (due.size === 0) return new Set();
   const known = new Map((await learnedMeters(store.db, sourceId)).map((one) => [one.meter, one]));
   const lessons = new Map<LearnableMeter, Lesson>();
   const tiers = (["longlived", "shortlived"] as const).filter((tier) => due.has(tier));
@@ -61,6 +65,7 @@ export async function learnMeters(source: OpenSource, meters?: ReadonlySet<Meter
     if (!isAvailable) source.meters.delete(meter);
     else source.meters.set(meter, startsOn === null ? source.dataStart : Date.parse(`${startsOn}T00:00:00Z`));
   }
+  return new Set([...lessons].filter(([, { state }]) => state === "available").map(([meter]) => meter));
 }
 
 /** From this version on, a self-hosted server does not track long-lived traces: it answers zero for ever (docs/platform.md). */
@@ -86,13 +91,22 @@ async function learnTiers(source: OpenSource): Promise<Lesson> {
   if (longlived === traces && shortlived === traces)
     return { state: "notAvailable", evidence: `it answers all traces for each tier: ${figures}` };
   if (longlived === 0) {
-    const version =
-      (await ask(source, () => source.billing.info({ signal: source.signal })))?.version ?? null;
-    if (version !== null && isFrom(version, WITHOUT_TIERS))
+    const info = await ask(source, () => source.billing.info({ signal: source.signal }));
+    const version = info?.version ?? null;
+    if (version !== null && isFrom(version, WITHOUT_TIERS)) {
+      const found = `version ${version} answers no long-lived trace, and`;
+      const since = WITHOUT_TIERS.join(".");
+      if (info?.isSelfHosted === true)
+        return {
+          state: "notAvailable",
+          evidence: `${found} self-hosted servers do not track them from ${since} on`,
+        };
+      // Elsewhere it may be a zero. A server need not say whether it is self-hosted.
       return {
-        state: "notAvailable",
-        evidence: `version ${version} answers no long-lived trace, and self-hosted servers do not track them from ${WITHOUT_TIERS.join(".")} on`,
+        state: "unknown",
+        evidence: `${found} it is not known whether it is self-hosted: such servers do not track them from ${since} on`,
       };
+    }
   }
   if (longlived + shortlived === traces) return { state: "available", evidence: figures };
   return { state: "unknown", evidence: `the tiers do not add up: ${figures}` };

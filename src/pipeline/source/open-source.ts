@@ -49,6 +49,7 @@ export async function enterSource({ store, config, settings, log }: SourceDeps):
     hourlyHours: Math.ceil(settings.hourlyForMs / HOUR_MS),
     configurationDigest: configurationDigest(config),
     keyDigest: keyDigest(config),
+    wantedMeters: settings.meters,
     providerName: config.providerName,
     invoiceIssuerName: config.invoiceIssuerName,
   });

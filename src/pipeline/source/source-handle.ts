@@ -1,5 +1,5 @@
 import { enterSource, openSource } from "./open-source.ts";
-import { isRefusedLately } from "./refusal.ts";
+import { isRefusedLately, liftRefusal } from "./refusal.ts";
 import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
 
 /** A source in a long-running process: entered once, contacted again for every sync. */
@@ -13,20 +13,37 @@ export interface SourceHandle {
 }
 
 export function createSourceHandle(deps: SourceDeps, syncMs: number): SourceHandle {
-  let entered: Promise<EnteredSource> | undefined;
-  let contact: { readonly source: Promise<OpenSource>; readonly at: number } | undefined;
+  const { apiKey } = deps.config;
+  let entered: { readonly source: Promise<EnteredSource>; readonly key: string } | undefined;
+  let contact:
+    | { readonly source: Promise<OpenSource>; readonly at: number; readonly key: string }
+    | undefined;
 
   const known = () => {
-    entered ??= enterSource(deps).catch((error) => {
-      // A rejected promise that is kept would reject for ever.
-      entered = undefined;
-      throw error;
-    });
-    return entered;
+    const key = apiKey.reveal();
+    if (entered?.key === key) return entered.source;
+    // Another process may still have refused the key before, and noted it after the first one entered the new key.
+    const isRotated = entered !== undefined;
+    const made = {
+      key,
+      source: enterSource(deps)
+        .then(async (source) => {
+          if (isRotated) await liftRefusal(source);
+          return source;
+        })
+        .catch((error) => {
+          // A rejected promise that is kept would reject for ever.
+          if (entered === made) entered = undefined;
+          throw error;
+        }),
+    };
+    entered = made;
+    return made.source;
   };
   const renew = () => {
     const made = {
       at: deps.clock.now(),
+      key: apiKey.reveal(),
       source: openSource(deps).catch((error) => {
         if (contact === made) contact = undefined;
         throw error;
@@ -35,9 +52,11 @@ export function createSourceHandle(deps: SourceDeps, syncMs: number): SourceHand
     contact = made;
     return made.source;
   };
+  const isFresh = () =>
+    contact !== undefined && deps.clock.now() - contact.at < syncMs && contact.key === apiKey.reveal();
   return {
     known,
-    open: () => (contact !== undefined && deps.clock.now() - contact.at < syncMs ? contact.source : renew()),
+    open: () => (contact !== undefined && isFresh() ? contact.source : renew()),
     openForSync: async () => ((await isRefusedLately(await known())) ? undefined : renew()),
   };
 }

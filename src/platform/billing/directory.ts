@@ -22,7 +22,12 @@ const id = z
   .transform((wire) => fromWireId(wire) ?? wire.toWellFormed());
 const workspacesSchema = z.array(z.object({ id, display_name: text, is_deleted: z.boolean().nullish() }));
 const organizationSchema = z.object({ id, display_name: text });
-const infoSchema = z.object({ version: text });
+/** What of a server names a self-hosted installation. Only that it is there counts. */
+const infoSchema = z.object({
+  version: text,
+  billing_installation_id: z.unknown().optional(),
+  license_expiration_time: z.unknown().optional(),
+});
 
 /** `GET /api/v1/workspaces` (Requests in docs/platform.md). */
 export async function listWorkspaces(
@@ -49,13 +54,17 @@ export async function currentOrganization(
   return found && { id: found.id, displayName: fromWireName(found.display_name) };
 }
 
-/** `GET /api/v1/info`. */
+/** `GET /api/v1/info`. Not every self-hosted server says that it is one. */
 export async function serverInfo(
   http: PlatformHttp,
   { signal }: Asking,
-): Promise<{ version: string | null } | undefined> {
+): Promise<{ version: string | null; isSelfHosted?: true } | undefined> {
   const found = await optional(getJson(http, { path: "/api/v1/info", signal }, infoSchema));
-  return found && { version: fromWireName(found.version) };
+  if (found === undefined) return undefined;
+  const isSelfHosted = [found.billing_installation_id, found.license_expiration_time].some(
+    (named) => typeof named === "string" && named !== "",
+  );
+  return { version: fromWireName(found.version), ...(isSelfHosted ? { isSelfHosted } : {}) };
 }
 
 /** Undefined if the server does not have the document (404, 405). */

@@ -7,16 +7,21 @@ import { Deadline } from "./deadline.ts";
 import { type RequestContext, statusError, transportError } from "./errors.ts";
 import { createRedactor, hideTexts, type Redact } from "./redact.ts";
 
+/** A secret that may change while requests are sent: each one carries what it is then. */
+interface Revealed {
+  reveal(): string;
+}
+
 export interface PlatformHttpOptions {
   /** `http` or `https`; may carry a path prefix (self-hosted), no credentials, query or fragment. */
   readonly baseUrl: string;
-  readonly apiKey: string;
+  readonly apiKey: string | Revealed;
   /** Sent as `X-Organization-Id` where set. */
   readonly organizationId?: string;
   /** Sent as `X-Tenant-Id` where set. */
   readonly workspaceId?: string;
   /** Sent as `Authorization: Bearer` by the requests that ask for it (`withBearer`). */
-  readonly bearerToken?: string;
+  readonly bearerToken?: string | Revealed;
   /**
    * Milliseconds. `headersMs`: request sent to head of the answer; `bodyMs`: between two pieces of the body; `graceMs`: from
    * the head until a body must have come at the least rate.
@@ -99,8 +104,11 @@ export class PlatformHttp {
   readonly #base: URL;
   readonly #prefix: string;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #bearer: Readonly<Record<string, string>>;
+  readonly #apiKey: () => string;
+  readonly #bearerToken: () => string | undefined;
   readonly #redact: Redact;
+  /** Hides every secret that was sent: an answer may still repeat the one before. */
+  readonly #redactors = new Map<string, Redact>();
   readonly #variable: string;
   readonly #clock: Clock;
   readonly #timeouts: typeof TIMEOUTS;
@@ -114,22 +122,16 @@ export class PlatformHttp {
     this.#variable = options.variable ?? "USAGE_BASE_URL";
     this.#base = parseBaseUrl(options.baseUrl, this.#variable);
     this.#prefix = this.#base.pathname.replace(/\/+$/, "");
-    if (!/^[\x21-\x7e]+$/.test(apiKey)) {
-      throw new UsageError({
-        code: "key_invalid",
-        message: "The API key is empty, or has spaces, line ends or characters beyond ASCII.",
-        next: "Set USAGE_API_KEY (or the file of USAGE_API_KEY_FILE) to the key alone.",
-      });
-    }
-    const secrets = [apiKey, bearerToken].filter((one) => one !== undefined).map(createRedactor);
-    this.#redact = (text) => secrets.reduce((shown, hide) => hide(shown), text);
-    this.#bearer = bearerToken === undefined ? {} : { authorization: `Bearer ${bearerToken}` };
+    this.#apiKey = () => this.#noted(validKey(reveal(apiKey)));
+    this.#bearerToken = () => (bearerToken === undefined ? undefined : this.#noted(reveal(bearerToken)));
+    this.#redact = (text) => [...this.#redactors.values()].reduce((shown, hide) => hide(shown), text);
+    this.#apiKey();
+    this.#bearerToken();
     this.#clock = { ...systemClock, ...options.clock };
     this.#timeouts = { ...TIMEOUTS, ...options.timeouts };
     this.#answerLimit = options.answerLimit ?? ANSWER_LIMIT;
     this.#onAnswer = options.onAnswer ?? (() => {});
     this.#headers = {
-      "x-api-key": apiKey,
       "accept-encoding": "gzip",
       "user-agent": "usage-etl",
       ...(organizationId === undefined ? {} : { "x-organization-id": organizationId }),
@@ -188,6 +190,10 @@ export class PlatformHttp {
   async #send(target: URL, request: GetRequest | SendRequest, context: RequestContext) {
     const { accept = "application/json", signal, headersMs = this.#timeouts.headersMs } = request;
     signal?.throwIfAborted();
+    const secrets = {
+      "x-api-key": this.#apiKey(),
+      ...(request.withBearer === true ? bearerHeader(this.#bearerToken()) : {}),
+    };
     const deadline = new Deadline(this.#clock, signal);
     const headMs = this.#timeouts.connectMs + headersMs;
     deadline.set(
@@ -201,7 +207,7 @@ export class PlatformHttp {
         headers: {
           ...this.#headers,
           ...request.headers,
-          ...(request.withBearer === true ? this.#bearer : {}),
+          ...secrets,
           accept,
           ...("body" in request ? JSON_TYPE : {}),
           ...(request.workspaceId === undefined ? {} : { "x-tenant-id": request.workspaceId }),
@@ -234,6 +240,11 @@ export class PlatformHttp {
       this.#onAnswer(undefined);
       throw transportError(error, "head", context);
     }
+  }
+
+  #noted(secret: string): string {
+    if (!this.#redactors.has(secret)) this.#redactors.set(secret, createRedactor(secret));
+    return secret;
   }
 
   /** The redirect's address. The key never leaves its origin. */
@@ -277,6 +288,23 @@ export class PlatformHttp {
     const redact: Redact = (text) => hideTexts(this.#redact(text), secrets);
     return { method, url, redact, variable, effect };
   }
+}
+
+function reveal(secret: string | Revealed): string {
+  return typeof secret === "string" ? secret : secret.reveal();
+}
+
+function bearerHeader(token: string | undefined): Readonly<Record<string, string>> {
+  return token === undefined ? {} : { authorization: `Bearer ${token}` };
+}
+
+function validKey(key: string): string {
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  throw new UsageError({
+    code: "key_invalid",
+    message: "The API key is empty, or has spaces, line ends or characters beyond ASCII.",
+    next: "Set USAGE_API_KEY (or the file of USAGE_API_KEY_FILE) to the key alone.",
+  });
 }
 
 /** The first 64 KiB of a refusal's body as text, or what came of it. */

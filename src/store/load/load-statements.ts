@@ -8,6 +8,7 @@ export interface RecordTable {
   readonly bucketType: "timestamptz" | "date";
   readonly createStage: string;
   readonly stageChanges: string;
+  /** `$4` is whether zeros delete too. */
   readonly countChanges: string;
   /** `$1` is the fetch number. */
   readonly keepRestatements: string;
@@ -57,10 +58,11 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
       SELECT series_id, bucket_start, r.scope_id, r.traces, n.traces
       FROM ${stage} n FULL JOIN (${stored}) r USING (series_id, bucket_start)
       WHERE n.traces IS DISTINCT FROM r.traces`,
-    // A scope is fully deleted if it had non-zero rows in the window and all of them are retired.
+    // A scope is fully deleted if it had non-zero rows in the window and all of them are retired; of usage that a server may count
+    // no more (`$4`), also if they become zero.
     countChanges: `
       WITH retired AS (
-        SELECT DISTINCT scope_id FROM ${change} WHERE new_traces IS NULL AND old_traces > 0
+        SELECT DISTINCT scope_id FROM ${change} WHERE (new_traces IS NULL OR $4::boolean AND new_traces = 0) AND old_traces > 0
       )
       SELECT count(*) FILTER (WHERE old_traces IS NULL) AS inserted,
              count(*) FILTER (WHERE old_traces IS NOT NULL AND new_traces IS NOT NULL) AS updated,
@@ -71,7 +73,8 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
                  SELECT FROM (${stored}) kept
                  WHERE kept.scope_id = retired.scope_id AND kept.traces > 0 AND NOT EXISTS (
                    SELECT FROM ${change} c
-                   WHERE c.series_id = kept.series_id AND c.bucket_start = kept.bucket_start AND c.new_traces IS NULL
+                   WHERE c.series_id = kept.series_id AND c.bucket_start = kept.bucket_start
+                     AND (c.new_traces IS NULL OR $4::boolean AND c.new_traces = 0)
                  )
                )
                ORDER BY scope_id

@@ -46,7 +46,7 @@ export interface LoadResult {
   readonly restated: number;
   /** Scopes left as they are, without proof of access. */
   readonly unverified: readonly number[];
-  /** Scopes that would have lost all their non-zero rows of the window. */
+  /** Scopes that would have lost all their non-zero rows of the window; of other meters than traces, to zeros too. */
   readonly fullyDeleted: readonly number[];
 }
 
@@ -132,7 +132,8 @@ async function replaceWindow(
   } else {
     await client.query(table.createStage);
     const staged = await copyRows(client, { table: table.stage, bucketType, rows });
-    const changes = await findChanges(transaction, table, { window, scopeIds: proven });
+    const zerosDelete = whole.meter !== "traces";
+    const changes = await findChanges(transaction, table, { window, scopeIds: proven, zerosDelete });
     if (changes.fullyDeleted.some((scopeId) => !whole.confirms?.fullyDeleted.includes(scopeId))) {
       return { outcome: "unconfirmed", ...NOTHING, fullyDeleted: changes.fullyDeleted };
     }
@@ -175,7 +176,7 @@ async function noteUnverified(
 async function findChanges(
   { client }: Transaction,
   table: RecordTable,
-  within: { window: Window; scopeIds: readonly number[] },
+  within: { window: Window; scopeIds: readonly number[]; zerosDelete: boolean },
 ): Promise<{ inserted: number; updated: number; retired: number; fullyDeleted: number[] }> {
   const values = [
     within.scopeIds,
@@ -184,7 +185,7 @@ async function findChanges(
   ];
   const staged = await client.query(table.stageChanges, values);
   if (staged.rowCount === 0) return { inserted: 0, updated: 0, retired: 0, fullyDeleted: [] };
-  return (await client.query(table.countChanges, values)).rows[0];
+  return (await client.query(table.countChanges, [...values, within.zerosDelete])).rows[0];
 }
 
 async function findLateChanges(

@@ -131,15 +131,15 @@ export interface UnreconciledDay {
  */
 export async function unreconciledDays(db: Database, asked: AskedDays): Promise<UnreconciledDay[]> {
   const days = settledDays(asked, { stride: "day", since: EVER, only: NOT_PLAINLY_PROVEN });
-  const { rows } = await sql<Omit<UnreconciledDay, "day"> & { start: Date }>`
+  const { rows } = await sql<UnreconciledDay>`
     with ${days}
-    select j.start, j.group_by as "groupBy", w.external_id as "workspaceId",
+    select (extract(epoch from j.start) * 1000)::bigint as day, j.group_by as "groupBy", w.external_id as "workspaceId",
            case when has_open then 'open' when has_disagreement then 'platform_disagrees' else 'not_reconciled' end as reason
     from judged j join usage.entity w on w.entity_id = j.workspace_id
     where not proven or has_open or has_disagreement
-    order by j.start, array_position(${[...GROUPINGS]}::text[], j.group_by), w.external_id
+    order by j.start, array_position(${[...GROUPINGS]}::text[], j.group_by), w.external_id collate "C"
   `.execute(db);
-  return rows.map(({ start, ...row }) => ({ day: start.getTime(), ...row }));
+  return rows;
 }
 
 interface ScopeDay {

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 
 /**
- * Digest (text) of the findings on which the platform contradicts itself, with both numbers of each: what a close of the month
+ * Digest (text) of the findings, of every meter, on which the platform contradicts itself, with both numbers of each: what a close of the month
  * accepts. `workspaces`: entity ids.
  */
 export function findingsDigest(close: {
@@ -12,25 +12,20 @@ export function findingsDigest(close: {
   const end = sql`(${close.monthStart}::timestamp + interval '1 month') at time zone 'UTC'`;
   return sql<string>`(
     with own as materialized (
-      select scope_id from usage.scope
+      select scope_id from usage.every_scope
       where workspace_id = any (${[...close.workspaces]}::integer[]) and stride = 'day'
     )
     select md5(coalesce(string_agg(f.finding, ',' order by f.finding collate "C"), ''))
     from (
-      select json_build_array('export', scope_id, extract(epoch from bucket_start), external_id, kind, stored_traces,
+      select json_build_array('export', scope_id, extract(epoch from bucket_start), external_id, measure, kind, stored_traces,
                               export_traces, export_says)::text as finding
       from usage.reconciliation_difference d join own using (scope_id)
       where d.state = 'platform_disagrees' and bucket_start >= ${start} and bucket_start < ${end}
       union all
       select json_build_array('total', scope_id, extract(epoch from period_start), extract(epoch from period_end), external_id,
-                              kind, stored_traces, control_traces)::text
-      from usage.control_difference d
-      where d.state = 'platform_disagrees'
-        and (scope_id in (select scope_id from own) or kind = 'provider_total' and scope_id in (
-          -- The billing provider's totals of a retention tier keep a month open too.
-          select scope_id from usage.every_scope where workspace_id = any (${[...close.workspaces]}::integer[])
-        ))
-        and period_start < ${end} and period_end > ${start}
+                              measure, kind, stored_traces, control_traces)::text
+      from usage.control_difference d join own using (scope_id)
+      where d.state = 'platform_disagrees' and period_start < ${end} and period_end > ${start}
     ) f
   )`;
 }

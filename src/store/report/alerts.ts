@@ -25,9 +25,9 @@ interface Found {
 /** The state of a source that alerts depend on. */
 export interface AlertFacts {
   readonly source: string;
-  /** Counts on which the platform contradicts itself: its JSON and its export differ after a second request. */
+  /** Counts of any meter on which the platform contradicts itself: its JSON and its export differ after a second request. */
   readonly differences: Found;
-  /** Control totals on which the platform contradicts itself: they differ from their days after a second request. */
+  /** Control totals of any meter on which the platform contradicts itself, and tiers that do not add up, after a second request. */
   readonly controlTotals: Found;
   /** Months of workspaces of which the billing provider has another total, after a second request. */
   readonly providerTotals: Found;
@@ -51,10 +51,10 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
     select
       s.slug as source,
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
-       from usage.reconciliation_difference d join usage.scope c using (scope_id)
+       from usage.reconciliation_difference d join usage.every_scope c using (scope_id)
        where c.source_id = s.source_id and d.state = 'platform_disagrees') as differences,
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
-       from usage.control_difference d join usage.scope c using (scope_id)
+       from usage.control_difference d join usage.every_scope c using (scope_id)
        where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind <> 'provider_total') as "controlTotals",
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
        from usage.control_difference d join usage.every_scope c using (scope_id)

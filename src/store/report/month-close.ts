@@ -8,7 +8,7 @@ import { digestOfClose, digestToClose } from "./close-digest.ts";
 import { CLOSE_ACTION, closedMonth } from "./closed-months.ts";
 import { keepCorrections } from "./keep-corrections.ts";
 import { countAdjusted } from "./month-adjustments.ts";
-import { checkMonths, type MonthCheck, type RequiredWorkspace } from "./month-open-days.ts";
+import { type CloseRange, checkMonths, type MonthCheck, type RequiredWorkspace } from "./month-open-days.ts";
 import { keptByClose } from "./month-totals.ts";
 
 export type CloseResult =
@@ -78,7 +78,7 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
 }
 
 /** The days of the month that are expected. The data start stays as it is until the transaction ends. */
-async function monthRange(db: Database, { sourceId, monthStart }: CloseRequest) {
+async function monthRange(db: Database, { sourceId, monthStart }: CloseRequest): Promise<CloseRange> {
   const { rows } = await sql<{ start: Date; end: Date }>`
     select greatest(data_start, ${monthStart}::date)::timestamp at time zone 'UTC' as start,
            (${monthStart}::date + interval '1 month') at time zone 'UTC' as "end"
@@ -86,7 +86,7 @@ async function monthRange(db: Database, { sourceId, monthStart }: CloseRequest) 
     for no key update
   `.execute(db);
   const { start, end } = rows[0] as { start: Date; end: Date };
-  return { start: start.getTime(), end: end.getTime() };
+  return { start: start.getTime(), end: end.getTime(), othersStart: Date.parse(monthStart) };
 }
 
 /** Stores the close, the workspaces it is about, its totals and what they cost at the prices of now. */

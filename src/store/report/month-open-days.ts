@@ -7,15 +7,23 @@ import {
   type WorkspaceAccess,
 } from "../../domain/close/open-day.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 import { unreconciledDays } from "../reconcile/reconciled-days.ts";
+import { otherOpenDays } from "./other-open-days.ts";
 
-/** Days of a source, whole UTC days. */
+/** The days of a close: from the data start on, whole UTC days. */
+export interface CloseRange extends Interval {
+  /** Where those of deployment usage begin, which may have begun before. Default: the same day. */
+  readonly othersStart?: number;
+}
+
+/** Days of a source. */
 interface Days {
   readonly sourceId: number;
-  readonly range: Interval;
+  readonly range: CloseRange;
 }
 
 export interface RequiredWorkspace {
@@ -74,7 +82,7 @@ export async function checkMonths(
   db: Database,
   asked: {
     sourceId: number;
-    ranges: readonly Interval[];
+    ranges: readonly CloseRange[];
     without: readonly string[];
     acceptDisagreements: boolean;
   },
@@ -85,12 +93,14 @@ export async function checkMonths(
   if (all.length === 0) return eachRequired.map((required) => ({ required, open: [], accepted: 0 }));
   const start = Math.min(...ranges.map((range) => range.start));
   const end = Math.max(...ranges.map((range) => range.end));
-  const days = await openDays(db, { sourceId, range: { start, end }, required: all });
+  const othersStart = Math.min(...ranges.map(othersStartOf));
+  const days = await openDays(db, { sourceId, range: { start, end, othersStart }, required: all });
   return ranges.map((range, i) => {
     const required = eachRequired[i] ?? [];
     const ids = new Set(required.map(({ workspaceId }) => workspaceId));
+    const startOf = (meter: Meter) => (meter === "traces" ? range.start : othersStartOf(range));
     const within = days.filter(
-      ({ day, workspaceId }) => day >= range.start && day < range.end && ids.has(workspaceId),
+      ({ day, meter, workspaceId }) => day >= startOf(meter) && day < range.end && ids.has(workspaceId),
     );
     const isAccepted = ({ reason }: OpenDay) => acceptDisagreements && DISAGREEMENTS.includes(reason);
     const open = within.filter((one) => !isAccepted(one));
@@ -98,13 +108,20 @@ export async function checkMonths(
   });
 }
 
-/** Every day of every dimension and required workspace that is not final and proved, by day, dimension and workspace. */
+function othersStartOf({ start, othersStart = start }: CloseRange): number {
+  return othersStart;
+}
+
+/**
+ * Every day of every dimension and required workspace that is not final and proved, by day, meter, dimension and workspace. Other
+ * usage than traces of all tiers needs no comparison with its export: it is loaded and final, and nothing contradicts it.
+ */
 export async function openDays(
   db: Database,
   { sourceId, range, required }: Days & { required: readonly RequiredWorkspace[] },
 ): Promise<OpenDay[]> {
   const [start, end] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
-  const { rows } = await sql<{ start: Date } & Pick<OpenDay, "groupBy" | "workspaceId" | "reason">>`
+  const { rows } = await sql<Omit<OpenDay, "access">>`
     with own as materialized (
       -- Not from scopes: a workspace that was never planned has none, but each of its days is missing.
       select e.external_id, e.entity_id, g, s.scope_id, n.source_id is not null as has_no_days
@@ -134,7 +151,7 @@ export async function openDays(
         and d.period_start < ${end} and d.period_end > ${start}
       group by 1, 2, 3
     )
-    select day as start, g as "groupBy", own.external_id as "workspaceId",
+    select (extract(epoch from day) * 1000)::bigint as day, g as "groupBy", own.external_id as "workspaceId",
            case when f.scope_id is not null then f.state
                 when c.final @> day then case when d.parts @> day then 'total_differs' else 'provider_differs' end
                 when c.parts @> day then 'provisional'
@@ -157,20 +174,36 @@ export async function openDays(
     left join failing f on f.scope_id = own.scope_id and f.period_start <= day and f.period_end > day
     where f.scope_id is not null or (c.final @> day) is not true or d.parts @> day or b.parts @> day
   `.execute(db);
-  const unproved = await unreconciledDays(db, { sourceId, range });
+  const traces = [...rows, ...(await unreconciledDays(db, { sourceId, range }))].map((one) => ({
+    ...one,
+    meter: "traces" as const,
+  }));
+  const others = await otherOpenDays(db, {
+    workspaces: required.map(({ entityId }) => entityId),
+    range: { start: othersStartOf(range), end: range.end },
+  });
   const accessOf = new Map(required.map(({ workspaceId, access }) => [workspaceId, access]));
   const byKey = new Map<string, OpenDay>();
-  for (const one of [...rows.map(({ start, ...row }) => ({ ...row, day: start.getTime() })), ...unproved]) {
+  for (const one of [...traces, ...others]) {
     const access = accessOf.get(one.workspaceId);
     if (access === undefined) continue;
-    const key = `${one.day} ${one.groupBy} ${one.workspaceId}`;
+    const key = `${one.day} ${one.meter} ${one.groupBy} ${one.workspaceId}`;
     const before = byKey.get(key);
     if (before === undefined || rank(one) < rank(before)) byKey.set(key, { ...one, access });
   }
+  // Of months that nothing proves these are tens of thousands: comparing by language would take as long as the query.
   return [...byKey.values()].sort(
     (a, b) =>
-      a.day - b.day || a.groupBy.localeCompare(b.groupBy) || a.workspaceId.localeCompare(b.workspaceId),
+      a.day - b.day ||
+      METERS.indexOf(a.meter) - METERS.indexOf(b.meter) ||
+      compare(a.groupBy, b.groupBy) ||
+      compare(a.workspaceId, b.workspaceId),
   );
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }
 
 function rank({ reason }: { readonly reason: OpenReason }): number {

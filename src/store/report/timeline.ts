@@ -36,7 +36,7 @@ interface Person {
 
 export type Moment =
   | Placed<RunKind, null>
-  /** All changes of the hour, and by how much the days by workspace changed: dimensions and strides are never added. */
+  /** All changes of the hour, of every meter, and by how much the days of traces by workspace changed. */
   | Placed<"restatements", { readonly changes: number; readonly netTraces: number; readonly days: number }>
   /** Of provisional days by workspace, found on that day. */
   | Placed<"late_changes", { readonly changes: number; readonly tracesMoved: number }>
@@ -102,6 +102,9 @@ function after(
   )`;
 }
 
+/** Days by workspace of traces of all tiers: meters, dimensions and strides are never added. */
+const ofAllTraces = sql`c.kind = 'traces' and c.trace_tier = 'all' and c.group_by = 'workspace' and c.stride = 'day'`;
+
 const ofSource = ({ source }: Wanted) =>
   sql<boolean>`(${source ?? null}::text is null or s.slug = ${source ?? null})`;
 
@@ -125,7 +128,7 @@ const PARTS = {
       wanted.source === undefined
         ? sql`true`
         : sql`exists (
-            select from usage.series x join usage.scope c using (scope_id) join usage.source s using (source_id)
+            select from usage.series x join usage.every_scope c using (scope_id) join usage.source s using (source_id)
             where x.series_id = t.series_id and ${ofSource(wanted)}
           )`;
     const newest = (before: RawBuilder<unknown>) => sql`(
@@ -144,10 +147,9 @@ const PARTS = {
       from near
       cross join lateral (
         select c.source_id, count(*) as changes,
-               coalesce(sum(coalesce(t.new_traces, 0) - coalesce(t.old_traces, 0))
-                 filter (where c.group_by = 'workspace' and c.stride = 'day'), 0) as net,
-               count(*) filter (where c.group_by = 'workspace' and c.stride = 'day') as days
-        from usage.restatement t join usage.series x using (series_id) join usage.scope c using (scope_id)
+               coalesce(sum(coalesce(t.new_traces, 0) - coalesce(t.old_traces, 0)) filter (where ${ofAllTraces}), 0) as net,
+               count(*) filter (where ${ofAllTraces}) as days
+        from usage.restatement t join usage.series x using (series_id) join usage.every_scope c using (scope_id)
         where t.restated_at >= near.at and t.restated_at < near.at + interval '1 hour'
         group by c.source_id
       ) n

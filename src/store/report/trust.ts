@@ -18,7 +18,10 @@ export interface SourceTrust {
   readonly finalUntil: string;
   /** Exclusive: every day up to it is final and proved, by the export or by a total. */
   readonly provedUntil: string;
-  /** Exclusive: every day after the newest closed month and up to it is final and compared with the export, so it can be closed. */
+  /**
+   * Exclusive: every day after the newest closed month and up to it is final and compared with the export, and nothing of other
+   * usage keeps it open, so it can be closed.
+   */
   readonly reconciledUntil: string;
   /** Ended days x workspaces x dimensions that are missing, failed or unverified, and the first and last such day. */
   readonly openDays: number;
@@ -30,6 +33,17 @@ export interface SourceTrust {
   readonly lastIdle: string | null;
   /** Those of them that no fetch task asks for, in closed months that leave their workspace out. */
   readonly leftOutDays: number;
+  /**
+   * Ended days x workspaces x dimensions of each other meter that is kept, which are missing, failed or unverified and that no close
+   * left out: those that no fetch task asks for, with their first and last day, and the others.
+   */
+  readonly otherGaps: readonly {
+    readonly meter: Meter;
+    readonly idleDays: number;
+    readonly firstIdle: string | null;
+    readonly lastIdle: string | null;
+    readonly askedDays: number;
+  }[];
   /** Counts on which the platform contradicts itself, in months that are not closed. */
   readonly disagreements: number;
   /** The same in closed months, found since the close: nobody accepted them. */
@@ -68,9 +82,19 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
         select scope_id, period_end - interval '1 microsecond', found_at from usage.control_difference
         where state = 'platform_disagrees'
       ) f
-      join usage.scope c using (scope_id)
+      join usage.every_scope c using (scope_id)
       left join usage.month_close m
         on m.source_id = c.source_id and m.month_start = date_trunc('month', f.last at time zone 'UTC')::date
+    ), other as materialized (
+      -- Of the days that a close is about, as for traces.
+      select o.source_id, o.meter, (o.missing + o.failed + o.unverified) * e.days - coalesce(l.days, '{}') as gaps,
+             (o.provisional + o.open + o.contradicted + o.tiers + o.totals) * e.days as doubtful, coalesce(a.days, '{}') as asked
+      from usage.other_open_days o
+      join usage.required_workspace e using (workspace_id)
+      left join asked a on a.scope_id = o.scope_id
+      left join left_out l using (workspace_id)
+    ), unclosable as (
+      select source_id, range_agg(gaps + doubtful) as days from other group by source_id
     ), known as (
       -- A dimension without a scope was never loaded. Days that no close is about are as good as loaded, final and proved.
       select w.source_id,
@@ -78,7 +102,8 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
              coalesce(a.days, '{}') as asked, coalesce(l.days, '{}') as left_out,
              coalesce(t.final_days + usage.whole_days(t.final_hours) * t.days_of_hours - coalesce(f.failed, '{}'), '{}')
                + e.others as final,
-             coalesce(b.proved, '{}') + e.others as proved, coalesce(b.reconciled, '{}') + e.others as reconciled
+             coalesce(b.proved, '{}') + e.others as proved, coalesce(b.reconciled, '{}') + e.others as reconciled,
+             coalesce(u.days, '{}') as unclosable
       from usage.entity w
       join (select *, '{(,)}' - days as others from usage.required_workspace) e on e.workspace_id = w.entity_id
       cross join unnest(array['workspace', 'project', 'user', 'api_key']) g (group_by)
@@ -89,6 +114,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       left join usage.day_failure f on f.scope_id = d.scope_id
       left join usage.proved_day p on p.scope_id = d.scope_id
       left join left_out l on l.workspace_id = w.entity_id
+      left join unclosable u on u.source_id = w.source_id
       cross join lateral (
         select range_agg(daterange(x.day, p.starts[x.n + 1])) filter (where x.proved_at > '-infinity') as proved,
                range_agg(daterange(x.day, p.starts[x.n + 1])) filter (where x.reconciled_at > '-infinity') as reconciled
@@ -97,10 +123,10 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
     )
     select s.slug as source, s.data_start::text as "dataStart", s.today::text as today,
            ${untilOf("k.final")} as "finalUntil", ${untilOf("k.final * k.proved")} as "provedUntil",
-           ${untilOf("k.final * k.reconciled", "greatest(s.data_start, s.closed_until)")} as "reconciledUntil",
+           ${untilOf("k.final * k.reconciled - k.unclosable", "greatest(s.data_start, s.closed_until)")} as "reconciledUntil",
            o.days as "openDays", o.first::text as "firstOpen", o.last::text as "lastOpen",
            i.days as "idleDays", i.first::text as "firstIdle", i.last::text as "lastIdle",
-           l.days as "leftOutDays",
+           l.days as "leftOutDays", x.gaps as "otherGaps",
            (select count(*)::integer from finding f where f.source_id = s.source_id and f.is_open) as disagreements,
            (select count(*)::integer from finding f where f.source_id = s.source_id and f.is_since) as "disagreementsSince",
            array(
@@ -119,6 +145,13 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
     cross join lateral ${countOf("k.open")} o
     cross join lateral ${countOf("k.open - k.asked - k.left_out")} i
     cross join lateral ${countOf("(k.open - k.asked) * k.left_out")} l
+    cross join lateral (
+      select coalesce(json_agg(json_build_object('meter', g.meter, 'idleDays', i.days, 'firstIdle', i.first, 'lastIdle', i.last,
+               'askedDays', a.days) order by g.meter desc) filter (where i.days + a.days > 0), '[]') as gaps
+      from (select distinct meter from other where source_id = s.source_id) g
+      cross join lateral ${countOf("k.gaps - k.asked", "(select * from other o where o.meter = g.meter)")} i
+      cross join lateral ${countOf("k.gaps * k.asked", "(select * from other o where o.meter = g.meter)")} a
+    ) x
     order by s.slug
   `.execute(db);
   return rows;
@@ -138,11 +171,11 @@ function untilOf(days: string, from = "s.data_start") {
 }
 
 /** How many ended days all cells of source `s` have together, with the first and the last. */
-function countOf(days: string) {
+function countOf(days: string, cells = "known") {
   return sql`(
     select coalesce(sum(upper(u.days) - lower(u.days)), 0)::integer as days, min(lower(u.days)) as first,
            max(upper(u.days)) - 1 as last
-    from known k
+    from ${sql.raw(cells)} k
     cross join lateral unnest(
       datemultirange(daterange(s.data_start, greatest(s.today, s.data_start))) * (${sql.raw(days)})
     ) u (days)

@@ -26,7 +26,7 @@ const settingOf = (at: number) => `usage_etl.value_${at}`;
 export function bindings({ where }: Selection): { text: string; values: string[] } {
   const values = where.flatMap((one) => one.values);
   const calls = values.map((_, at) => `set_config('${settingOf(at)}', $${at + 1}, true)`);
-  return { text: `SELECT pg_backend_pid()${calls.map((call) => `, ${call}`).join("")}`, values };
+  return { text: `SELECT ${calls.join(", ") || "1"}`, values };
 }
 
 /** The rows in the order of their time and key. */

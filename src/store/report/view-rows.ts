@@ -1,9 +1,7 @@
-import { sql } from "kysely";
 import type pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
-import { EtlError, UnreachableError, UsageError } from "../../errors.ts";
-import type { Store } from "../db/database.ts";
-import { ClosingClient, SILENCE_LIMITS } from "../db/silence.ts";
+import { EtlError, UsageError } from "../../errors.ts";
+import { onReadingConnection, type ReadingAccess } from "../db/reading-connection.ts";
 import type { CopyForm } from "./copy-forms.ts";
 import { bindings, queryOf, type Selection } from "./view-query.ts";
 import type { View } from "./views.ts";
@@ -11,12 +9,7 @@ import type { View } from "./views.ts";
 /** A row as Postgres writes it: texts in the order of the columns, instants in UTC. */
 export type TextRow = readonly (string | null)[];
 
-export interface RowsWanted extends Selection {
-  /** Looks after the connection, and cancels its statement when the signal aborts. */
-  readonly store: Store;
-  readonly url: string;
-  readonly signal: AbortSignal;
-}
+export type RowsWanted = Selection & ReadingAccess;
 
 /** Rows per FETCH. More are not faster. */
 const BATCH = 1000;
@@ -24,8 +17,6 @@ const BATCH = 1000;
 const LONGEST_PAUSE_MS = 600_000;
 /** SQLSTATE with which the functions refuse an instant. */
 const INVALID_PARAMETER = "22023";
-
-const asText: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
 /**
  * Passes on what Postgres writes for a form of the rows, in pieces that begin and end anywhere. A query that fails at once
@@ -64,49 +55,15 @@ export function readRows(
   });
 }
 
-/**
- * Reads on a connection of its own, because connections of the store end an idle transaction. One statement reads all rows, so
- * they are as of one instant. Errors: `as_of_refused`; `export_interrupted` if Postgres ends it.
- */
-async function onConnection(
-  wanted: RowsWanted,
-  read: (client: pg.Client) => Promise<number>,
-): Promise<number> {
-  const { store, url, view, signal } = wanted;
-  const client = new ClosingClient({
-    connectionString: url,
-    connectionTimeoutMillis: SILENCE_LIMITS.connectMs,
-    application_name: "usage-etl export",
-    types: asText,
+/** One statement reads all rows, so they are as of one instant. Errors: `as_of_refused`; `export_interrupted`. */
+function onConnection(wanted: RowsWanted, read: (client: pg.Client) => Promise<number>): Promise<number> {
+  const { view } = wanted;
+  const errorOf = (cause: unknown) => refusalOf(view, cause) ?? interrupted(view, cause);
+  // Not REPEATABLE READ, in which the functions as of an instant answer fewer instants.
+  return onReadingConnection({ ...wanted, isolation: "READ COMMITTED", errorOf }, async (client) => {
+    await client.query(bindings(wanted));
+    return read(client);
   });
-  // The failing query throws the error where it is awaited.
-  client.on("error", () => {});
-  // Closing the connection alone would leave the query running in Postgres.
-  const stop = () => void sql`select pg_cancel_backend(${pid})`.execute(store.db).catch(() => client.end());
-  let pid = 0;
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    await client.connect();
-    store.watch(client);
-    // Not REPEATABLE READ, in which the functions as of an instant answer fewer instants.
-    await client.query(
-      `BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO';
-       SET LOCAL jit = off; SET LOCAL cursor_tuple_fraction = 1; SET LOCAL statement_timeout = 0;
-       SET LOCAL idle_in_transaction_session_timeout = 0`,
-    );
-    const { rows: own } = await client.query<[string]>({ ...bindings(wanted), rowMode: "array" });
-    pid = Number(own[0]?.[0]);
-    return await read(client);
-  } catch (cause) {
-    signal.throwIfAborted();
-    // Of the output. A connection that fell silent is one that was interrupted.
-    if (cause instanceof EtlError && !(cause instanceof UnreachableError)) throw cause;
-    throw refusalOf(view, cause) ?? interrupted(view, cause);
-  } finally {
-    signal.removeEventListener("abort", stop);
-    // In the midst of a COPY this closes it at once.
-    await client.end().catch(() => {});
-  }
 }
 
 async function inTime(client: pg.Client, writing: Promise<void>): Promise<void> {

@@ -100,6 +100,72 @@ test("differences send an alert again when one is new, not when there are fewer"
   expect(await raise()).toEqual({ told: 0, cleared: 1 });
 });
 
+test("a limit that is used sends an alert with each mark, and another where the platform rejects traces", async () => {
+  const [workspaceId = ""] = bench.workspaceIds;
+  const limit = (value: number | null, isRejecting: boolean) =>
+    bench.sql(
+      `INSERT INTO usage.usage_limit (source_id, workspace, limit_type, limit_value, is_rejecting, read_at)
+       SELECT source_id, $1, 'monthly_traces', $2, $3, now() FROM usage.source
+       ON CONFLICT ON CONSTRAINT usage_limit_pkey DO UPDATE SET limit_value = excluded.limit_value, is_rejecting = excluded.is_rejecting`,
+      [workspaceId, value, isRejecting],
+    );
+  await limit(null, false);
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  const [used] = await bench.sql<{ traces: number }>(
+    "SELECT traces_loaded AS traces FROM reporting.usage_limit",
+  );
+  const traces = Number(used?.traces);
+  await limit(traces * 2 + 2, false);
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  // At midnight that begins a month nothing is used yet.
+  if (traces > 0) {
+    await limit(traces * 2, false);
+    expect(await raise()).toEqual({ told: 1, cleared: 0 });
+    expect(heard[0]?.alerts).toMatchObject([{ alert: "usage_limit", state: "firing", count: 1 }]);
+    expect(heard[0]?.text).toContain(
+      `${traces.toLocaleString("en-US")} of ${(traces * 2).toLocaleString("en-US")} traces (50 %)`,
+    );
+    expect(await raise()).toEqual({ told: 0, cleared: 0 });
+    await limit(traces, false);
+    expect(await raise()).toEqual({ told: 1, cleared: 0 });
+    expect(heard[1]?.alerts).toMatchObject([{ alert: "usage_limit", count: 4 }]);
+  }
+  await limit(traces, true);
+  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(heard.at(-1)?.text).toMatch(/The platform rejects its traces now\. See reporting\.usage_limit\.$/);
+  await limit(null, false);
+  expect(await raise()).toEqual({ told: 0, cleared: 1 });
+  expect(heard.at(-1)?.text).toBe("OK usage-etl default: no usage limit is half used.");
+});
+
+test("a month that the billing provider counts differently sends an alert, of each retention tier", async () => {
+  const differ = (tier: string, state: string) =>
+    bench.sql(
+      `WITH scope AS (
+         INSERT INTO usage.every_scope (source_id, kind, trace_tier, group_by, workspace_id, stride)
+         SELECT source_id, 'traces', $1, group_by, workspace_id, stride FROM usage.scope WHERE group_by = 'workspace' AND stride = 'day'
+         ON CONFLICT ON CONSTRAINT scope_identity DO UPDATE SET stride = excluded.stride RETURNING scope_id
+       )
+       INSERT INTO usage.control_difference
+         (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number, closed_at)
+       SELECT scope_id, 'provider_total', '2026-03-01Z', '2026-04-01Z', 'x', 4, 5, $2, 1, CASE $2 WHEN 'closed' THEN now() END
+       FROM scope
+       ON CONFLICT ON CONSTRAINT control_difference_pkey DO UPDATE SET state = excluded.state, closed_at = excluded.closed_at`,
+      [tier, state],
+    );
+  await differ("all", "platform_disagrees");
+  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(heard[0]?.alerts).toMatchObject([{ alert: "provider_total", state: "firing", count: 1 }]);
+  expect(heard[0]?.text).toContain("1 totals of the billing provider (months x workspaces)");
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  await differ("longlived", "platform_disagrees");
+  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(heard[1]?.alerts).toMatchObject([{ alert: "provider_total", count: 2 }]);
+  for (const tier of ["all", "longlived"]) await differ(tier, "closed");
+  expect(await raise()).toEqual({ told: 0, cleared: 1 });
+  expect(heard[2]?.alerts).toMatchObject([{ alert: "provider_total", state: "cleared" }]);
+});
+
 test("usage without a price sends an alert with its days and traces once prices are stored", async () => {
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
   const usage = await bench.sql<{ day: string; traces: number }>(

@@ -4,6 +4,7 @@ import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { runInline } from "../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../src/pipeline/sync/plan.ts";
 import { type CloseRequest, type CloseResult, closeMonth } from "../../../src/store/report/month-close.ts";
+import { checkMonths } from "../../../src/store/report/month-open-days.ts";
 import { adjustedCosts } from "../../../src/store/report/prices.ts";
 import { poll } from "../../support/poll.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
@@ -57,6 +58,28 @@ const booked = () => {
 
 test("a month stays open until it is loaded and reconciled with the export, then closes with the platform's traces", async () => {
   expect(reasons(await close())).toEqual(["missing"]);
+  // Parts that are checked at once are each as checked alone: a day belongs to one of them.
+  const [source] = await bench.sql<{ id: number }>("SELECT source_id AS id FROM usage.source");
+  const middle = month.start + 10 * DAY_MS;
+  const asked = { sourceId: source?.id ?? 0, without: [], acceptDisagreements: true };
+  const parts = [
+    { start: month.start, end: middle },
+    { start: middle, end: month.end },
+  ];
+  const checked = await checkMonths(bench.store.db, { ...asked, ranges: parts });
+  expect(checked.map(({ open }) => open.map((one) => `${one.day} ${one.groupBy}`))).toEqual(
+    parts.map(({ start, end }) =>
+      Array.from({ length: Math.round((end - start) / DAY_MS) }, (_, nth) => start + nth * DAY_MS).flatMap(
+        (day) => ["api_key", "project", "user", "workspace"].map((groupBy) => `${day} ${groupBy}`),
+      ),
+    ),
+  );
+  expect(checked).toMatchObject(parts.map(() => ({ accepted: 0, required: [{ access: "read" }] })));
+  const leftOut = { ...asked, without: bench.workspaceIds };
+  expect(await checkMonths(bench.store.db, { ...leftOut, ranges: parts })).toEqual(
+    parts.map(() => ({ required: [], open: [], accepted: 0 })),
+  );
+
   await load();
   const unproved = await close();
   expect(reasons(unproved)).toEqual(["not_reconciled"]);

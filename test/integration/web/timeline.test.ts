@@ -75,7 +75,7 @@ test("the timeline lists runs, restatements, closes, prices, orders and changes 
   expect(one("reconciliation ! run")[0]).toContain("Slow. [timeout]");
   const restated = one("restatements")[0] ?? "";
   expect(restated).toContain(
-    "4 final counts changed within the hour, over all dimensions and strides; by workspace and day: 1 change, +7 traces.",
+    "4 final counts changed within the hour, over all kinds of usage, dimensions and strides; of traces by workspace and day: 1 change, +7 traces.",
   );
   expect(one("month closed")[0]).toContain(
     "2026-01 was closed, with 3 disagreements accepted. ada@example.com, on a page",

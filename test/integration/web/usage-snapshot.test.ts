@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { questionOf, USAGE_QUERY } from "../../../src/service/web/usage/question.ts";
 import { type Report, reportOf } from "../../../src/service/web/usage/report.ts";
 import type { Store } from "../../../src/store/db/database.ts";
+import { inSnapshot } from "../../../src/store/db/snapshot.ts";
 import { usageSources } from "../../../src/store/report/usage/sources.ts";
 import { setup } from "../../support/source.ts";
 
@@ -43,7 +44,9 @@ test.each([1, 2, 3, 4])(
     const { workspaces } = source;
     const query = USAGE_QUERY.parse({ by: "project", per: "day" });
     const question = questionOf(query, { source, workspaces, now });
-    const before = shown(await reportOf(store.db, question, { now, masked: false }));
+    const before = shown(
+      await inSnapshot(store.db, (snapshot) => reportOf(snapshot, question, { now, masked: false })),
+    );
     expect(before.byLine).toBe(before.total);
     expect(before.byCourse).toBe(before.total);
     let hasHappened = false;
@@ -54,7 +57,9 @@ test.each([1, 2, 3, 4])(
         "DELETE FROM usage.coverage WHERE period_start = (SELECT min(period_start) FROM usage.coverage)",
       );
     });
-    const during = shown(await reportOf(db, question, { now, masked: false }));
+    const during = shown(
+      await inSnapshot(db, (snapshot) => reportOf(snapshot, question, { now, masked: false })),
+    );
     expect(hasHappened).toBe(true);
     expect(during).toEqual(before);
   },

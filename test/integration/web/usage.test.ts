@@ -4,8 +4,10 @@ import { expect, onTestFinished, test } from "vitest";
 import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { importPrices } from "../../../src/pipeline/import-prices.ts";
+import { learnMeter } from "../../../src/store/catalog/source-meters.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
 import { type Bench, setup } from "../../support/source.ts";
+import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
 
 const DAYS = 10;
 
@@ -205,4 +207,84 @@ test("what cannot be asked for is said, and leads on", async () => {
   }
   const long = plain((await pages.get(`/usage?from=2020-01-01&per=hour`)).text);
   expect(long).toContain("begins on");
+});
+
+test("long-lived traces and each measure of deployments are counted by themselves, as in their views", async () => {
+  const bench = await setupUsage();
+  const pages = await setupPages(bench);
+  const client = await reader(bench.databaseUrl);
+  const [from, to] = [dayOf(bench.dataStart), dayOf(bench.today)];
+  const ask = (measure: string, by: string, path = "/usage") =>
+    pages.get(`${path}?measure=${measure}&by=${by}&from=${from}&to=${to}&per=day`);
+  const nothing = await ask("agent_runs", "project");
+  expect(plain(nothing.text)).toContain("No agent runs of default are loaded, which is not zero.");
+  expect((await ask("agent_runs", "project", "/usage.csv")).status).toBe(404);
+
+  const { workspaces } = bench.standin.organisation;
+  const start = dayOf(bench.dataStart + 2 * DAY_MS);
+  const [{ sourceId } = { sourceId: 0 }] = await bench.sql<{ sourceId: number }>(
+    `SELECT source_id AS "sourceId" FROM usage.source`,
+  );
+  await learnMeter(bench.store.db, {
+    ...{
+      sourceId,
+      meter: "deployments",
+      state: "available",
+      evidence: "test",
+      startsOn: start,
+    },
+  });
+  for (const groupBy of ["workspace", "project", "user"] as const) {
+    for (const { id } of workspaces.slice(0, 2)) {
+      const answer = { sourceId, groupBy, workspaceId: id };
+      const ids = groupBy === "workspace" ? [id] : [`${id.slice(0, -2)}0a`, ""];
+      await loadRows(bench.store, {
+        ...{ ...answer, meter: "longlived", window: windowOf("day", from, to) },
+        rows: ids.map((one, n) => [start, one, 3 + n, "ada"] as const),
+      });
+      await loadDeploymentRows(bench.store, {
+        // One of the workspaces lacks its last day.
+        ...{
+          ...answer,
+          window: windowOf("day", start, id === workspaces[0]?.id ? to : dayOf(bench.today - DAY_MS)),
+        },
+        rows: ids.map((one, n) => [start, one, [5 + n, 7, 9_000], "ada"] as const),
+      });
+    }
+  }
+  const views: readonly (readonly [measure: string, by: string, view: string, column: string])[] = [
+    ["longlived", "workspace", "fct_usage_workspace_by_tier_daily", "traces"],
+    ["longlived", "user", "fct_usage_user_by_tier_daily", "traces"],
+    ["nodes_executed", "project", "fct_deployment_usage_deployment_daily", "nodes_executed"],
+    ["agent_runs", "user", "fct_deployment_usage_user_daily", "agent_runs"],
+    ["agent_uptime_seconds", "workspace", "fct_deployment_usage_workspace_daily", "agent_uptime_seconds"],
+  ];
+  for (const [measure, by, view, column] of views) {
+    const where = measure === "longlived" ? "AND trace_tier = 'longlived'" : "";
+    const { rows } = await client.query<{ total: string; whole: boolean }>(
+      `SELECT sum(${column})::text AS total, bool_and(${column} IS NOT NULL) AS whole FROM reporting.${view} WHERE usage_date >= $1::date AND usage_date < $2::date ${where}`,
+      [from, to],
+    );
+    const page = await ask(measure, by);
+    expect(page.status, measure).toBe(200);
+    const total = rowsOf(page.text).at(-1) ?? [];
+    expect(numberOf(total[1] ?? ""), `${measure} by ${by}`).toBe(Number(rows[0]?.total));
+    expect(total[1]?.startsWith("at least"), `${measure}: ${total[1]}`).toBe(!rows[0]?.whole);
+    expect(page.text).toContain(`<option value="${measure}" selected>`);
+    expect(plain(page.text)).toContain(`FROM reporting.${view} WHERE source_id`);
+    const file = await ask(measure, by, "/usage.csv");
+    const lines = parse(file.text, { columns: true }) as Record<string, string>[];
+    const name = measure === "longlived" ? "longlived_traces" : measure;
+    expect(Number(lines.at(-1)?.[`${name}_loaded`]), measure).toBe(Number(rows[0]?.total));
+    const statement = plain(/<pre><code>(.*?)<\/code>/s.exec(page.text)?.[1] ?? "");
+    const asked = await client.query(statement);
+    expect(
+      asked.rows.reduce((sum, row) => sum + Number(row[column] ?? 0), 0),
+      statement,
+    ).toBe(Number(rows[0]?.total));
+  }
+  const byDeployment = plain((await ask("nodes_executed", "project")).text);
+  expect(byDeployment).toContain("By deployment,");
+  expect(byDeployment).toContain(`Nodes executed of default begins on ${start}.`);
+  expect(byDeployment).not.toContain("See its coverage");
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { meterOfMetric } from "../../../src/domain/provider/meter.ts";
+import { describeProviderMonth } from "../../../src/domain/provider/month-sentence.ts";
 import { type ProviderReading, totalsOfMonth } from "../../../src/domain/provider/reading.ts";
 
 const month = { start: Date.parse("2026-03-01"), end: Date.parse("2026-04-01") };
@@ -23,6 +24,9 @@ test.each([
   ["Traces", "traces"],
   ["LangSmith Traces (Extended Data Retention Upgrades)", "longlived"],
   ["Long-lived traces", "longlived"],
+  ["Long lived trace", "longlived"],
+  ["Trace count", "traces"],
+  ["Extended traces deleted", undefined],
   ["LangSmith Deployment Runs", undefined],
   ["Trace deletions", undefined],
   ["Deployment traces", undefined],
@@ -65,6 +69,52 @@ describe("the totals of a month", () => {
       [null, null, "unknown_value"],
       ["a", null, "unknown_value"],
     ]);
+    const halves = [
+      reading({ end: MIDDLE, value: null, workspaces: new Map([["a", null]]) }),
+      reading({ start: MIDDLE, value: 8, workspaces: new Map([["a", 8]]) }),
+    ];
+    for (const both of [halves, halves.toReversed()]) {
+      expect(outcomes(both)).toEqual([
+        [null, null, "unknown_value"],
+        ["a", null, "unknown_value"],
+      ]);
+    }
+  });
+
+  test("are of the whole month, in any order, without a gap or a part that counts twice, for each customer", () => {
+    const parts = (...ends: readonly (readonly [start: number, end: number])[]) =>
+      outcomes(ends.map(([start, end]) => reading({ start, end })))[1]?.[2];
+    const { start, end } = month;
+    expect(parts([MIDDLE, end], [start, MIDDLE])).toBeNull();
+    expect(parts([start, MIDDLE], [MIDDLE, end])).toBeNull();
+    expect(parts([start, MIDDLE - 1], [MIDDLE, end])).toBe("other_period");
+    expect(parts([start, MIDDLE + 1], [MIDDLE, end])).toBe("other_period");
+    for (const halfOf of ["c", "d"]) {
+      const [whole, half] = [halfOf === "c" ? "d" : "c", reading({ customerId: halfOf, end: MIDDLE })];
+      expect(outcomes([half, reading({ customerId: whole })])[1]?.[2]).toBe("other_period");
+    }
+  });
+
+  test("take their name from any part that has one, and list workspaces in order", () => {
+    const [unnamed, named] = [
+      reading({ end: MIDDLE, metricName: null }),
+      reading({ start: MIDDLE, workspaces: new Map([["b", 12]]) }),
+    ];
+    expect(outcomes([unnamed, named], ["c", "a", "0"])).toEqual([
+      [null, 24, "sum_of_workspaces"],
+      ["0", 0, null],
+      ["a", 12, null],
+      ["b", 12, null],
+      ["c", 0, null],
+    ]);
+    // Nothing is known of what this counts, so no workspace has 0 of it.
+    const [whole, ...rest] = totalsOfMonth([unnamed], { month, known: ["a", "b"] });
+    expect(whole).toMatchObject({ metricName: null, meter: null, unusable: "unknown_metric" });
+    expect(rest.map(({ workspaceId, metricId, unusable }) => [workspaceId, metricId, unusable])).toEqual([
+      ["a", "m", "unknown_metric"],
+      [null, "", "no_metric"],
+      [null, "", "no_metric"],
+    ]);
   });
 
   test("say why they cannot be compared, and are kept all the same", () => {
@@ -92,5 +142,44 @@ describe("the totals of a month", () => {
       ["a", 12, null],
       ["b", 3, null],
     ]);
+  });
+});
+
+describe("the sentence about a month", () => {
+  const said = (changed: Partial<Parameters<typeof describeProviderMonth>[0]> = {}) =>
+    describeProviderMonth({
+      ...{ readAt: "2026-04-05T01:02:03Z", refusal: null, outcomes: [], changedSince: 0, ...changed },
+    });
+
+  test("says that nothing was compared, and why", () => {
+    expect(said({ readAt: null })).toBe(
+      "not compared with the billing provider: its totals were not read. `usage-etl totals --provider` reads them.",
+    );
+    expect(said({ readAt: null, refusal: "403" })).toBe(
+      "not compared with the billing provider: the server does not show its totals to this key.",
+    );
+    const notLoaded = { meter: "longlived", outcome: "not_loaded", workspaces: 2 } as const;
+    for (const outcomes of [[], [notLoaded]]) {
+      expect(said({ outcomes })).toBe(
+        "compared with the billing provider on 2026-04-05: it holds nothing of this month.",
+      );
+    }
+  });
+
+  test("names each outcome with its meter and workspaces, and what changed since", () => {
+    expect(
+      said({
+        outcomes: [
+          { meter: "traces", outcome: "equal", workspaces: 2 },
+          { meter: "traces", outcome: "differs", workspaces: 1 },
+          { meter: "traces", outcome: "not_final", workspaces: 3 },
+          { meter: "longlived", outcome: "no_metric", workspaces: 0 },
+        ],
+        changedSince: 1,
+      }),
+    ).toBe(
+      "compared with the billing provider on 2026-04-05: traces of 2 workspaces equal; traces of 1 workspace DIFFERENT; traces of 3 workspaces not compared (not every day of the month is loaded and final); extended traces not compared (the provider names no such metric). Final counts of 1 workspace changed since, so compare again: `usage-etl totals --provider`",
+    );
+    expect(said({ changedSince: 2 })).toContain(". Final counts of 2 workspaces changed since");
   });
 });

@@ -17,6 +17,7 @@ const CALM: Situation = {
     firstIdle: null,
     lastIdle: null,
     leftOutDays: 0,
+    otherGaps: [],
     disagreements: 0,
     disagreementsSince: 0,
     workspaceIds: ["00000000-0000-4000-8000-000000000001"],

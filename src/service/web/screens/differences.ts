@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DIFFERENCE_KINDS, DIFFERENCE_STATES, type DifferenceState } from "../../../domain/difference.ts";
 import { shortInstant } from "../../../domain/time/instant.ts";
+import { METER_NAME, METERS } from "../../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { type ListedDifference, listDifferences, SAYERS } from "../../../store/report/difference-list.ts";
 import { type Html, html } from "../html.ts";
@@ -24,8 +25,8 @@ const SCOPE = z
   .min(0)
   .max(2 ** 31 - 1);
 const cursor = z.union([
-  z.tuple([z.literal("export"), AT, SCOPE, AT, ID]),
-  z.tuple([z.literal("total"), AT, SCOPE, ID, AT, AT, ID]),
+  z.tuple([z.literal("export"), AT, SCOPE, AT, ID, ID]),
+  z.tuple([z.literal("total"), AT, SCOPE, ID, AT, AT, ID, ID]),
   z.tuple([z.literal("restatement"), AT, NUMBER]),
 ]);
 const query = z.object({
@@ -34,6 +35,7 @@ const query = z.object({
   state: filled(z.enum(["left", "all"])),
   from: filled(z.iso.date()),
   to: filled(z.iso.date()),
+  meter: filled(z.enum(METERS)),
   group_by: filled(z.enum(GROUPINGS)),
   workspace: filled(ID),
   before: cursorField(cursor),
@@ -49,6 +51,7 @@ export function addDifferences(web: Web): void {
     const rows = await listDifferences(db, {
       ...{ source: source.source, says: asked.says, onlyLeft: asked.state !== "all" },
       ...{ from: asked.from, to: asked.to, groupBy: asked.group_by, workspaceId: asked.workspace },
+      meter: asked.meter,
       ...{ before: asked.before, most: ON_A_PAGE + 1, masked: who.role === "viewer" },
     });
     const shown = rows.slice(0, ON_A_PAGE);
@@ -94,6 +97,7 @@ function filterForm(asked: Query, sources: readonly string[]): Html {
       ],
       asked.state ?? "left",
     )}
+    ${choice("What is counted", "meter", [{ value: "", text: "everything" }, ...METERS.map((meter) => ({ value: meter, text: METER_NAME[meter] }))], asked.meter ?? "")}
     ${choice("Dimension", "group_by", [{ value: "", text: "all" }, ...same(GROUPINGS)], asked.group_by ?? "")}
     <label>Workspace id <input name="workspace" value="${asked.workspace ?? ""}"></label>
     ${dayField("Days from", "from", asked.from)} ${dayField("to, not included", "to", asked.to)}
@@ -128,8 +132,8 @@ const SIGNS: Readonly<Record<DifferenceState, readonly [glyph: string, colour: s
 
 function list(rows: readonly ListedDifference[], source: string): Html {
   return html`<div class="scroll" role="region" tabindex="0" aria-label="Differences">
-    <table><caption>Differences, the newest first. Never add up over dimensions or strides.</caption>
-      <thead><tr><th scope="col">Found</th><th scope="col">About</th><th scope="col">Dimension, id</th>
+    <table><caption>Differences, the newest first. Never add up over what is counted, dimensions or strides.</caption>
+      <thead><tr><th scope="col">Found</th><th scope="col">About</th><th scope="col">What is counted, dimension, id</th>
         <th scope="col">What</th><th scope="col" class="number">Stored</th><th scope="col" class="number">The other number</th>
         <th scope="col">State</th></tr></thead>
       <tbody>${rows.map((row) => difference(row, source))}</tbody></table></div>`;
@@ -145,14 +149,21 @@ function difference(row: ListedDifference, source: string): Html {
     ...{ stride: stride === "hour" ? "hour" : "day", from: dayOf(from), to: dayAfter(to) },
   });
   const { word, about } = DIFFERENCE_STATES[state];
+  const when = html`${shortInstant(from)}${stride === "day" ? "" : html` to ${shortInstant(to)}`}`;
   return html`<tr><th scope="row">${instant(row.at)}</th>
-    <td><a href="${cell}">${shortInstant(from)}${stride === "day" ? "" : html` to ${shortInstant(to)}`}</a>
+    <td>${row.meter === "traces" ? html`<a href="${cell}">${when}</a>` : when}
       <br><span title="${workspaceId}">${name(row.workspaceName ?? workspaceId)}</span></td>
-    <td>${groupBy} by ${stride}${row.tier === "all" ? "" : `, ${row.tier}`}<br><span title="${dimensionId}">${name(row.dimensionName ?? dimensionId)}</span></td>
+    <td>${counted(row)}${groupBy} by ${stride}<br><span title="${dimensionId}">${name(row.dimensionName ?? dimensionId)}</span></td>
     <td>${says}: ${DIFFERENCE_KINDS[kind]}${row.exportSays === null ? "" : html` (${name(row.exportSays)})`}</td>
     <td class="number">${count(row.storedTraces, "nothing is stored")}</td>
     <td class="number">${count(row.otherTraces, "nothing")} <span class="quiet">${OTHER[says]}</span></td>
     <td><span class="status ${colour}" title="${about}"><span aria-hidden="true">${glyph}</span> ${word}</span></td></tr>`;
+}
+
+/** What the numbers count, where it is not traces of all tiers. */
+function counted({ meter, measure }: ListedDifference): string {
+  if (meter === "traces") return "";
+  return `${METER_NAME[meter]}${meter === "deployments" ? ` (${measure})` : ""}, `;
 }
 
 const dayOf = (instant: string) => instant.slice(0, 10);

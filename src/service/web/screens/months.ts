@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { monthNamed } from "../../../domain/close/month.ts";
+import { describeOtherUsage } from "../../../domain/close/other-usage.ts";
 import { describeProviderMonth } from "../../../domain/provider/month-sentence.ts";
 import { EtlError } from "../../../errors.ts";
 import { monthOf } from "../../../pipeline/close/asked.ts";
@@ -91,8 +92,10 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
         })
       : await closedPage(db, { month, source, closed, masked: who.role === "viewer" });
   const all = address("/months", { source: source.source });
+  const others =
+    look.others.length === 0 ? "" : html`<p>Other usage: ${prose(describeOtherUsage(look.others))}</p>`;
   const provider = html`<p>Billing provider: ${prose(describeProviderMonth(look.provider))}</p>`;
-  return { title, body: html`${choice}${body}${provider}<p><a href="${all}">All months</a></p>` };
+  return { title, body: html`${choice}${body}${others}${provider}<p><a href="${all}">All months</a></p>` };
 }
 
 async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Promise<Page> {
@@ -169,5 +172,5 @@ function askedOf(
   month: Parameters<typeof checkList>[1]["month"],
   without: readonly string[],
 ) {
-  return { month, without, settleAfterMs: config.settleAfterMs, hasRedis: config.redisUrl !== undefined };
+  return { month, without, settleAfterMs: config.settleAfterMs, hasRedis: config.redis !== undefined };
 }

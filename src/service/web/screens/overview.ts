@@ -1,4 +1,5 @@
 import { describeDuration } from "../../../clock.ts";
+import { describeOtherDifferences } from "../../../domain/difference.ts";
 import { type Advice, adviseOn, failureOf } from "../../../pipeline/advice.ts";
 import { type FiringAlert, firingAlerts, staleAfterOf } from "../../../pipeline/alerts.ts";
 import { syncBudget } from "../../../pipeline/sync/sync-budget.ts";
@@ -122,7 +123,7 @@ function card(context: Asked, given: Card): Html {
     <dl class="facts">
       ${month === undefined ? "" : monthFacts(month)}
       <div><dt>Not loaded</dt><dd><a href="/coverage?${where}">${count(trust.openDays)} ended days x workspaces x dimensions</a></dd></div>
-      <div><dt>Differences</dt><dd><a href="/differences?${where}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>; ${count(status.restatements)} restatements of final counts</dd></div>
+      <div><dt>Differences</dt><dd><a href="/differences?${where}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>; ${count(status.restatements)} restatements of final counts${describeOtherDifferences(status.otherDifferences)}</dd></div>
       <div><dt>Failed ranges</dt><dd>${failures(status.failures)}</dd></div>
       <div><dt>Requests</dt><dd>${budget(context, source, trust)}</dd></div>
       <div><dt>Fetch tasks</dt><dd>${count(work.waiting)} wait, ${count(work.queued)} are queued</dd></div>

@@ -2,6 +2,7 @@ import { UsageError } from "../../../errors.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { pricingOf } from "../../../store/report/usage/costs.ts";
+import { meterStart } from "../../../store/report/usage/counted.ts";
 import { type UsageSource, usageSources } from "../../../store/report/usage/sources.ts";
 import { unpricedIn } from "../../../store/report/usage/unpriced-in.ts";
 import { type Html, html } from "../html.ts";
@@ -21,9 +22,10 @@ import {
   USAGE_QUERY,
   type UsageQuery,
 } from "../usage/question.ts";
-import { reportIn, reportOf } from "../usage/report.ts";
+import { reportOf } from "../usage/report.ts";
 import { course, idTable } from "../usage/tables.ts";
 import { twins } from "../usage/twins.ts";
+import { COUNTED_WORDS } from "../usage/words.ts";
 
 /** Usage and costs of a range, by one dimension. */
 export function addUsage(web: Web): void {
@@ -32,12 +34,16 @@ export function addUsage(web: Web): void {
     inSnapshot(context.db, (db) => show({ ...context, db })),
   );
   web.file("/usage.csv", { query: USAGE_QUERY }, async ({ db, query, now, who, reply }) => {
-    const source = sourceOf(query.source, await usageSources(db));
-    const asked = source && (await askedOf(db, query, { source, now }));
-    if (asked === undefined || isUnpriced(asked.question)) throw nothingToWrite();
-    const refusal = refusalOf(asked.question);
-    if (refusal !== undefined) throw tooLong(refusal);
-    const report = await reportOf(db, asked.question, { now, masked: who.role === "viewer" });
+    // As the page: of one instant, with the sources and prices that the question is about.
+    const report = await inSnapshot(db, async (snapshot) => {
+      const source = sourceOf(query.source, await usageSources(snapshot));
+      const asked = source && (await askedOf(snapshot, query, { source, now }));
+      if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded)
+        throw nothingToWrite();
+      const refusal = refusalOf(asked.question);
+      if (refusal !== undefined) throw tooLong(refusal);
+      return reportOf(snapshot, asked.question, { now, masked: who.role === "viewer" });
+    });
     const table = query.table ?? "ids";
     return reply
       .type("text/csv; charset=utf-8")
@@ -57,9 +63,10 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
   const refusal = refusalOf(question);
   if (refusal !== undefined) return { title, body: html`${form}${notice("warn", refusal)}` };
   if (isUnpriced(question)) return { title, body: html`${form}${noPrice()}` };
+  if (!question.isLoaded) return { title, body: html`${form}${notLoaded(question)}` };
   const masked = who.role === "viewer";
   const { range, workspace, measure } = question;
-  const report = await reportIn(db, question, { now, masked });
+  const report = await reportOf(db, question, { now, masked });
   const unpriced =
     measure === "cost"
       ? await unpricedIn(db, { source: source.slug, workspaceId: workspace?.id ?? null, range })
@@ -91,7 +98,7 @@ function tooLong(message: string): UsageError {
 function nothingToWrite(): UsageError {
   return new UsageError({
     code: "usage_missing",
-    message: "There is no source, or no price, so this file would be empty.",
+    message: "There is no source, no price, or no usage of this measure, so this file would be empty.",
     next: "`usage-etl status` says what is stored. `usage-etl prices import FILE` enters prices.",
   });
 }
@@ -107,8 +114,17 @@ async function askedOf(
   currencies: readonly string[];
 }> {
   const { workspaces } = source;
-  const asked = questionOf(query, { source, workspaces, now });
-  if (asked.measure === "traces") return { question: asked, workspaces, currencies: [] };
+  const { measure = "traces" } = query;
+  // Deployment usage begins where its own history begins.
+  const begins =
+    measure === "cost" || measure === "traces"
+      ? source.dataStart
+      : await meterStart(db, { sourceId: source.sourceId, counted: measure });
+  const asked = questionOf(query, {
+    source: { ...source, dataStart: begins ?? source.dataStart },
+    ...{ workspaces, now, isLoaded: begins !== undefined },
+  });
+  if (asked.measure !== "cost") return { question: asked, workspaces, currencies: [] };
   const { currencies, hasSteps } = await pricingOf(db, source.sourceId);
   const question = { ...asked, currency: currencyOf(asked.currency, currencies), hasSteps };
   return { question, workspaces, currencies };
@@ -127,6 +143,16 @@ function noPrice(): Html {
   return notice(
     "info",
     prose("No price is stored, so nothing is estimated. `usage-etl prices import FILE` enters prices."),
+  );
+}
+
+function notLoaded({ measure, source }: Question): Html {
+  const what = measure === "cost" ? "usage" : COUNTED_WORDS[measure];
+  return notice(
+    "info",
+    prose(
+      `No ${what} of ${source.slug} are loaded, which is not zero. \`usage-etl doctor\` says what its server counts.`,
+    ),
   );
 }
 

@@ -59,14 +59,16 @@ export function courseAsCsv(report: Report): string {
 }
 
 function columnOf(report: Report): string {
-  return report.question.measure === "cost" ? `estimated_cost_${unitOf(report).toLowerCase()}` : "traces";
+  const { measure } = report.question;
+  if (measure === "cost") return `estimated_cost_${unitOf(report).toLowerCase()}`;
+  return measure === "longlived" ? "longlived_traces" : measure;
 }
 
 /** Id and name; a line that stands for several ids has a name only. */
 function namesOf(line: Line, { question }: Report): Cell[] {
   return line.kind === "id"
     ? [line.id, line.name]
-    : [line.kind === "none" ? "(none)" : null, lineTitle(line, question.by)];
+    : [line.kind === "none" ? "(none)" : null, lineTitle(line, question)];
 }
 
 function cellsOf(figure: Figure): Cell[] {

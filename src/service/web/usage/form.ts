@@ -5,8 +5,8 @@ import type { UsageSource, UsageWorkspace } from "../../../store/report/usage/so
 import { type Html, html } from "../html.ts";
 import { choice, dayField } from "../parts/form.ts";
 import { addressOf } from "./links.ts";
-import { presetsOf, type Question } from "./question.ts";
-import { DIMENSION_WORDS } from "./words.ts";
+import { MEASURED, presetsOf, type Question } from "./question.ts";
+import { COUNTED_WORDS, idWords } from "./words.ts";
 
 interface Known {
   readonly sources: readonly UsageSource[];
@@ -35,13 +35,18 @@ export function questionForm(question: Question, { sources, workspaces, currenci
       ${choice(
         "By",
         "by",
-        GROUPINGS.map((value) => ({ value, text: DIMENSION_WORDS[value].one })),
+        GROUPINGS.map((value) => ({ value, text: idWords({ by: value, measure }).one })),
         by,
       )}
       ${dayField("From", "from", asked.from)}
       ${dayField("To (not included)", "to", asked.to)}
       ${choice("Per", "per", ["hour", "day", "month"].map(same), per)}
-      ${choice("Measure", "measure", [same("traces"), same("cost")], measure)}
+      ${choice(
+        "Measure",
+        "measure",
+        MEASURED.map((value) => ({ value, text: value === "cost" ? "cost" : COUNTED_WORDS[value] })),
+        measure,
+      )}
       ${measure === "cost" && currencies.length > 1 ? choice("Currency", "currency", currencies.map(same), currency) : ""}
       ${
         workspaces.length > 1

@@ -4,7 +4,7 @@ import { notice } from "../parts/notice.ts";
 import { name, prose } from "../parts/text.ts";
 import { coverageAddress } from "./links.ts";
 import type { Report } from "./report.ts";
-import { DIMENSION_WORDS, intervalsShown } from "./words.ts";
+import { COUNTED_WORDS, idWords, intervalsShown } from "./words.ts";
 
 const MOST_WORKSPACES = 5;
 
@@ -16,7 +16,10 @@ export function claims(report: Report, unpriced: UnpricedIn | undefined): Html[]
   if (perNote !== undefined) notices.push(notice("info", perNote));
   if (asked.from < source.dataStart)
     notices.push(
-      notice("info", `Usage of ${source.slug} begins on ${source.dataStart}. There is none to show before.`),
+      notice(
+        "info",
+        `${measure === "cost" || measure === "traces" ? "Usage" : capital(COUNTED_WORDS[measure])} of ${source.slug} begins on ${source.dataStart}. There is none to show before.`,
+      ),
     );
   if (workspaces === 0) {
     notices.push(
@@ -29,16 +32,18 @@ export function claims(report: Report, unpriced: UnpricedIn | undefined): Html[]
   }
   if (gaps.length > 0) {
     const dimension = measure === "cost" ? "workspace" : by;
+    // The page of coverage is about traces of all tiers.
+    const hasCoveragePage = measure === "cost" || measure === "traces";
     const named = gaps.slice(0, MOST_WORKSPACES);
     notices.push(
       notice(
         "warn",
-        html`<p>The totals are not complete: a part of the range is not loaded by ${DIMENSION_WORDS[dimension].one}. Missing is not zero.</p>
+        html`<p>The totals are not complete: a part of the range is not loaded by ${idWords({ by: dimension, measure }).one}. Missing is not zero.</p>
         <ul>${named.map(
           (gap) => html`<li>${name(gap.name ?? gap.workspaceId)}: ${intervalsShown(gap.missing, per)}.
-            <a href="${coverageAddress({ ...question, by: dimension }, range, gap.workspaceId)}">See its coverage</a></li>`,
+            ${hasCoveragePage ? html`<a href="${coverageAddress({ ...question, by: dimension }, range, gap.workspaceId)}">See its coverage</a>` : ""}</li>`,
         )}</ul>
-        ${gaps.length > named.length ? html`<p>The same is so for ${gaps.length - named.length} more of ${workspaces} workspaces. <a href="${coverageAddress({ ...question, by: dimension }, range)}">See all of them</a></p>` : ""}`,
+        ${gaps.length > named.length ? html`<p>The same is so for ${gaps.length - named.length} more of ${workspaces} workspaces. ${hasCoveragePage ? html`<a href="${coverageAddress({ ...question, by: dimension }, range)}">See all of them</a>` : ""}</p>` : ""}`,
       ),
     );
   }
@@ -76,4 +81,8 @@ export function claims(report: Report, unpriced: UnpricedIn | undefined): Html[]
     );
   }
   return notices;
+}
+
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

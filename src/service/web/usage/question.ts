@@ -3,6 +3,7 @@ import { nearest } from "../../../config/spelling.ts";
 import { addDays, addMonths, type Days, dayOf, daysBetween, monthStart } from "../../../domain/time/days.ts";
 import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";
+import { COUNTED, type Counted } from "../../../store/report/usage/counted.ts";
 import type { Per } from "../../../store/report/usage/records.ts";
 import type { UsageSource, UsageWorkspace } from "../../../store/report/usage/sources.ts";
 
@@ -19,6 +20,10 @@ const day = text.refine(
   "it is not a day such as 2026-03-01",
 );
 
+/** What the page shows: counts, or what they cost. */
+export const MEASURED = [...COUNTED, "cost"] as const;
+type Measured = Counted | "cost";
+
 export const USAGE_QUERY = z.object({
   source: optional(text),
   by: optional(z.enum(GROUPINGS, `it is not one of ${GROUPINGS.join(", ")}`)),
@@ -29,7 +34,7 @@ export const USAGE_QUERY = z.object({
     text.refine((value) => /^\d{4}-(0[1-9]|1[0-2])$/.test(value), "it is not a month such as 2026-03"),
   ),
   per: optional(z.enum(["hour", "day", "month"], "it is not one of hour, day, month")),
-  measure: optional(z.enum(["traces", "cost"], "it is not one of traces, cost")),
+  measure: optional(z.enum(MEASURED, `it is not one of ${MEASURED.join(", ")}`)),
   currency: optional(text),
   workspace: optional(text),
   /** Of the file. */
@@ -49,19 +54,21 @@ export interface Question {
   readonly per: Per;
   /** Why another size of bucket is shown than was asked for. */
   readonly perNote: string | undefined;
-  readonly measure: "traces" | "cost";
+  readonly measure: Measured;
   readonly currency: string | undefined;
   /** Whether volume tiers or closed months decide what traces cost. */
   readonly hasSteps: boolean;
   readonly today: string;
+  /** Whether anything of the measure was ever asked for. */
+  readonly isLoaded: boolean;
 }
 
 /** Errors: `source_unknown`, `workspace_unknown`, `range_reversed`. */
 export function questionOf(
   query: UsageQuery,
-  given: { source: UsageSource; workspaces: readonly UsageWorkspace[]; now: number },
+  given: { source: UsageSource; workspaces: readonly UsageWorkspace[]; now: number; isLoaded?: boolean },
 ): Question {
-  const { source, workspaces, now } = given;
+  const { source, workspaces, now, isLoaded = true } = given;
   const today = dayOf(now);
   const asked = rangeOf(query, today);
   const range = shownOf(asked, { dataStart: source.dataStart, today });
@@ -81,7 +88,7 @@ export function questionOf(
       measure,
       by: query.by ?? "workspace",
     }),
-    ...{ measure, currency: query.currency, hasSteps: true },
+    ...{ measure, currency: query.currency, hasSteps: true, isLoaded },
   };
 }
 
@@ -145,18 +152,17 @@ function shownOf({ from, to }: Days, { dataStart, today }: { dataStart: string; 
 function bucketOf(given: {
   asked: Per | undefined;
   days: number;
-  measure: "traces" | "cost";
+  measure: Measured;
   by: GroupBy;
 }): Pick<Question, "per" | "perNote"> {
   const { asked, days, measure, by } = given;
   const fitting = days <= MOST_DAYS.day ? "day" : "month";
   if (asked === undefined)
     return { per: days <= 2 && measure === "traces" ? "hour" : fitting, perNote: undefined };
-  if (asked === "hour" && measure === "cost") {
-    return {
-      per: fitting,
-      perNote: `Costs are estimated by day. So ${fitting}s are shown in place of hours.`,
-    };
+  if (asked === "hour" && measure !== "traces") {
+    const why =
+      measure === "cost" ? "Costs are estimated by day." : "Only traces of all tiers are kept by hour.";
+    return { per: fitting, perNote: `${why} So ${fitting}s are shown in place of hours.` };
   }
   const most =
     asked === "hour" && by === "user" ? MOST_DAYS.hourOfUsers : asked === "month" ? days : MOST_DAYS[asked];
@@ -170,7 +176,7 @@ function bucketOf(given: {
 /** Why a question is not answered: costs that a dimension divides are read record by record. */
 export function refusalOf({ measure, by, range }: Question): string | undefined {
   const days = daysBetween(range);
-  if (measure === "traces" || by === "workspace" || days <= MOST_DAYS.day) return undefined;
+  if (measure !== "cost" || by === "workspace" || days <= MOST_DAYS.day) return undefined;
   return `Costs by ${by === "api_key" ? "API key" : by} are shown for at most ${MOST_DAYS.day} days, and this range has ${days.toLocaleString("en-US")}. Choose a shorter one, or costs by workspace.`;
 }
 

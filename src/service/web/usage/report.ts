@@ -2,10 +2,14 @@ import { type Days, rangeBefore } from "../../../domain/time/days.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { type Amount, amountOf, percentOf } from "../../../domain/usage/amount.ts";
 import type { Database } from "../../../store/db/database.ts";
-import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { bucketsOfIds, bucketTotals } from "../../../store/report/usage/buckets.ts";
 import { usageCosts } from "../../../store/report/usage/costs.ts";
-import { type LoadedWorkspace, loadedDays, loadedHours } from "../../../store/report/usage/loaded.ts";
+import {
+  type LoadedWorkspace,
+  loadedDays,
+  loadedHours,
+  loadedMeterDays,
+} from "../../../store/report/usage/loaded.ts";
 import type { UsageCells } from "../../../store/report/usage/records.ts";
 import { usageSums } from "../../../store/report/usage/sums.ts";
 import { type Bucket, bucketsOf, LoadedTime, type State } from "./loaded.ts";
@@ -66,19 +70,10 @@ interface Sum {
 }
 
 /**
- * Reads everything that the page and its files show of a question, as of one instant: a load between two statements would
- * make a sum, its course and what it claims contradict each other.
+ * Reads everything that the page and its files show of a question. `db`: a snapshot, since a load between two statements
+ * would make a sum, its course and what it claims contradict each other.
  */
 export async function reportOf(
-  db: Database,
-  question: Question,
-  given: { now: number; masked: boolean },
-): Promise<Report> {
-  return inSnapshot(db, (snapshot) => reportIn(snapshot, question, given));
-}
-
-/** The same in a snapshot of the caller. */
-export async function reportIn(
   db: Database,
   question: Question,
   { now, masked }: { now: number; masked: boolean },
@@ -89,6 +84,7 @@ export async function reportIn(
     source: source.slug,
     by,
     workspaceId: workspace?.key ?? null,
+    ...(measure === "cost" ? {} : { counted: measure }),
   };
   const earlier = rangeBefore(range);
   // What lies before the data start is not known, so nothing is compared with it.
@@ -96,7 +92,7 @@ export async function reportIn(
   const span = { from: before.from, to: range.to };
   // What traces cost follows from the usage by workspace; a dimension divides it.
   const whole = measure === "cost" ? { ...of, by: "workspace" as const } : of;
-  const parts = per === "hour" ? await loadedHours(db, whole, span) : await loadedDays(db, whole, span);
+  const parts = await loadedOf(db, whole, { per, span });
   const time = new LoadedTime(parts, { now, per });
   const asked = { question, before, masked, byHours: parts.some((part) => part.byHours) };
   const { sums, open } = measure === "cost" ? await costsOf(db, of, asked) : await tracesOf(db, of, asked);
@@ -132,7 +128,7 @@ export async function reportIn(
     const known = state(inBefore, false, unloaded?.before);
     // Where a dimension divides costs, the range before is read as a whole only.
     const isRead =
-      before.from < before.to && (sum.kind === "total" || measure === "traces" || by === "workspace");
+      before.from < before.to && (sum.kind === "total" || measure !== "cost" || by === "workspace");
     const early: Figure = { amount: sum.before, ...known, isComplete: known.isComplete && isRead };
     const isComparable = figure.isComplete && !figure.isUnderWay && early.isComplete;
     return {
@@ -166,6 +162,12 @@ export async function reportIn(
       .filter(({ missing }) => missing.length > 0),
     provisional: time.provisionalIn(intervalOf(range)),
   };
+}
+
+function loadedOf(db: Database, of: UsageCells, { per, span }: { per: Question["per"]; span: Days }) {
+  const { counted = "traces" } = of;
+  if (counted !== "traces") return loadedMeterDays(db, { ...of, counted }, span);
+  return per === "hour" ? loadedHours(db, of, span) : loadedDays(db, of, span);
 }
 
 interface Asked {

@@ -5,21 +5,22 @@ import { badge } from "../parts/status.ts";
 import { name } from "../parts/text.ts";
 import { addressOf } from "./links.ts";
 import type { Figure, Line, Report } from "./report.ts";
-import { DIMENSION_WORDS, figureShown, lineTitle, percent, stateWord } from "./words.ts";
+import { COUNTED_WORDS, figureShown, idWords, lineTitle, percent, stateWord } from "./words.ts";
 
 /** What the figures are counts of. */
 export function unitOf({ question: { measure, currency } }: Report): string {
-  return measure === "cost" ? (currency ?? "") : "traces";
+  return measure === "cost" ? (currency ?? "") : COUNTED_WORDS[measure];
 }
 
 /** The ids of a range: the first ones, those without an id, the rest and the total. */
 export function idTable(report: Report): Html {
   const { question, lines, total, before } = report;
-  const { by, range } = question;
+  const { range } = question;
+  const { one } = idWords(question);
   const unit = unitOf(report);
-  return html`<div class="scroll" role="region" tabindex="0" aria-label="By ${DIMENSION_WORDS[by].one}"><table class="usage-ids">
-    <caption>By ${DIMENSION_WORDS[by].one}, ${range.from} to ${range.to} (not included)</caption>
-    <thead><tr><th scope="col">${capital(DIMENSION_WORDS[by].one)}</th><th scope="col" class="number">${capital(unit)}</th>
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="By ${one}"><table class="usage-ids">
+    <caption>By ${one}, ${range.from} to ${range.to} (not included)</caption>
+    <thead><tr><th scope="col">${capital(one)}</th><th scope="col" class="number">${capital(unit)}</th>
       <th scope="col">State</th><th scope="col" class="number">Share</th>
       <th scope="col" class="number">Change${before.from < before.to ? html`<br><small>since ${before.from} to ${before.to}</small>` : ""}</th><th scope="col">Course</th></tr></thead>
     <tbody>${lines.map((line) => idRow(line, report))}</tbody>
@@ -35,7 +36,7 @@ function idRow(line: Line, report: Report): Html {
 
 function titleOf(line: Line, report: Report): Html {
   const { question } = report;
-  if (line.kind !== "id" || line.id === null) return html`${lineTitle(line, question.by)}`;
+  if (line.kind !== "id" || line.id === null) return html`${lineTitle(line, question)}`;
   const shown = name(line.name ?? line.id);
   const id =
     line.name === null || line.name === line.id ? "" : html` <small class="id">${name(line.id)}</small>`;

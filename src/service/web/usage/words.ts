@@ -2,20 +2,42 @@ import { dayOf } from "../../../domain/time/days.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { amountShown } from "../../../domain/usage/amount.ts";
+import { dimensionOf } from "../../../domain/usage/meter.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
+import { type Counted, meterOfCounted } from "../../../store/report/usage/counted.ts";
 import type { Per } from "../../../store/report/usage/records.ts";
+import type { Question } from "./question.ts";
 import type { Figure, Line } from "./report.ts";
 
-export const DIMENSION_WORDS: Readonly<Record<GroupBy, { readonly one: string; readonly many: string }>> = {
+const DIMENSION_WORDS: Readonly<Record<GroupBy, { readonly one: string; readonly many: string }>> = {
   workspace: { one: "workspace", many: "workspaces" },
   project: { one: "project", many: "projects" },
   user: { one: "user", many: "users" },
   api_key: { one: "API key", many: "API keys" },
 };
 
+/** What is counted, as the unit of a figure. */
+export const COUNTED_WORDS: Readonly<Record<Counted, string>> = {
+  traces: "traces",
+  longlived: "long-lived traces",
+  nodes_executed: "nodes executed",
+  agent_runs: "agent runs",
+  agent_uptime_seconds: "seconds of agent uptime",
+};
+
+/** What the ids stand for. A "project" of deployment usage is a deployment, not one of the projects that have traces. */
+export function idWords({ by, measure }: Pick<Question, "by" | "measure">): {
+  readonly one: string;
+  readonly many: string;
+} {
+  return measure !== "cost" && dimensionOf(meterOfCounted(measure), by) === "deployment"
+    ? { one: "deployment", many: "deployments" }
+    : DIMENSION_WORDS[by];
+}
+
 /** How a line without an id of its own is called. */
-export function lineTitle({ kind, ids }: Line, by: GroupBy): string {
-  const { one, many } = DIMENSION_WORDS[by];
+export function lineTitle({ kind, ids }: Line, question: Pick<Question, "by" | "measure">): string {
+  const { one, many } = idWords(question);
   if (kind === "none") return "(none)";
   if (kind === "unloaded") return `Not loaded by ${one}`;
   if (kind === "rest") return `The rest: ${ids.toLocaleString("en-US")} ${ids === 1 ? one : many}`;

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { Days } from "../../../domain/time/days.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import type { Database } from "../../db/database.ts";
+import { type Counted, meterOfCounted } from "./counted.ts";
 import { cellsOf, midnight, type UsageCells } from "./records.ts";
 
 /** What of a range is loaded of one workspace, by one dimension. */
@@ -38,6 +39,25 @@ export async function loadedDays(
              datemultirange(daterange(${from}::date, ${to}::date)) as span
     ) t
     where x.slug = ${of.source} and x.group_by = ${of.by}
+    order by x.workspace_id collate "C"
+  `.execute(db);
+  return rows;
+}
+
+/** Days of what else is counted, as the views of tiers and deployments show them: hours never stand in for a day. */
+export async function loadedMeterDays(
+  db: Database,
+  of: UsageCells & { readonly counted: Counted },
+  { from, to }: Days,
+): Promise<LoadedWorkspace[]> {
+  const { rows } = await sql<LoadedWorkspace>`
+    select x.workspace_entity_id as key, x.workspace_id as "workspaceId", x.workspace_name as name,
+           ${intervalsOf(sql`usage.time_of(x.loaded) * t.span`)} as loaded,
+           ${intervalsOf(sql`usage.time_of(x.final - x.failed - x.unverified) * t.span`)} as final, false as "byHours"
+    from usage.meter_days x
+    cross join lateral (select tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span) t
+    where x.slug = ${of.source} and x.meter = ${meterOfCounted(of.counted)} and x.group_by = ${of.by}
+      and ${of.workspaceId === null ? sql`true` : sql`x.workspace_entity_id = ${of.workspaceId}`}
     order by x.workspace_id collate "C"
   `.execute(db);
   return rows;

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { type Days, monthsAndDays } from "../../../domain/time/days.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
+import { type Counted, seriesTermsOf } from "./counted.ts";
 
 /** Whose usage is looked at, and by what. */
 export interface UsageCells {
@@ -10,6 +11,8 @@ export interface UsageCells {
   readonly by: GroupBy;
   /** Entity of one workspace; null: all of the source. */
   readonly workspaceId: number | null;
+  /** Traces of all tiers, unless something else is named. */
+  readonly counted?: Counted;
 }
 
 export interface UsageOf extends UsageCells {
@@ -26,16 +29,17 @@ export interface UsageRange extends Days {
 
 /** WITH item: the scopes of days and hours of each workspace that the dimension is kept for. */
 export function cellsOf(
-  { sourceId, by, workspaceId }: UsageCells,
+  { sourceId, by, workspaceId, counted = "traces" }: UsageCells,
   name: "cell" | "whole_cell" = "cell",
 ): RawBuilder<unknown> {
+  const { kind, tier } = seriesTermsOf(counted);
   return sql`${sql.table(name)} as materialized (
     select d.scope_id as day_scope_id, h.scope_id as hour_scope_id, d.workspace_id
-    from usage.scope d
-    left join usage.scope h
-      on h.source_id = d.source_id and h.group_by = d.group_by
+    from usage.every_scope d
+    left join usage.every_scope h
+      on h.source_id = d.source_id and h.kind = d.kind and h.trace_tier = d.trace_tier and h.group_by = d.group_by
      and h.workspace_id = d.workspace_id and h.stride = 'hour'
-    where d.source_id = ${sourceId} and d.group_by = ${by} and d.stride = 'day'
+    where d.kind = ${kind} and d.trace_tier = ${tier} and d.source_id = ${sourceId} and d.group_by = ${by} and d.stride = 'day'
       and ${workspaceId === null ? sql`true` : sql`d.workspace_id = ${workspaceId}`}
   )`;
 }
@@ -51,7 +55,7 @@ export function recordsIn(of: UsageOf, range: UsageRange, keys?: readonly number
     ({ table, scope, column, from, to }) => sql`
       select ${keyOf(of, sql`s.entity_id`)} as key, ${table === "dated_record" ? inMonth(column) : column} as bucket, r.traces
       from cell c join usage.series s on s.scope_id = ${scope} join ${sql.table(`usage.${table}`)} r using (series_id)
-      where ${column} >= ${from} and ${column} < ${to}
+      where ${column} >= ${from} and ${column} < ${to} and ${isCounted(of)}
         and ${keys === undefined ? sql`true` : sql`${keyOf(of, sql`s.entity_id`)} = any (${[...keys]}::integer[])`}`,
   );
   if (of.byHours && range.per !== "hour") {
@@ -63,11 +67,18 @@ export function recordsIn(of: UsageOf, range: UsageRange, keys?: readonly number
   return sql.join(parts, sql` union all `);
 }
 
+/** A scope of deployments has a series for each measure. */
+function isCounted({ counted = "traces" }: UsageCells): RawBuilder<unknown> {
+  const { measure } = seriesTermsOf(counted);
+  return measure === "traces" ? sql`true` : sql`s.measure = ${measure}`;
+}
+
 /** WITH item: the series of these cells, each with its `key`, that hold records of a size. Read once for all parts of a range. */
 export function membersOf(of: UsageCells, per: Per): RawBuilder<unknown> {
   return sql`member as materialized (
     select s.series_id, ${keyOf(of, sql`s.entity_id`)} as key
     from cell c join usage.series s on s.scope_id = ${per === "hour" ? sql`c.hour_scope_id` : sql`c.day_scope_id`}
+    where ${isCounted(of)}
   )`;
 }
 

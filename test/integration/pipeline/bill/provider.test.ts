@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { describeBill } from "../../../../src/cli/report/bill-report.ts";
 import { type CalendarMonth, monthAt, monthBefore } from "../../../../src/domain/close/month.ts";
 import { describeProviderMonth } from "../../../../src/domain/provider/month-sentence.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
@@ -249,6 +250,10 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
     ...{ metric: "longlived", workspaceId: workspaceOf(bench, 0), at: sender.at, delta: 3 },
   });
   expect((await look()).own).toEqual(["longlived differs", "traces equal"]);
+  const provider = await check(bench);
+  expect(describeBill("default", { provider, limits: undefined, period: undefined, failed: [] })).toMatch(
+    /month +workspace +tier +stored +provider\n.*\n?\d{4}-\d\d +\S+ +extended /,
+  );
   expect(
     await bench.sql(
       "SELECT kind, trace_tier, export_traces - stored_traces AS more FROM reporting.usage_reconciliation",

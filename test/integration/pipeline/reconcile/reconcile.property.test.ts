@@ -12,7 +12,7 @@ import { differences, inLedger, inStore } from "../../../support/tables.ts";
  */
 
 const SEED = Number(process.env.RECONCILE_SEED ?? 20_260_105);
-const ROUNDS = Number(process.env.RECONCILE_ROUNDS ?? 12);
+const ROUNDS = Number(process.env.RECONCILE_ROUNDS ?? 8);
 const DAYS = 9;
 const HOURLY_DAYS = 7;
 

@@ -285,6 +285,42 @@ test("an update that nobody has noticed yet turns no long-lived count into zero"
   expect(await stored(bench)).toEqual(before);
 });
 
+test("zeros that an updated server sends for ever replace nothing", async () => {
+  const bench = await setupAll({ omitZero: false, scale: 0.34 });
+  await bench.sync(ALL);
+  const before = await stored(bench);
+  bench.standin.settings.serverVersion = "0.16.0";
+  const { source } = await bench.sync(ALL);
+  expect(source.meters.has("longlived")).toBe(false);
+  expect(await stored(bench)).toEqual(before);
+});
+
+test("a server that does not say whether it is self-hosted, and answers no long-lived trace, is not known to count them", async () => {
+  const bench = await setup({ standin: { contract: "day-granular", serverVersion: "0.16.0" } });
+  // As of an installation that names neither itself nor its license.
+  const open = async () => {
+    const source = await bench.open(ALL);
+    const { info } = source.billing;
+    const unnamed = async (io?: Parameters<typeof info>[0]) => {
+      const { version = null } = (await info(io)) ?? {};
+      return { version };
+    };
+    return { ...source, billing: { ...source.billing, info: unnamed } };
+  };
+  const source = await open();
+  await learnMeters(source);
+  expect(source.meters.has("longlived")).toBe(false);
+  expect((await meters(bench)).find(({ meter }) => meter === "longlived")).toMatchObject({
+    is_available: false,
+    evidence: expect.stringMatching(/^version 0\.16\.0 answers no long-lived trace, and it is not known/),
+  });
+  // Not for a day: the next sync asks again, and it may name itself then.
+  await learnMeters(await bench.open(ALL));
+  expect((await meters(bench)).find(({ meter }) => meter === "longlived")?.evidence).toMatch(
+    /self-hosted servers do not track them/,
+  );
+});
+
 test("an answer without any deployment usage ends nothing that was counted", async () => {
   const bench = await setupAll();
   await bench.sync(ALL);

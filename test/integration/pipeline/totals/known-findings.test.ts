@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { checkTotals } from "../../../../src/pipeline/totals/check-totals.ts";
 import { alertFacts } from "../../../../src/store/report/alerts.ts";
-import { metricFacts, sourceStatuses } from "../../../../src/store/report/overview.ts";
+import { metricFacts } from "../../../../src/store/report/metric-facts.ts";
+import { sourceStatuses } from "../../../../src/store/report/overview.ts";
 import { senderOn } from "../../../support/source.ts";
 import { check, dayInside, loaded, WORKSPACE } from "./bench.ts";
 

@@ -130,10 +130,15 @@ test("short-lived traces that are not the rest are a finding of both numbers, an
     const range = { start: bench.dataStart, end: bench.today };
     const known = await otherUsage(bench.store.db, { sourceId: 1, range });
     expect(known).toMatchObject([
-      { meter: "longlived", finalDays: 57 * GROUPINGS.length, reconciledDays: 0, differences: 1 },
+      {
+        ...{ meter: "longlived", state: "checked", evidence: null },
+        ...{ finalDays: 57 * GROUPINGS.length, reconciledDays: 0, differences: 1 },
+      },
+      // Smaller, this workspace has no deployment.
+      { meter: "deployments" },
     ]);
     expect(describeOtherUsage(known)).toMatch(
-      /long-lived traces \(days x scopes: 228 final, 0 reconciled; 1 DIFFERENT\)\./,
+      /^long-lived traces: checked too; days x scopes: 228 final, 0 reconciled; 1 DIFFERENT\. deployment usage: /,
     );
     expect(others.find(({ meter }) => meter === "longlived")?.daysDisproved).toBe(7);
   }

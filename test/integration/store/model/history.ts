@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
-import { METER, type Meter } from "../../../../src/domain/usage/meter.ts";
+import type { Meter } from "../../../../src/domain/usage/meter.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { ensureScopes, scopeStates } from "../../../../src/store/catalog/scopes.ts";
 import { forgetCapability, learnCapability } from "../../../../src/store/catalog/server-capabilities.ts";
@@ -22,6 +22,7 @@ import {
 import { expectedLines } from "./expected.ts";
 import type { Lines } from "./lines.ts";
 import { Model, type ModelAnswer, type ModelResult } from "./model.ts";
+import { showMeter } from "./shown-meter.ts";
 import { takeSnapshot } from "./snapshot.ts";
 import { type Fault, intercepted, type Trace, withFault, withoutMonthlyTotals } from "./statements.ts";
 
@@ -67,13 +68,9 @@ export class History {
     this.#scopeIds = scopeIds;
   }
 
-  /** `usage.scope` shows the scopes of traces of all tiers. Here it shows those of the history's meter, and all views with it. */
   static async begin(bundle: StoreBundle, meter: Meter = "traces"): Promise<History> {
     const sourceId = await enterSource(bundle, { workspaceIds: WORKSPACES, dataStart: FIRST_DAY });
-    await bundle.reader.query(`
-      CREATE OR REPLACE VIEW usage.scope AS
-      SELECT scope_id, source_id, kind, trace_tier, group_by, workspace_id, stride FROM usage.every_scope
-      WHERE kind = '${METER[meter].kind}' AND trace_tier = '${METER[meter].tier}'`);
+    await showMeter(bundle, meter);
     // The views show cells of both strides.
     await ensureScopes(bundle.store.db, { sourceId, meter, groupings: GROUPINGS, strides: LOADED_STRIDES });
     const scopes = await scopeStates(bundle.store.db, {

@@ -6,6 +6,7 @@ import {
   type OpenReason,
 } from "../../../../domain/close/open-day.ts";
 import { shortInstant } from "../../../../domain/time/instant.ts";
+import { METER_NAME } from "../../../../domain/usage/meter.ts";
 import { type Html, html } from "../../html.ts";
 import type { Status } from "../../parts/status.ts";
 import { count, prose } from "../../parts/text.ts";
@@ -22,6 +23,7 @@ const SIGNS: Readonly<Record<OpenReason, readonly [glyph: string, status: Status
   not_reconciled: ["◇", "missing"],
   platform_disagrees: ["≠", "failed"],
   total_differs: ["≠", "failed"],
+  tiers_differ: ["≠", "failed"],
   provider_differs: ["≠", "failed"],
 };
 
@@ -36,16 +38,16 @@ export function checkList(open: readonly OpenDay[], asked: AskedClose, source: s
         <th scope="col" class="number">Days x workspaces</th><th scope="col">First day</th><th scope="col">Last day</th>
         <th scope="col">Look, or do something</th></tr></thead>
       <tbody>${points.map((point) => {
-        const { reason, groupBy, days, first, last } = point;
+        const { reason, meter, groupBy, days, first, last } = point;
         const [glyph, status] = SIGNS[reason];
         const load = backfillOf(point, source);
         const differs = reason === "open" || DISAGREEMENTS.includes(reason);
         return html`<tr><th scope="row"><span class="status ${status}"><span aria-hidden="true">${glyph}</span> ${OPEN_WORDS[reason]}</span></th>
-          <td>${groupBy}</td><td class="number">${count(days)}</td>
+          <td>${meter === "traces" ? "" : `${METER_NAME[meter]}, `}${groupBy}</td><td class="number">${count(days)}</td>
           <td>${shortInstant(first)}</td><td>${shortInstant(last)}</td>
-          <td><a href="${cellsOf(point, source)}">Show the days</a>
+          <td>${meter === "traces" ? html`<a href="${cellsOf(point, source)}">Show the days</a>` : ""}
             ${load === undefined ? "" : html` · <a href="${load}">Load them</a>`}
-            ${differs ? html` · <a href="${address("/differences", { source, from: start, to: end })}">Both numbers</a>` : ""}</td></tr>`;
+            ${differs ? html` · <a href="${address("/differences", { source, from: start, to: end, meter: meter === "traces" ? undefined : meter })}">Both numbers</a>` : ""}</td></tr>`;
       })}</tbody></table></div>
     <h2>What to do</h2>
     <ul class="steps">${stepsOf(open, asked).map(

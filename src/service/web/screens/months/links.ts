@@ -33,8 +33,10 @@ export function cellsOf(point: OpenPoint, source: string): string {
 
 /** Where what is open can be loaded; undefined where no load helps. */
 export function backfillOf(point: OpenPoint, source: string): string | undefined {
-  const { reason } = point;
-  if (!["missing", "failed", "unverified", "provisional"].includes(reason)) return undefined;
+  const { reason, meter } = point;
+  // The page of backfills loads traces; the command beside the list loads the others.
+  if (meter !== "traces" || !["missing", "failed", "unverified", "provisional"].includes(reason))
+    return undefined;
   return address("/backfills/new", {
     ...daysOf(point, source),
     reprocess: reason === "provisional" ? "all" : undefined,

@@ -16,6 +16,7 @@ export const KIND_WORDS: Readonly<Record<TimelineKind, string>> = {
   reconcile: "reconciliation",
   totals: "check of totals",
   probe: "meter probe",
+  files: "files",
   restatements: "restatements",
   late_changes: "late changes",
   close: "month closed",
@@ -52,9 +53,11 @@ export function entryOf(moment: Moment, run: Run | undefined, masked: boolean): 
     case "restatements": {
       const { changes, netTraces, days } = moment.details;
       const net =
-        days === 0 ? "" : `; by workspace and day: ${counted(days, "change")}, ${signed(netTraces)} traces`;
+        days === 0
+          ? ""
+          : `; of traces by workspace and day: ${counted(days, "change")}, ${signed(netTraces)} traces`;
       return {
-        what: `${counted(changes, "final count")} changed within the hour, over all dimensions and strides${net}.`,
+        what: `${counted(changes, "final count")} changed within the hour, over all kinds of usage, dimensions and strides${net}.`,
         ...{ to: address("/differences", { source, says: "restatement" }), tone: "missing" },
       };
     }

@@ -1,0 +1,25 @@
+import { METER, type Meter } from "../../../../src/domain/usage/meter.ts";
+import type { StoreBundle } from "../setup.ts";
+
+/** What `usage.scope` shows of each database that no longer shows traces. */
+const shown = new WeakMap<StoreBundle, Meter>();
+
+/**
+ * `usage.scope` shows the scopes of traces of all tiers. Here it shows those of the history's meter, and all views with it.
+ * It reads the meter from a table: with a view replaced for each history, every session would plan every statement again.
+ */
+export async function showMeter(bundle: StoreBundle, meter: Meter): Promise<void> {
+  const before = shown.get(bundle);
+  if (meter === (before ?? "traces")) return;
+  if (before === undefined) {
+    await bundle.reader.query(`
+      CREATE TABLE public.shown_meter (kind text, tier text);
+      INSERT INTO public.shown_meter DEFAULT VALUES;
+      CREATE OR REPLACE VIEW usage.scope AS
+      SELECT scope_id, source_id, kind, trace_tier, group_by, workspace_id, stride FROM usage.every_scope
+      WHERE (kind, trace_tier) IN (SELECT kind, tier FROM public.shown_meter)`);
+  }
+  const { kind, tier } = METER[meter];
+  await bundle.reader.query("UPDATE public.shown_meter SET kind = $1, tier = $2", [kind, tier]);
+  shown.set(bundle, meter);
+}

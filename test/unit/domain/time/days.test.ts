@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import {
+  addDays,
+  addMonths,
+  dayOf,
+  daysBetween,
+  monthStart,
+  monthsAndDays,
+  rangeBefore,
+} from "../../../../src/domain/time/days.ts";
+
+const range = (from: string, to: string) => ({ from, to });
+
+test("days and months are counted over year ends and leap days", () => {
+  expect(dayOf(Date.parse("2026-03-01") - 1)).toBe("2026-02-28");
+  expect([addDays("2028-02-28", 2), addDays("2026-01-01", -1)]).toEqual(["2028-03-01", "2025-12-31"]);
+  expect(daysBetween(range("2028-02-28", "2028-03-01"))).toBe(2);
+  expect(monthStart("2026-03-31")).toBe("2026-03-01");
+  expect([addMonths("2026-11-30", 2), addMonths("2026-01-31", -1), addMonths("2026-01-31", 1)]).toEqual([
+    ...["2027-01-01", "2025-12-01", "2026-02-01"],
+  ]);
+});
+
+test.each([
+  [[range("2026-01-01", "2026-03-01")], [range("2026-01-01", "2026-03-01")], []],
+  [[range("2026-01-02", "2026-02-28")], [], [range("2026-01-02", "2026-02-28")]],
+  [[range("2026-01-01", "2026-01-31")], [], [range("2026-01-01", "2026-01-31")]],
+  [
+    [range("2026-01-31", "2026-04-02")],
+    [range("2026-02-01", "2026-04-01")],
+    [range("2026-01-31", "2026-02-01"), range("2026-04-01", "2026-04-02")],
+  ],
+  // Ranges that touch are joined; those with a day between are not.
+  [
+    [range("2026-01-01", "2026-02-01"), range("2026-02-01", "2026-03-01"), range("2026-04-01", "2026-05-01")],
+    [range("2026-01-01", "2026-03-01"), range("2026-04-01", "2026-05-01")],
+    [],
+  ],
+  [
+    [range("2026-01-02", "2026-01-05"), range("2026-01-05", "2026-01-09"), range("2026-01-10", "2026-01-11")],
+    [],
+    [range("2026-01-02", "2026-01-09"), range("2026-01-10", "2026-01-11")],
+  ],
+  [[range("2026-01-05", "2026-01-05")], [], []],
+  [[], [], []],
+])("%j has the whole months %j and the days %j", (ranges, months, days) => {
+  expect(monthsAndDays(ranges)).toEqual({ months, days });
+});
+
+test.each([
+  ["2026-03-01", "2026-04-01", "2026-02-01"],
+  ["2026-01-01", "2026-04-01", "2025-10-01"],
+  ["2025-12-01", "2027-01-01", "2024-11-01"],
+  ["2026-03-02", "2026-04-01", "2026-01-31"],
+  ["2026-03-01", "2026-03-31", "2026-01-30"],
+])("as long and right before %s to %s begins on %s", (from, to, begins) => {
+  expect(rangeBefore({ from, to })).toEqual({ from: begins, to: from });
+});
