@@ -8,7 +8,7 @@ export function define(command: Command): void {
 }
 
 async function run(session: Session): Promise<undefined> {
-  const store = await session.store();
+  const store = await session.storeToMigrate();
   await refuseReader(store.db);
   const result = await migrate(store);
   session.output.data(result, ({ applied, newer }) => {

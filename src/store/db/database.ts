@@ -1,8 +1,10 @@
-import { Kysely, PostgresDialect, sql } from "kysely";
+import { Kysely, sql } from "kysely";
 import pg from "pg";
-import { UnreachableError, UsageError } from "../../errors.ts";
-import { withoutPassword } from "../../url.ts";
-import { ClosingClient, SILENCE_LIMITS, type SilenceLimits, watchSilence } from "./silence.ts";
+import { type Address, ClosingClient, type SessionLimit } from "./client.ts";
+import { connectionError } from "./connection-error.ts";
+import { StoreDialect } from "./dialect.ts";
+import { currentOf } from "./pool.ts";
+import { SILENCE_LIMITS, type SilenceLimits, watchSilence } from "./silence.ts";
 import type { DB } from "./tables.ts";
 import { type Database, repeated, runOnce, type Transaction } from "./transaction.ts";
 
@@ -10,6 +12,10 @@ export type { Database, Transaction };
 
 export interface Store {
   readonly db: Database;
+  /** Where it connects to. */
+  readonly address: Address;
+  /** The setting that names it. */
+  readonly variable: string;
   /** Runs `work` in one READ COMMITTED transaction, and repeats all of it after a retryable failure. */
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Runs one statement outside a transaction, and repeats it after a retryable failure: it may run twice. */
@@ -36,9 +42,15 @@ function toSafeNumber(text: string): number {
   return value;
 }
 
-interface StoreOptions {
-  readonly url: string;
+export interface StoreOptions {
+  readonly url: Address;
+  /** The setting that `url` comes from, for errors. Default: DATABASE_URL. */
+  readonly variable?: string;
   readonly maxConnections?: number;
+  /** For a connection to be made, or to be free. Default: that of `limits`. */
+  readonly connectMs?: number;
+  /** The longest statement of a transaction of `Store.transaction`. Default: ten minutes. */
+  readonly transactionStatementMs?: number;
   /** After so long Postgres ends a statement (SQLSTATE 57014). Default: never. */
   readonly statementTimeoutMs?: number;
   readonly limits?: SilenceLimits;
@@ -48,15 +60,17 @@ interface StoreOptions {
 
 /** Opens a pool; connects on first use. */
 export function openStore(options: StoreOptions): Store {
-  const { url, limits = SILENCE_LIMITS, onSilent = () => {} } = options;
-  const silence = watchSilence(url, limits, onSilent);
+  const { url: address, variable = "DATABASE_URL", limits = SILENCE_LIMITS, onSilent = () => {} } = options;
+  const { transactionStatementMs: statementMs = 600_000 } = options;
+  const silence = watchSilence(address, limits, onSilent);
+  const limit: SessionLimit = { ms: options.statementTimeoutMs, isRefused: false };
   const settings = {
-    Client: ClosingClient,
+    Client: ClosingClient as unknown as typeof pg.Client,
+    address,
     closeMs: limits.answerMs,
-    connectionString: url,
     max: options.maxConnections ?? 10,
-    ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
-    connectionTimeoutMillis: limits.connectMs,
+    limit,
+    connectionTimeoutMillis: options.connectMs ?? limits.connectMs,
     // A host that is cut off never learns that Postgres closed its connection: without keepalives its query and job would
     // hang forever. The connection ends after 10 s of silence and ten probes, one a second.
     keepAlive: true,
@@ -64,47 +78,33 @@ export function openStore(options: StoreOptions): Store {
     application_name: "usage-etl",
     types,
   };
-  const pool = new pg.Pool(settings);
+  const connections = new pg.Pool(settings);
   // Without a listener a killed backend is an uncaught exception. The running query reports it.
-  pool.on("error", () => {});
-  pool.on("connect", (client) => {
+  connections.on("error", () => {});
+  connections.on("connect", (client) => {
     client.on("error", () => {});
     silence.add(client);
   });
+  const pool = currentOf(connections, { address, variable, limit });
+  const dialect = new StoreDialect({ pool }, () => (limit.isRefused ? limit.ms : undefined));
 
-  const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }) }).withSchema("usage");
+  const db = new Kysely<DB>({ dialect }).withSchema("usage");
   return {
     db,
-    transaction: (work) => repeated(() => runOnce({ pool, db }, work)),
+    address,
+    variable,
+    transaction: (work) => repeated(() => runOnce({ pool, db, statementMs }, work)),
     statement: (work) => repeated(() => work(db)),
     watch: silence.add,
-    close: () => silence.closeAll(() => pool.end()),
+    close: () => silence.closeAll(() => connections.end()),
   };
 }
 
-/**
- * Errors: `postgres_unreachable` if Postgres does not answer, `postgres_refused` if it refuses the user or the database.
- * Messages show the address without its password.
- */
-export async function checkReachable(store: Store, url: string): Promise<void> {
+/** Errors: `postgres_unreachable`, `postgres_tls`, `postgres_refused`. Messages show the address without its password. */
+export async function checkReachable({ db, ...of }: Store): Promise<void> {
   try {
-    await sql`select 1`.execute(store.db);
+    await sql`select 1`.execute(db);
   } catch (cause) {
-    // Class 28 is a refused log-in, 3D000 an unknown database: the server runs, but the URL is wrong.
-    if (cause instanceof Error && "code" in cause && /^(28|3D)/.test(String(cause.code))) {
-      throw new UsageError({
-        code: "postgres_refused",
-        message: `Postgres at ${withoutPassword(url)} refuses the connection: ${cause.message}.`,
-        next: "Check user, password and database in DATABASE_URL.",
-        cause,
-      });
-    }
-    throw new UnreachableError({
-      code: "postgres_unreachable",
-      message: `Postgres at ${withoutPassword(url)} does not answer: ${cause instanceof Error ? cause.message : String(cause)}`,
-      next: "Start it, or set DATABASE_URL to a running server.",
-      retryable: true,
-      cause,
-    });
+    throw connectionError(cause, of);
   }
 }

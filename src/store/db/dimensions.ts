@@ -47,12 +47,14 @@ function placeholdersOf(groupBy: GroupBy): Readonly<Record<string, string>> {
     position: String(GROUPINGS.indexOf(groupBy) + 1),
     title,
     id_column: id,
+    name_column: name ?? "NULL::text",
     columns: columnsOf(DIMENSIONS[groupBy]),
     column_types: [id, ...(name === undefined ? [] : [name])].map((one) => `${one} text`).join(", "),
     /** The same in deployment usage. */
     deployment_dimension: dimensionOf("deployments", groupBy),
     deployment_title: ofDeployments.title,
     deployment_id_column: ofDeployments.id,
+    deployment_name_column: ofDeployments.name === undefined ? "NULL::text" : `d.${ofDeployments.name}`,
     deployment_columns: columnsOf(ofDeployments),
   };
 }

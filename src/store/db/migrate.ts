@@ -1,14 +1,16 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { sql } from "kysely";
-import { type Migration, Migrator } from "kysely/migration";
+import { type Migration, type MigrationResultSet, Migrator } from "kysely/migration";
 import { EtlError } from "../../errors.ts";
+import { ROOT } from "../../root.ts";
 import type { Database, Store } from "./database.ts";
+import { lockMigrations } from "./dialect.ts";
 import { expandDimensions } from "./dimensions.ts";
 import { SCHEMA_LOCK_RETRY, type SchemaLockRetry, withSchemaLock } from "./schema-lock.ts";
+import { MIGRATIONS, newerMigrations, pendingMigrations, sqlNames } from "./schema-version.ts";
 import { analyzeStale } from "./statistics.ts";
 
-const MIGRATIONS = new URL("../../../sql/migrations/", import.meta.url);
-const REPORTING = new URL("../../../sql/reporting/", import.meta.url);
+const REPORTING = new URL("sql/reporting/", ROOT);
 
 interface MigrateResult {
   /** Names of the migrations that this call applied, in order. */
@@ -21,7 +23,7 @@ interface MigrateResult {
 
 /**
  * Brings schema and views up to date. Leaves those of a newer release alone: this release works on them, and would only
- * undo the views. Kysely's migration lock makes parallel starts safe. The views are replaced in place afterwards, under an
+ * undo the views. An advisory lock makes parallel starts safe. The views are replaced in place afterwards, under an
  * advisory lock. Tables without statistics are analyzed. Errors: `migration_failed`; `schema_in_use` if a long report locks
  * what has to change.
  */
@@ -57,31 +59,21 @@ export async function migrate(
 /** Applies all pending migrations in one transaction. */
 async function migrateTables(db: Database, lockRetry: SchemaLockRetry) {
   return withSchemaLock(db, lockRetry, async (lockTimeout) => {
-    const outcome = await migrator(db, lockTimeout).migrateToLatest();
-    const { code } = (outcome.error ?? {}) as { code?: string };
-    // A lock: thrown, so that it is tried again. The caller reports all other errors with the name of the migration.
-    if (code === "55P03" || code === "40P01") throw outcome.error;
+    let outcome: MigrationResultSet = {};
+    try {
+      await db.transaction().execute(async (transaction) => {
+        // Before Kysely makes its own tables: two sessions that make them at once would fail.
+        await lockMigrations(transaction);
+        outcome = await migrator(transaction, lockTimeout).migrateToLatest();
+        if (outcome.error !== undefined) throw outcome.error;
+      });
+    } catch (error) {
+      const { code } = error as { code?: string };
+      // A lock: thrown, so that it is tried again. The caller reports all other errors with the name of the migration.
+      if (outcome.error === undefined || code === "55P03" || code === "40P01") throw error;
+    }
     return outcome;
   });
-}
-
-/** Names of migrations that the database lacks. Empty means that the schema is new enough. */
-export async function pendingMigrations(db: Database): Promise<string[]> {
-  const migrations = await migrator(db).getMigrations();
-  return migrations.filter((m) => m.executedAt === undefined).map((m) => m.name);
-}
-
-/** Names of migrations in the database that this release does not know. */
-async function newerMigrations(db: Database): Promise<string[]> {
-  const { rows: found } = await sql<{ there: boolean }>`
-    select to_regclass('usage.kysely_migration') is not null as there
-  `.execute(db);
-  if (found[0]?.there !== true) return [];
-  const known = (await sqlFiles(MIGRATIONS)).map(({ name }) => name);
-  const { rows } = await sql<{ name: string }>`
-    select name from usage.kysely_migration where name <> all (${known}::text[]) order by name
-  `.execute(db);
-  return rows.map(({ name }) => name);
 }
 
 function migrator(db: Database, lockTimeout = "0"): Migrator {
@@ -104,11 +96,10 @@ function migrator(db: Database, lockTimeout = "0"): Migrator {
 }
 
 async function sqlFiles(folder: URL): Promise<{ name: string; text: string }[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();
   return Promise.all(
-    names.map(async (name) => ({
-      name: name.replace(/\.sql$/, ""),
-      text: await readFile(new URL(name, folder), "utf8"),
+    (await sqlNames(folder)).map(async (name) => ({
+      name,
+      text: await readFile(new URL(`${name}.sql`, folder), "utf8"),
     })),
   );
 }

@@ -1,5 +1,6 @@
-import pg from "pg";
+import type pg from "pg";
 import { UnreachableError } from "../../errors.ts";
+import { type Address, ClosingClient, streamOf } from "./client.ts";
 
 /**
  * A connection can be open and dead: behind a load balancer or a proxy, TCP goes on without Postgres. So all connections
@@ -29,26 +30,7 @@ const LOOKS = 2;
 type Driver = pg.Client & {
   readonly readyForQuery: boolean;
   readonly processID: number;
-  readonly connection: { readonly stream: import("node:net").Socket };
 };
-
-/** Closes within its limit, although the other side does not. */
-export class ClosingClient extends pg.Client {
-  readonly #closeMs: number;
-
-  constructor(config?: pg.ClientConfig & { readonly closeMs?: number }) {
-    super(config);
-    this.#closeMs = config?.closeMs ?? SILENCE_LIMITS.answerMs;
-  }
-
-  override end(): Promise<void>;
-  override end(callback: (error: Error) => void): void;
-  override end(callback?: (error: Error) => void): Promise<void> | void {
-    const timer = setTimeout(() => streamOf(this).destroy(), this.#closeMs);
-    this.once("end", () => clearTimeout(timer));
-    return callback === undefined ? super.end() : super.end(callback);
-  }
-}
 
 interface Watched {
   readonly client: Driver;
@@ -62,7 +44,7 @@ interface Watched {
 
 /** Looks after connections of one database. `onClosed` is called with how many a look has closed. */
 export function watchSilence(
-  url: string,
+  address: Address,
   { lookEveryMs, answerMs, longestMs }: SilenceLimits,
   onClosed: (connections: number) => void,
 ) {
@@ -103,7 +85,7 @@ export function watchSilence(
     };
     // Before their backends end, since this is the reason.
     silent.filter(isOverdue).forEach(close);
-    const idle = await idleBackends(url, backends, answerMs);
+    const idle = await idleBackends(address, backends, answerMs);
     for (const one of silent) {
       // An answer may have come meanwhile.
       if (!watched.has(one) || !isQuiet(one)) continue;
@@ -139,10 +121,6 @@ export function watchSilence(
   };
 }
 
-function streamOf(client: pg.Client) {
-  return (client as Driver).connection.stream;
-}
-
 function silence(ms: number): UnreachableError {
   return new UnreachableError({
     code: "postgres_silent",
@@ -163,12 +141,12 @@ interface Backend {
  * does not answer. Behind a pooler, whose process ids are its own, nobody knows: then none is listed or ended.
  */
 async function idleBackends(
-  url: string,
+  address: Address,
   backends: readonly Backend[],
   answerMs: number,
 ): Promise<Set<number> | undefined> {
   const client = new ClosingClient({
-    connectionString: url,
+    address,
     application_name: "usage-etl silence",
     connectionTimeoutMillis: answerMs,
     query_timeout: answerMs,

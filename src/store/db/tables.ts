@@ -485,6 +485,7 @@ export interface Source {
   refused_message: string | null;
   slug: string;
   source_id: Generated<number>;
+  wanted_meters: string[] | null;
   workspace_ids: Generated<string[]>;
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import type pg from "pg";
+import type { Pool } from "./pool.ts";
 import type { DB } from "./tables.ts";
 
 export type Database = Kysely<DB>;
@@ -25,7 +26,8 @@ const OUTCOME_EVERY_MS = 100;
 // host gets the locks in turn. Keepalives notice a silent peer. No keepalive goes to a peer that owes an acknowledgement:
 // there only the user timeout applies (15 minutes by default).
 // keeps_months: this release keeps the monthly totals itself; for older releases a trigger does (0030).
-const BEGIN = `BEGIN; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '10min';
+const beginOf = (statementMs: number) => `BEGIN; SET LOCAL lock_timeout = '60s';
+  SET LOCAL statement_timeout = ${statementMs};
   SET LOCAL idle_in_transaction_session_timeout = '30s';
   SET LOCAL tcp_keepalives_idle = 5; SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3;
   SET LOCAL tcp_user_timeout = '20s'; SET LOCAL usage.keeps_months = 'on';
@@ -40,14 +42,16 @@ interface Identity {
 
 /** Runs `work` in one READ COMMITTED transaction on a connection of the pool. `db`: the same pool, for a lookup. */
 export async function runOnce<T>(
-  { pool, db }: { pool: pg.Pool; db: Database },
+  { pool, db, statementMs }: { pool: Pool; db: Database; statementMs: number },
   work: (transaction: Transaction) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
   let own: Identity;
   let result: T;
   try {
-    const begun = (await client.query(BEGIN)) as unknown as readonly pg.QueryResult<Identity>[];
+    const begun = (await client.query(
+      beginOf(statementMs),
+    )) as unknown as readonly pg.QueryResult<Identity>[];
     own = begun.at(-1)?.rows[0] as Identity;
     result = await work({ db: over(client), client });
   } catch (error) {

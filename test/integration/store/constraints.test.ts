@@ -153,6 +153,9 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   source_pkey: copyOf("source", { slug: "'other'" }),
   source_slug_key: copyOf("source", { source_id: "2" }),
   source_slug_form: copyOf("source", { source_id: "2", slug: "'No Slug'" }),
+  source_wanted_meters_known: copyOf("source", {
+    ...{ source_id: "2", slug: "'other'", wanted_meters: "ARRAY['nights']" },
+  }),
   source_provider_name_form: copyOf("source", { source_id: "2", slug: "'other'", provider_name: "' '" }),
   source_invoice_issuer_name_form: copyOf("source", {
     ...{ source_id: "2", slug: "'other'", invoice_issuer_name: "''" },

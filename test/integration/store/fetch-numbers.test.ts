@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { drawStamp, liftFetchNumbers } from "../../../src/store/load/fetch-ledger.ts";
+import { poll } from "../../support/poll.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 
 test("fetch numbers are lifted above restored data, even if several processes start at once", async () => {
@@ -25,4 +26,18 @@ test("fetch numbers are lifted above restored data, even if several processes st
     expect(Math.min(...numbers)).toBeGreaterThan(newest);
     expect(new Set(numbers).size).toBe(numbers.length);
   }
+
+  // One at a time: who waited sees what the other one has drawn, and does not set the numbers back.
+  const drawn = await store.transaction(async ({ db, client }) => {
+    await client.query("SELECT pg_advisory_xact_lock(hashtext('usage-etl fetch numbers'))");
+    await client.query("SELECT setval('usage.fetch_number', 1)");
+    const waiting = liftFetchNumbers(store);
+    const waits = `SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+                   WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted`;
+    await poll(async () => (await reader.query(waits)).rows.length === 1, { deadlineMs: 20_000 });
+    await client.query("SELECT setval('usage.fetch_number', 20000)");
+    return { stamp: await drawStamp(db), waiting };
+  });
+  await drawn.waiting;
+  expect((await drawStamp(store.db)).fetchNumber).toBeGreaterThan(drawn.stamp.fetchNumber);
 });

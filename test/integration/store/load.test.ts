@@ -177,6 +177,27 @@ describe("a window that was loaded before", () => {
     await load(FIRST);
     expect(await left()).toEqual([DAYS[3]]);
   });
+
+  test("waits longer after each failure, for each workspace as often as its own time failed", async () => {
+    const { store, sourceId } = bundle;
+    const scopes = { sourceId, groupBy: "project" as const, stride: "day" as const };
+    const fail = async (workspaceIds: readonly string[], from: number, to: number) =>
+      failScopes(store, {
+        ...{ period: windowOf(from, to), state: "failed", code: "x", message: "x" },
+        ...{ scopeIds: await scopesOf(store.db, { ...scopes, workspaceIds }) },
+        stamp: await drawStamp(store.db),
+      });
+    for (const _ of [1, 2]) await fail([A], 0, 1);
+    await fail([A], 1, 2);
+    await fail([A, B], 0, 3);
+    expect(
+      await lines(
+        `SELECT left(w.external_id, 1), f.attempts, extract(epoch FROM f.retry_at - f.failed_at)::integer / 3600
+         FROM usage.failure f JOIN usage.scope USING (scope_id) JOIN usage.entity w ON w.entity_id = workspace_id
+         ORDER BY 1`,
+      ),
+    ).toEqual(["1 3 4", "2 1 1"]);
+  });
 });
 
 describe("an answer that would delete all of a workspace's window", () => {

@@ -7,6 +7,7 @@ import { registerSource } from "../../../src/store/catalog/sources.ts";
 import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { registerWorkspaces } from "../../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../../src/store/db/database.ts";
+import { pastPooler } from "../../support/database.ts";
 import { setupMigrated } from "../../support/store.ts";
 
 /** The strides that these tests load. */
@@ -23,7 +24,7 @@ export interface StoreBundle {
 export async function setupStore(options: { maxConnections?: number } = {}): Promise<StoreBundle> {
   const { store, url } = await setupMigrated(options);
   const reader = new pg.Client({
-    connectionString: url,
+    connectionString: await pastPooler(url),
     application_name: "reader",
     types,
     options: NO_JIT,

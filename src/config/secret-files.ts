@@ -1,0 +1,16 @@
+import type { Config } from "./config.ts";
+import type { Secret } from "./secret.ts";
+
+/** The secrets that come from files, by the name of what names the file. */
+export function secretFilesOf(config: Config): ReadonlyMap<string, Secret> {
+  const { databaseUrl, redisUrl, sources } = config;
+  const all: [name: string, secret: Secret | undefined][] = [
+    ["DATABASE_URL_FILE", databaseUrl],
+    ["REDIS_URL_FILE", redisUrl],
+    ...sources.flatMap(({ slug, apiKey, bearerToken }): [string, Secret | undefined][] => [
+      [`API key file of source ${slug}`, apiKey],
+      [`bearer token file of source ${slug}`, bearerToken],
+    ]),
+  ];
+  return new Map(all.flatMap(([name, secret]) => (secret?.isFromFile() ? [[name, secret]] : [])));
+}

@@ -1,0 +1,92 @@
+import type { Socket } from "node:net";
+import pg from "pg";
+
+/** A connection string, or what holds one that may change meanwhile: a password file that is renewed. */
+export type Address = string | { reveal(): string };
+
+/** The connection string as it is now. */
+export function urlOf(address: Address): string {
+  return typeof address === "string" ? address : address.reveal();
+}
+
+/** A limit for each statement of a session. Poolers take no such parameter when a session begins. */
+export interface SessionLimit {
+  /** Milliseconds. */
+  readonly ms: number | undefined;
+  isRefused: boolean;
+}
+
+/** What pg does not declare. `readyForQuery` is false while a statement is under way. */
+type Driver = pg.Client & { readonly connection: { readonly stream: Socket } };
+
+interface ClientConfig extends Omit<pg.ClientConfig, "connectionString"> {
+  readonly address: Address;
+  readonly limit?: SessionLimit;
+  /** Default: some seconds. */
+  readonly closeMs?: number;
+}
+
+const CLOSE_MS = 4_000;
+
+/** Connects to where the address leads at that moment. Closes within its limit, although the other side does not. */
+export class ClosingClient extends pg.Client {
+  /** What it connects with. */
+  readonly url: string;
+  readonly #closeMs: number;
+  readonly #refused: Error | undefined;
+
+  constructor({ address, limit, closeMs = CLOSE_MS, ...config }: ClientConfig) {
+    const url = urlOf(address);
+    const limited = limit?.ms === undefined || limit.isRefused ? {} : { statement_timeout: limit.ms };
+    let [parsed, refused]: [pg.ClientConfig, Error | undefined] = [{}, undefined];
+    try {
+      // Reads the files of certificates.
+      new pg.Client({ connectionString: strict(url) });
+      parsed = { connectionString: strict(url) };
+    } catch (error) {
+      // The pool makes clients where nobody would catch what it throws.
+      refused = error as Error;
+    }
+    super({ ...config, ...limited, ...parsed });
+    this.url = url;
+    this.#closeMs = closeMs;
+    this.#refused = refused;
+  }
+
+  override connect(): Promise<pg.Client>;
+  override connect(callback: (error: Error) => void): void;
+  override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
+    const refused = this.#refused;
+    if (callback === undefined) return refused === undefined ? super.connect() : Promise.reject(refused);
+    if (refused === undefined) super.connect(callback);
+    else process.nextTick(callback, refused);
+    return undefined;
+  }
+
+  override end(): Promise<void>;
+  override end(callback: (error: Error) => void): void;
+  override end(callback?: (error: Error) => void): Promise<void> | void {
+    if (this.#refused !== undefined) return callback === undefined ? super.end() : super.end(callback);
+    const timer = setTimeout(() => streamOf(this).destroy(), this.#closeMs);
+    this.once("end", () => clearTimeout(timer));
+    return callback === undefined ? super.end() : super.end(callback);
+  }
+}
+
+/**
+ * pg checks certificates wholly in every mode of TLS, and warns that a later version will not. Here it stays so: who wants
+ * less says `sslmode=no-verify`, or `uselibpqcompat=true` for the modes of libpq.
+ */
+function strict(connectionString: string): string {
+  if (!URL.canParse(connectionString)) return connectionString;
+  const url = new URL(connectionString);
+  if (url.searchParams.get("uselibpqcompat") === "true") return connectionString;
+  if (!["prefer", "require", "verify-ca"].includes(url.searchParams.get("sslmode") ?? ""))
+    return connectionString;
+  url.searchParams.set("sslmode", "verify-full");
+  return url.href;
+}
+
+export function streamOf(client: pg.Client): Socket {
+  return (client as Driver).connection.stream;
+}

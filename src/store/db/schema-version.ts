@@ -1,0 +1,36 @@
+import { readdir } from "node:fs/promises";
+import { sql } from "kysely";
+import { ROOT } from "../../root.ts";
+import type { Database } from "./database.ts";
+
+export const MIGRATIONS = new URL("sql/migrations/", ROOT);
+
+/** Names of migrations that the database lacks. Empty means that the schema is new enough. */
+export async function pendingMigrations(db: Database): Promise<string[]> {
+  const applied = new Set(await appliedMigrations(db));
+  return (await sqlNames(MIGRATIONS)).filter((name) => !applied.has(name));
+}
+
+/** Names of migrations in the database that this release does not know. */
+export async function newerMigrations(db: Database): Promise<string[]> {
+  const known = new Set(await sqlNames(MIGRATIONS));
+  return (await appliedMigrations(db)).filter((name) => !known.has(name));
+}
+
+/** Every command and each probe of readiness asks. Kysely's Migrator would read every column of the database for it. */
+async function appliedMigrations(db: Database): Promise<string[]> {
+  const { rows: found } = await sql<{ there: boolean }>`
+    select to_regclass('usage.kysely_migration') is not null as there
+  `.execute(db);
+  if (found[0]?.there !== true) return [];
+  const { rows } = await sql<{ name: string }>`
+    select name from usage.kysely_migration order by name
+  `.execute(db);
+  return rows.map(({ name }) => name);
+}
+
+/** Files of SQL in a folder, without `.sql`, in the order in which they run. */
+export async function sqlNames(folder: URL): Promise<string[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();
+  return names.map((name) => name.replace(/\.sql$/, ""));
+}

@@ -1,0 +1,115 @@
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { poll } from "../../support/poll.ts";
+import { ask, daysAgo, logOf, setupService } from "../../support/service.ts";
+
+/** Passwords and keys in files, which others renew while the service works. */
+
+function secretFolder() {
+  const folder = mkdtempSync(join(tmpdir(), "usage-etl-secrets-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return {
+    path: (name: string) => join(folder, name),
+    /** As Kubernetes and Vault replace a file: nobody sees half of it. */
+    put: (name: string, text: string) => {
+      writeFileSync(join(folder, `${name}.new`), `${text}\n`);
+      renameSync(join(folder, `${name}.new`), join(folder, name));
+    },
+  };
+}
+
+/** A login of the test's own on the server, whose password it may change. */
+async function loginOn(databaseUrl: string, password: string) {
+  const admin = new pg.Client({ connectionString: databaseUrl, application_name: "test" });
+  await admin.connect();
+  const role = `rotated_${Date.now().toString(36)}`;
+  await admin.query(`CREATE ROLE ${role} LOGIN SUPERUSER PASSWORD '${password}'`);
+  const endSessions = () =>
+    admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1", [role]);
+  onTestFinished(async () => {
+    await endSessions();
+    await admin.query(`DROP ROLE ${role}`);
+    await admin.end();
+  });
+  const urlWith = (given: string) => {
+    const url = new URL(databaseUrl);
+    [url.username, url.password] = [role, given];
+    return url.href;
+  };
+  return {
+    urlWith,
+    endSessions,
+    change: (to: string) => admin.query(`ALTER ROLE ${role} PASSWORD '${to}'`),
+  };
+}
+
+test("a rotated password and a rotated key stop the service only until their files follow", {
+  timeout: 240_000,
+}, async () => {
+  const bench = await setupService({
+    days: 40,
+    workspaces: 1,
+    environment: { USAGE_RATE_LIMIT: "100", USAGE_SYNC_EVERY: "PT30M" },
+  });
+  const login = await loginOn(bench.databaseUrl, "first-password");
+  const secrets = secretFolder();
+  secrets.put("url", login.urlWith("first-password"));
+  secrets.put("key", bench.standin.apiKey);
+  const { DATABASE_URL: _url, USAGE_API_KEY: key = "", ...rest } = bench.environment;
+  const service = await bench.serve({
+    environment: {
+      ...rest,
+      DATABASE_URL: "",
+      USAGE_API_KEY: "",
+      DATABASE_URL_FILE: secrets.path("url"),
+      USAGE_API_KEY_FILE: secrets.path("key"),
+    },
+  });
+  await bench.enterBackfill("--from", daysAgo(39), "--to", daysAgo(5), "--stride", "hour");
+  const loads = () => bench.count("SELECT count(*) FROM usage.fetch WHERE outcome = 'loaded'");
+  const goesOn = async () => {
+    const before = await loads();
+    await poll(async () => (await loads()) > before + 1, { deadlineMs: 40_000, everyMs: 100 });
+  };
+  const said = (code: string) => logOf(service).filter((line) => line.code === code).length;
+  await goesOn();
+
+  // The server has the new password first, and old sessions are ended.
+  await login.change("second-password");
+  await login.endSessions();
+  await poll(() => said("postgres_login_refused") > 0, { deadlineMs: 30_000 });
+  const away = await ask(service, "/readyz");
+  expect([away.status, await away.text()]).toEqual([503, expect.stringContaining("password authentication")]);
+  secrets.put("url", login.urlWith("second-password"));
+  await goesOn();
+  await poll(async () => (await ask(service, "/readyz")).status === 200, { deadlineMs: 20_000 });
+
+  // The platform has the new key first.
+  bench.standin.access.apiKey = "rotated-key-1234567890";
+  const refused = "SELECT count(*) FROM usage.source WHERE refused_at IS NOT NULL";
+  await poll(async () => (await bench.count(refused)) > 0, { deadlineMs: 30_000 });
+  secrets.put("key", "rotated-key-1234567890");
+  // Answers that came before may still be loaded meanwhile.
+  await poll(async () => (await bench.count(refused)) === 0, { deadlineMs: 30_000 });
+  await goesOn();
+
+  // A file that is empty or gone changes nothing.
+  writeFileSync(secrets.path("key"), "");
+  rmSync(secrets.path("url"));
+  await poll(() => said("secret_unreadable") === 2, { deadlineMs: 20_000 });
+  await goesOn();
+  expect((await ask(service, "/readyz")).status).toBe(200);
+
+  expect(await bench.count("SELECT count(*) FROM usage.failure")).toBe(0);
+  expect(await bench.count("SELECT count(*) FROM usage.slice WHERE state = 'failed'")).toBe(0);
+  // One that is under way counts as one.
+  expect(await bench.count("SELECT coalesce(max(attempts), 0) FROM usage.slice")).toBeLessThan(2);
+  expect(service.process.exitCode).toBeNull();
+  const output = service.said.stdout + service.said.stderr;
+  for (const secret of ["first-password", "second-password", key, "rotated-key-1234567890"]) {
+    expect(output).not.toContain(secret);
+  }
+});

@@ -1,0 +1,67 @@
+import { sql } from "kysely";
+import pg from "pg";
+import { expect, onTestFinished, test } from "vitest";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
+import { openStore } from "../../../src/store/db/database.ts";
+import { migrate } from "../../../src/store/db/migrate.ts";
+import { inSnapshot } from "../../../src/store/db/snapshot.ts";
+import { createTestDatabase } from "../../support/database.ts";
+import { hasPgBouncer, startPgBouncer } from "../../support/pgbouncer.ts";
+import { loadRows } from "../../support/store.ts";
+import { enterSource, FIRST_DAY } from "./setup.ts";
+
+/** All tests of the store run through it with `npm run test:pgbouncer`. */
+
+test("three migrations at once, a load and a page's limit work through PgBouncer in transaction mode", async ({
+  skip,
+}) => {
+  if (!hasPgBouncer()) skip("PgBouncer is not installed");
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const pooler = await startPgBouncer(database.url);
+  onTestFinished(() => pooler.close());
+  const url = pooler.through(database.url);
+  const stores = Array.from({ length: 3 }, () => openStore({ url }));
+  const page = openStore({ url, maxConnections: 1, statementTimeoutMs: 200 });
+  onTestFinished(async () => {
+    for (const one of [...stores, page]) await one.close();
+  });
+  const results = await Promise.all(stores.map((store) => migrate(store)));
+  expect(results.filter(({ applied }) => applied.length > 0)).toHaveLength(1);
+
+  // Nothing of a session stays with the server's connections, which the next client gets.
+  const direct = new pg.Client({ connectionString: database.url });
+  await direct.connect();
+  const locks = await direct.query(
+    "SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE locktype = 'advisory' AND d.datname = current_database()",
+  );
+  expect(locks.rowCount).toBe(0);
+
+  const [store = page] = stores;
+  const workspaceId = "00000000-0000-4000-8000-000000000001";
+  const source = { workspaceIds: [workspaceId], dataStart: FIRST_DAY };
+  const sourceId = await enterSource({ url, store, reader: direct }, source);
+  await noteAccess(store, { sourceId, asked: [workspaceId], named: [workspaceId], at: Date.now() });
+  const load = (traces: number) =>
+    loadRows(store, {
+      ...{
+        sourceId,
+        groupBy: "user",
+        workspaceId,
+        rows: [[new Date(FIRST_DAY).toISOString(), "ada", traces]],
+      },
+      window: { stride: "day", start: FIRST_DAY, end: FIRST_DAY + DAY_MS },
+    });
+  // One row more changes through the stage that a connection keeps.
+  for (const traces of [7, 9]) await load(traces);
+  const stored = await direct.query("SELECT sum(traces)::integer AS traces FROM usage.dated_record");
+  expect(stored.rows).toEqual([{ traces: 9 }]);
+  await direct.end();
+
+  const slow = sql`select pg_sleep(5)`;
+  await expect(slow.execute(page.db)).rejects.toMatchObject({ code: "57014" });
+  await expect(inSnapshot(page.db, (db) => slow.execute(db))).rejects.toMatchObject({ code: "57014" });
+  await sql`select pg_sleep(0.3)`.execute(store.db);
+  expect((await sql<{ one: number }>`select 1 as one`.execute(page.db)).rows).toEqual([{ one: 1 }]);
+});

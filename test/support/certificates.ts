@@ -1,0 +1,39 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+
+/** Files of a certificate and its key. */
+export interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A CA of the test's own, made by openssl, which must be installed. */
+export function createAuthority() {
+  const folder = mkdtempSync(join(tmpdir(), "usage-etl-ca-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: folder, stdio: "pipe" });
+  let made = 0;
+  const request = (subject: string) => {
+    const name = join(folder, `${made++}`);
+    const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+    openssl("req", ...curve, "-keyout", `${name}.key`, "-subj", `/CN=${subject}`, "-out", `${name}.csr`);
+    return { cert: `${name}.pem`, key: `${name}.key`, csr: `${name}.csr` };
+  };
+  const ca = request("test CA");
+  openssl("x509", "-req", "-in", ca.csr, "-signkey", ca.key, "-days", "2", "-out", ca.cert);
+  return {
+    ca: ca.cert,
+    /** `host`: its subject, a DNS name or an IPv4 address. Days below 0: it has expired. */
+    issue: (host: string, days = 2): Certificate => {
+      const { cert, key, csr } = request(host);
+      const names = `${csr}.names`;
+      writeFileSync(names, `subjectAltName=${/^[\d.]+$/.test(host) ? "IP" : "DNS"}:${host}`);
+      const signed = ["-CA", ca.cert, "-CAkey", ca.key, "-CAcreateserial", "-extfile", names];
+      openssl("x509", "-req", "-in", csr, ...signed, "-days", `${days}`, "-out", cert);
+      return { cert, key };
+    },
+  };
+}
