@@ -1,4 +1,3 @@
-import type { Redis } from "ioredis";
 import { type Clock, describeDuration } from "../src/clock.ts";
 import type { Logger } from "../src/log.ts";
 import { createHold, type Hold } from "./hold.ts";
@@ -8,7 +7,8 @@ const TOLERANCE_MS = 2_000;
 const LOOK_EVERY_MS = 1_000;
 
 interface GuardInput {
-  readonly redis: Pick<Redis, "time">;
+  /** Redis's clock, epoch milliseconds. */
+  readonly redisTime: () => Promise<number>;
   readonly clock: Clock;
   readonly log: Logger;
   /** Ends the guard. */
@@ -19,13 +19,12 @@ interface GuardInput {
  * Holds while this process's clock is off Redis's, and until it was compared for the first time. BullMQ computes the next
  * run of a schedule by the clock of whoever takes a job: one host that is an hour ahead would stop all others for an hour.
  */
-export async function startClockGuard({ redis, clock, log, signal }: GuardInput): Promise<Hold> {
+export async function startClockGuard({ redisTime, clock, log, signal }: GuardInput): Promise<Hold> {
   const { set, ...hold } = createHold({ held: true });
   let isOff = false;
   const look = async () => {
     const before = clock.now();
-    const [seconds, microseconds] = await redis.time();
-    const time = Number(seconds) * 1000 + Number(microseconds) / 1000;
+    const time = await redisTime();
     const after = clock.now();
     // Redis read its clock at some instant in between.
     const offMs = Math.round(Math.max(before - time, time - after, 0));

@@ -1,5 +1,7 @@
-import type { Redis } from "ioredis";
-import { askRedis, openQueue, PREFIX, redisSettings, SCHEDULER_LINE } from "./queues.ts";
+import { askRedis, primariesOf, type RedisConnection, redisTime } from "../src/redis-connect.ts";
+import { isCluster } from "../src/redis-fault.ts";
+import type { RedisServer } from "../src/redis-server.ts";
+import { isScheduler, openQueue, redisSettings, writeFaultOf } from "./queues.ts";
 import { syncJob } from "./sync.ts";
 
 /** What Redis and the queues in it show of the service. It changes nothing but a key of its own. */
@@ -26,42 +28,56 @@ export interface QueueView {
   readonly nextSync: number | undefined;
 }
 
-/** Errors: `redis_unreachable`. */
-export async function lookAtRedis(url: string, slugs: readonly string[]): Promise<RedisView> {
-  return askRedis(url, async (connection) => {
+/** Errors: those of `askRedis`, `redis_is_cluster`. */
+export async function lookAtRedis(server: RedisServer, slugs: readonly string[]): Promise<RedisView> {
+  const { prefix } = server;
+  return askRedis(server, async (connection) => {
     const before = Date.now();
-    const [seconds, microseconds] = await connection.time();
+    const time = await redisTime(connection, prefix).catch((error: Error) => {
+      throw isCluster(server, error.message) ?? error;
+    });
     const after = Date.now();
-    const time = Number(seconds) * 1000 + Number(microseconds) / 1000;
-    const writeFault = await connection.set(`${PREFIX}:look`, 1, "PX", 60_000).then(
-      () => undefined,
-      (error: Error) => error.message,
-    );
-    const server = await connection.info("server");
-    // Some hosted ones allow no CLIENT LIST.
-    const clients = await connection.client("LIST").then(String, () => undefined);
+    const writeFault = await writeFaultOf(connection, server);
+    const elsewhere = isCluster(server, writeFault ?? "");
+    if (elsewhere !== undefined) throw elsewhere;
+    const info = await primariesOf(connection)[0]?.info("server");
+    const lists = await clientLists(connection);
     const sources = new Map<string, QueueView>();
     for (const slug of slugs) {
-      sources.set(slug, await queueView(connection, { slug, tellsClients: clients !== undefined }));
+      sources.set(slug, await queueView(connection, { slug, prefix, tellsClients: lists !== undefined }));
     }
     return {
-      version: /redis_version:(\S+)/.exec(server)?.[1] ?? "not known",
+      version: versionOf(info ?? ""),
       answeredInMs: after - before,
       clockOffMs: time > after ? time - after : Math.min(0, time - before),
       ...(await redisSettings(connection)),
       writeFault,
-      schedulers: clients?.split("\n").filter((line) => SCHEDULER_LINE.test(line)).length,
+      schedulers:
+        lists && Math.max(...lists.map((lines) => lines.filter((line) => isScheduler(line, prefix)).length)),
       sources,
     };
   });
 }
 
+/** `8.0.1`, or `Valkey 8.1.0`: Valkey says which Redis it stands in for, too. */
+function versionOf(info: string): string {
+  const valkey = /valkey_version:(\S+)/.exec(info)?.[1];
+  if (valkey !== undefined) return `Valkey ${valkey}`;
+  return /redis_version:(\S+)/.exec(info)?.[1] ?? "not known";
+}
+
+/** Lines of `CLIENT LIST` of each primary. Undefined where it is not allowed: some hosted ones forbid it. */
+async function clientLists(connection: RedisConnection): Promise<string[][] | undefined> {
+  const asked = primariesOf(connection).map(async (node) => String(await node.client("LIST")).split("\n"));
+  return Promise.all(asked).catch(() => undefined);
+}
+
 async function queueView(
-  connection: Redis,
-  { slug, tellsClients }: { slug: string; tellsClients: boolean },
+  connection: RedisConnection,
+  { slug, prefix, tellsClients }: { slug: string; prefix: string; tellsClients: boolean },
 ): Promise<QueueView> {
-  const control = openQueue("control", slug, connection);
-  const fetch = openQueue("fetch", slug, connection);
+  const control = openQueue("control", slug, connection, { prefix });
+  const fetch = openQueue("fetch", slug, connection, { prefix });
   const found = await control.getJobSchedulers();
   const schedules = new Map(found.map(({ key, next }) => [key, Number(next ?? 0)]));
   return {

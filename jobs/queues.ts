@@ -1,11 +1,14 @@
 import { Queue, type Telemetry } from "bullmq";
-import { Redis, type RedisOptions } from "ioredis";
-import { EtlError, UnreachableError, UsageError } from "../src/errors.ts";
+import type { RedisOptions } from "ioredis";
+import { UsageError } from "../src/errors.ts";
 import { type FetchQueue, messageId, type QueueMessage } from "../src/pipeline/sync/fetch-queue.ts";
+import { askRedis, connectRedis, primariesOf, type RedisConnection } from "../src/redis-connect.ts";
+import { isCluster } from "../src/redis-fault.ts";
+import { type RedisServer, redisServerOf } from "../src/redis-server.ts";
 import { extractSliceJob } from "./extract-slice.ts";
 
-/** One hash tag for all queues, so that they share one slot of a Redis Cluster. */
-export const PREFIX = "{usage-etl}";
+/** What keys begin with, unless a Redis is shared: `prefix` of its server. */
+export const { prefix: PREFIX } = redisServerOf({});
 
 export type QueueKind = "control" | "fetch";
 
@@ -14,12 +17,14 @@ export function queueName(kind: QueueKind, slug: string): string {
 }
 
 /** The name that Redis shows of a process of the service. */
-export function processName(role: string): string {
-  return `usage-etl:${role}`;
+export function processName(role: string, prefix: string): string {
+  return `${prefix.slice(1, -1)}:${role}`;
 }
 
-/** Matches a line of `CLIENT LIST`: a process that keeps schedules. */
-export const SCHEDULER_LINE = / name=usage-etl:(all|scheduler) /;
+/** Whether a line of `CLIENT LIST` is a process that keeps schedules. */
+export function isScheduler(line: string, prefix: string): boolean {
+  return ["all", "scheduler"].some((role) => line.includes(` name=${processName(role, prefix)} `));
+}
 
 const SHARED = {
   connectTimeout: 10_000,
@@ -31,16 +36,16 @@ const SHARED = {
 } satisfies RedisOptions;
 
 /** For workers, whose blocking reads last 10 s: a half-open connection is noticed after 30 s. */
-export function workerConnection(url: string): Redis {
-  return new Redis(url, { ...SHARED, maxRetriesPerRequest: null, socketTimeout: 30_000 });
+export function workerConnection(server: RedisServer): RedisConnection {
+  return connectRedis(server, { ...SHARED, maxRetriesPerRequest: null, socketTimeout: 30_000 });
 }
 
 /**
  * For adding jobs. Fails fast without Redis, since Postgres keeps the slices. A command that timed out leaves the
  * connection open: only `socketTimeout` closes a half-open one.
  */
-export function producerConnection(url: string, name = ""): Redis {
-  return new Redis(url, {
+export function producerConnection(server: RedisServer, name = ""): RedisConnection {
+  return connectRedis(server, {
     ...SHARED,
     // Redis shows it to whoever looks for the processes of the service.
     ...(name === "" ? {} : { connectionName: name }),
@@ -54,8 +59,8 @@ export function producerConnection(url: string, name = ""): Redis {
 export function openQueue(
   kind: QueueKind,
   slug: string,
-  connection: Redis,
-  options: { telemetry?: Telemetry } = {},
+  connection: RedisConnection,
+  options: { telemetry?: Telemetry; prefix?: string } = {},
 ): Queue {
   return new Queue(queueName(kind, slug), { connection, prefix: PREFIX, ...options });
 }
@@ -98,41 +103,32 @@ function toJob(message: QueueMessage) {
   };
 }
 
-export const ANSWERS_WITHIN_MS = 5_000;
-
-/** Opens a connection, asks Redis by it, and closes it. Error: `redis_unreachable` after 5 s. */
-export async function askRedis<T>(url: string, ask: (connection: Redis) => Promise<T>): Promise<T> {
-  const connection = new Redis(url, { lazyConnect: true, retryStrategy: null, maxRetriesPerRequest: 0 });
-  let reason = "";
-  connection.on("error", (error) => {
-    reason ||= error.message;
-  });
-  const deadline = setTimeout(() => {
-    reason ||= `no answer within ${ANSWERS_WITHIN_MS / 1000} s`;
-    connection.disconnect();
-  }, ANSWERS_WITHIN_MS);
-  try {
-    await connection.connect();
-    return await ask(connection);
-  } catch (error) {
-    if (error instanceof EtlError) throw error;
-    throw redisUnreachable(url, reason || (error as Error).message, error);
-  } finally {
-    clearTimeout(deadline);
-    connection.disconnect();
-  }
+/** The settings of a Redis that decide whether it loses jobs; of a cluster, the worst of any primary. */
+export async function redisSettings(connection: RedisConnection) {
+  const settings = await Promise.all(
+    primariesOf(connection).map(async (node) => {
+      const [memory, persistence] = await Promise.all([node.info("memory"), node.info("persistence")]);
+      return {
+        policy: /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? "noeviction",
+        appendsOnly: /aof_enabled:1/.test(persistence),
+      };
+    }),
+  );
+  return {
+    policy: settings.find(({ policy }) => policy !== "noeviction")?.policy ?? "noeviction",
+    appendsOnly: settings.every(({ appendsOnly }) => appendsOnly),
+  };
 }
 
-/** The settings of a Redis that decide whether it loses jobs. */
-export async function redisSettings(connection: Redis) {
-  const [memory, persistence] = await Promise.all([
-    connection.info("memory"),
-    connection.info("persistence"),
-  ]);
-  return {
-    policy: /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? "noeviction",
-    appendsOnly: /aof_enabled:1/.test(persistence),
-  };
+/** Writes a key of its own. Resolves to why Redis takes no write; undefined if it does. */
+export function writeFaultOf(
+  connection: RedisConnection,
+  { prefix }: RedisServer,
+): Promise<string | undefined> {
+  return connection.set(`${prefix}:ready`, 1, "PX", 60_000).then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
 }
 
 /** What is wrong with a Redis that may evict keys: it would lose jobs silently. */
@@ -148,21 +144,18 @@ export function evicts(policy: string): UsageError | undefined {
 export const NOT_APPENDING = "without appendonly, a restart of Redis costs a minute of work";
 
 /**
- * Refuses a Redis that evicts keys. Returns warnings about other settings. Errors: `redis_unreachable`, `redis_evicts`.
+ * Refuses a Redis that evicts keys. Returns warnings about other settings. Errors: those of `askRedis`, `redis_evicts`,
+ * `redis_is_cluster`.
  */
-export async function checkRedis(url: string): Promise<string[]> {
-  const { policy, appendsOnly } = await askRedis(url, redisSettings);
-  const refused = evicts(policy);
+export async function checkRedis(server: RedisServer): Promise<string[]> {
+  const {
+    policy,
+    appendsOnly,
+    fault = "",
+  } = await askRedis(server, async (connection) => {
+    return { fault: await writeFaultOf(connection, server), ...(await redisSettings(connection)) };
+  });
+  const refused = isCluster(server, fault) ?? evicts(policy);
   if (refused !== undefined) throw refused;
   return appendsOnly ? [] : [NOT_APPENDING];
-}
-
-export function redisUnreachable(url: string, reason: string, cause?: unknown): UnreachableError {
-  return new UnreachableError({
-    code: "redis_unreachable",
-    message: `Redis at ${new URL(url).host} does not answer: ${reason}.`,
-    next: "Start it, or set REDIS_URL to a Redis that runs. With --inline, sync and backfill need none.",
-    retryable: true,
-    cause,
-  });
 }

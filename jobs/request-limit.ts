@@ -1,6 +1,6 @@
-import type { Redis } from "ioredis";
 import type { Clock } from "../src/clock.ts";
 import type { Share } from "../src/pipeline/source/rate-shares.ts";
+import type { RedisConnection } from "../src/redis-connect.ts";
 import { PREFIX } from "./queues.ts";
 
 /** Returns 0 if a request may be sent, else the milliseconds to wait. `KEYS`: counter, hold. `ARGV`: max, duration. */
@@ -24,13 +24,21 @@ const HOLD = `
 /** Without Redis nobody knows what the other hosts send, so no request is sent. */
 const REDIS_AWAY_MS = 1_000;
 
+interface LimitInput {
+  readonly slug: string;
+  readonly share: Share;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly prefix?: string;
+}
+
 /** The request rate limit of control jobs, shared by all hosts through Redis. */
 export function createRequestLimit(
-  connection: Redis,
-  { slug, share, clock, signal }: { slug: string; share: Share; clock: Clock; signal: AbortSignal },
+  connection: RedisConnection,
+  { slug, share, clock, signal, prefix = PREFIX }: LimitInput,
 ) {
   // The older name stays in the keys: in a rolling deploy both releases count in the same place.
-  const counter = `${PREFIX}:budget-${slug}`;
+  const counter = `${prefix}:budget-${slug}`;
   const hold = `${counter}:hold`;
   return {
     /** Resolves when one request may be sent; rejects with the signal's reason. */

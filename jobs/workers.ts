@@ -1,14 +1,14 @@
 import { type Job, type Telemetry, UnrecoverableError, Worker } from "bullmq";
-import type { Redis } from "ioredis";
 import { faultOf, stopsWrites } from "../src/faults.ts";
 import type { Warn } from "../src/log.ts";
 import { LOCK_LOST } from "../src/pipeline/extract/work-slice.ts";
 import type { Share } from "../src/pipeline/source/rate-shares.ts";
 import { pauseOf } from "../src/pipeline/source/retry.ts";
+import type { RedisConnection } from "../src/redis-connect.ts";
 import { createHandler, type JobWatcher } from "./handler.ts";
 import type { Hold } from "./hold.ts";
 import type { JobContext } from "./job.ts";
-import { PREFIX, type QueueKind, queueName } from "./queues.ts";
+import { type QueueKind, queueName } from "./queues.ts";
 import { watchStandstills } from "./standstill.ts";
 
 /** Jobs of one queue that run at once; the limiter decides how many requests they send. */
@@ -22,7 +22,8 @@ interface WorkersInput {
   /** While it holds, no worker takes a job. */
   readonly clockOff: Hold;
   /** Opens a connection, which the workers close; a worker needs one of its own. */
-  readonly connect: (name: string) => Redis;
+  readonly connect: (name: string) => RedisConnection;
+  readonly prefix: string;
   readonly telemetry: { readonly telemetry?: Telemetry };
   readonly warn: Warn;
   readonly watcher: JobWatcher;
@@ -45,12 +46,12 @@ function startWorker(
   input: WorkersInput,
   stoodStillLately: () => boolean,
 ): () => Promise<void> {
-  const { slug, contexts, limiter, clockOff, connect, telemetry, warn, watcher } = input;
+  const { slug, contexts, limiter, clockOff, connect, prefix, telemetry, warn, watcher } = input;
   const { log, gate } = contexts[kind];
   const connection = connect(`${kind} worker`);
   const worker = new Worker(queueName(kind, slug), createHandler(contexts[kind], watcher), {
     connection,
-    prefix: PREFIX,
+    prefix,
     concurrency: CONCURRENCY,
     ...telemetry,
     lockDuration: 30_000,

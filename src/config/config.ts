@@ -1,4 +1,6 @@
 import { UsageError } from "../errors.ts";
+import type { RedisServer } from "../redis-server.ts";
+import { redisFrom } from "./redis.ts";
 import type { Secret } from "./secret.ts";
 import { readSources, type SourceConfig } from "./sources.ts";
 import { type Environment, readVariables, refuse, unknownVariables, type Values } from "./variables.ts";
@@ -25,16 +27,27 @@ export function readConfig(environment: Environment): Config {
   const problems = unknownVariables(environment);
   const values = readVariables(environment, problems);
   const sources = readSources(values, problems);
+  const redis = redisFrom(values, problems);
   problems.push(...contradictions(values, environment, sources));
   refuse(problems);
-  return Object.freeze(fromValues(values, sources));
+  return Object.freeze(fromValues(values, sources, redis));
 }
 
 /** Times are in milliseconds. */
-function fromValues(values: Values, sources: readonly SourceConfig[]) {
+function fromValues(values: Values, sources: readonly SourceConfig[], redis: RedisServer | undefined) {
   return {
     databaseUrl: values.DATABASE_URL,
+    /** Undefined: migrations too go to `databaseUrl`. */
+    databaseMigrateUrl: values.DATABASE_MIGRATE_URL,
+    /** Of the main pool of a process. */
+    pool: {
+      maxConnections: values.DATABASE_POOL_SIZE,
+      connectMs: values.DATABASE_CONNECT_TIMEOUT,
+      transactionStatementMs: values.DATABASE_STATEMENT_TIMEOUT,
+    },
+    /** As it was given. */
     redisUrl: values.REDIS_URL,
+    redis,
     sources,
     /** From the environment, for commands that need no billing host. */
     platform: {
@@ -63,6 +76,12 @@ function fromValues(values: Values, sources: readonly SourceConfig[]) {
     reconcileForMs: values.USAGE_RECONCILE_FOR,
     syncEveryMs: values.USAGE_SYNC_EVERY,
     keepHistoryMs: values.USAGE_KEEP_HISTORY,
+    /** Files for a warehouse. Without an address the service writes none. */
+    files: {
+      address: values.USAGE_EXPORT_DIR,
+      views: values.USAGE_EXPORT_VIEWS,
+      keepMs: values.USAGE_EXPORT_KEEP,
+    },
     alertWebhookUrl: values.USAGE_ALERT_WEBHOOK_URL,
     httpHost: values.HTTP_HOST,
     httpPort: values.HTTP_PORT,
@@ -144,7 +163,7 @@ export function requireSources(config: Config): readonly SourceConfig[] {
   });
 }
 
-export function requireDatabaseUrl(config: Config): string {
-  if (config.databaseUrl !== undefined) return config.databaseUrl.reveal();
+export function requireDatabaseUrl(config: Config): Secret {
+  if (config.databaseUrl !== undefined) return config.databaseUrl;
   throw new UsageError(DATABASE_MISSING);
 }

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { z } from "zod";
+import { describeRedis, redisServerOf } from "../redis-server.ts";
 import { SETTINGS, type Setting } from "./settings.ts";
 import { type Environment, readVariable, type SettingName } from "./variables.ts";
 
@@ -54,9 +55,11 @@ export function describeConfig(environment: Environment, own = environment): Des
 
 /** Where a server is may be seen; the path of a webhook is its password. */
 function withoutSecret(value: string, setting: SettingName): string {
+  if (setting === "REDIS_URL" && value.includes(",")) return describeRedis(redisServerOf({ url: value }));
   if (!URL.canParse(value)) return HIDDEN;
   const { protocol, username, password, host, pathname } = new URL(value);
   if (host === "" || setting === "USAGE_API_KEY" || setting === "USAGE_BEARER_TOKEN") return HIDDEN;
+  if (setting !== "REDIS_URL" && setting.startsWith("REDIS_")) return HIDDEN;
   if (setting === "USAGE_ALERT_WEBHOOK_URL") return `${protocol}//${host}/${HIDDEN}`;
   // A user without a password may be a password in the wrong place.
   const user = password !== "" ? `${username}:${HIDDEN}@` : username !== "" ? `${HIDDEN}@` : "";

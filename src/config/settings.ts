@@ -1,6 +1,10 @@
-import { DateTime, Duration } from "luxon";
+import { DateTime, Duration, Settings } from "luxon";
 import { z } from "zod";
+import { parseHost, parseRedisUrl } from "../redis-server.ts";
 import { Secret } from "./secret.ts";
+
+// No text here depends on a language. Without it luxon asks for the system's, which takes 40 ms and 7 MB of every command.
+Settings.defaultLocale = "en-US";
 
 const DAY_MS = 86_400_000;
 /** Beyond it a date cannot be told, or a plan does not end. */
@@ -37,8 +41,27 @@ const serverUrl = (form: string, protocols: readonly string[]) =>
       (text) => URL.canParse(text) && protocols.includes(new URL(text).protocol),
       `is not of the form ${form}`,
     );
+const parses = (parse: () => unknown) => {
+  try {
+    parse();
+    return true;
+  } catch {
+    return false;
+  }
+};
 const postgresUrl = serverUrl("postgresql://user:password@host:5432/database", ["postgresql:", "postgres:"]);
-const redisUrl = serverUrl("redis://host:6379", ["redis:", "rediss:"]);
+const redisUrl = z
+  .string()
+  .refine((text) => parses(() => parseRedisUrl(text)), "is not of the form redis://host:6379");
+const redisHosts = z
+  .string()
+  .transform((text) => text.split(",").flatMap((host) => host.trim() || []))
+  .refine(
+    (hosts) => hosts.every((host) => parses(() => parseHost(host))),
+    "is not of the form host:26379,host:26379",
+  )
+  .transform((hosts) => hosts.map((host) => parseHost(host, 26_379)));
+const onOrOff = z.enum(["on", "off"], { error: "must be on or off" });
 // Any hexadecimal digits in UUID form: Postgres and Python accept such ids, whatever variant RFC 9562 requires.
 // The message does not repeat the value: who pastes the key in the wrong place must not find it in a log.
 const workspaceId = z
@@ -88,7 +111,57 @@ const secret = (schema: z.ZodType<string>, about: string) => {
 /** Every environment variable: its schema with default, and its meaning with the unit. */
 export const SETTINGS = {
   DATABASE_URL: secret(postgresUrl, "Postgres 15 or later that stores the usage."),
-  REDIS_URL: secret(redisUrl, "Redis for the queue. Commands with --inline do not need it."),
+  DATABASE_MIGRATE_URL: secret(
+    postgresUrl,
+    "Postgres for migrate alone: past a pooler, or as the owner of the schema. Unset: DATABASE_URL.",
+  ),
+  DATABASE_POOL_SIZE: setting(
+    wholeNumber.min(2, "must be at least 2").max(1_000, "must be 1000 or less").default(10),
+    "Connections of a process to Postgres. The pages have up to four of their own.",
+  ),
+  DATABASE_CONNECT_TIMEOUT: setting(
+    duration.prefault("PT10S").refine((ms) => ms >= 1000 && ms <= 60_000, "must be a second to a minute"),
+    "How long a connection to Postgres may take, or the wait for a free one.",
+  ),
+  DATABASE_STATEMENT_TIMEOUT: setting(
+    duration.prefault("PT10M").refine((ms) => ms >= 60_000 && ms <= DAY_MS, "must be a minute to a day"),
+    "How long one statement of a load may take.",
+  ),
+  REDIS_URL: secret(
+    redisUrl,
+    "Redis for the queue; several hosts, comma-separated, are a cluster. Commands with --inline do not need it.",
+  ),
+  REDIS_CLUSTER: setting(
+    onOrOff.optional(),
+    "Whether REDIS_URL is a cluster. Unset: on where it names several hosts.",
+  ),
+  REDIS_SENTINELS: setting(
+    redisHosts.default([]),
+    "Hosts of Sentinels, comma-separated, that say where Redis is. Without a port: 26379.",
+  ),
+  REDIS_SENTINEL_NAME: setting(
+    z.string().default("mymaster"),
+    "Name of the primary that the Sentinels watch.",
+  ),
+  REDIS_USERNAME: secret(z.string(), "User of Redis. Unset: the one of REDIS_URL."),
+  REDIS_PASSWORD: secret(z.string(), "Password of Redis. Unset: the one of REDIS_URL."),
+  REDIS_SENTINEL_USERNAME: secret(z.string(), "User of the Sentinels. Unset: none."),
+  REDIS_SENTINEL_PASSWORD: secret(z.string(), "Password of the Sentinels. Unset: none."),
+  REDIS_TLS: setting(
+    onOrOff.optional(),
+    "Whether Redis and its Sentinels are asked with TLS. Unset: on with rediss:// or REDIS_CA_FILE.",
+  ),
+  REDIS_CA_FILE: setting(
+    z.string().optional(),
+    "PEM file with the authorities that may sign the certificate of Redis. Unset: those of Node.",
+  ),
+  REDIS_PREFIX: setting(
+    z
+      .string()
+      .regex(/^[\w.:-]{1,100}$/, "must be 1 to 100 letters, digits, _, ., : or -")
+      .default("usage-etl"),
+    "What the names of all keys in Redis begin with, in braces. Services that share a Redis need one each.",
+  ),
   USAGE_BASE_URL: setting(httpUrl.optional(), "Billing host of the platform, with its path prefix."),
   USAGE_CONTROL_PLANE_URL: setting(
     httpUrl.optional(),
@@ -187,6 +260,29 @@ export const SETTINGS = {
     duration.prefault("PT15M").refine((ms) => ms >= 1000 && ms <= 31 * DAY_MS, "must be a second to 31 days"),
     "How often the service syncs.",
   ),
+  USAGE_EXPORT_DIR: setting(
+    z
+      .string()
+      .trim()
+      .refine(
+        (text) => /^s3:\/\/[^/]+/.test(text) || !/^[a-z][a-z0-9+.-]*:\/\//i.test(text),
+        "is neither a folder nor s3://bucket/prefix",
+      )
+      .optional(),
+    "Folder, or s3://bucket/prefix, for Parquet files that a warehouse reads. The service writes them nightly. Unset: none are written.",
+  ),
+  USAGE_EXPORT_VIEWS: setting(
+    z
+      .string()
+      .default("")
+      .transform((text) => text.split(",").flatMap((name) => name.trim() || []))
+      .pipe(z.array(z.string().regex(/^[a-z0-9_]+$/, "is not the name of a view"))),
+    "Views that files are written of, comma-separated. Empty: the daily facts and their dimensions.",
+  ),
+  USAGE_EXPORT_KEEP: setting(
+    duration.prefault("P7D"),
+    "How long files that were replaced by newer ones stay, for readers that began before.",
+  ),
   USAGE_KEEP_HISTORY: setting(
     duration.prefault("P400D"),
     "How long requests, finished fetch tasks and restatements are kept.",
@@ -223,7 +319,7 @@ export const SETTINGS = {
     "Header in which a proxy names the person, for the timeline. Unset: nobody is named.",
   ),
   USAGE_TELEMETRY: setting(
-    z.enum(["on", "off"], { error: "must be on or off" }).default("off"),
+    onOrOff.default("off"),
     "Whether queues and workers emit OpenTelemetry spans. Node must be started with an SDK.",
   ),
   USAGE_USER_EMAIL: setting(

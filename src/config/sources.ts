@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { Secret } from "./secret.ts";
 import { bearerToken, sourceSchema } from "./settings.ts";
-import { readSecretFile, type Values } from "./variables.ts";
+import { readSecretFile, secretFromFile, type Values } from "./variables.ts";
 import "../validation.ts";
 
 type SourceFields = Omit<
@@ -80,30 +80,30 @@ function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
     }
     const bearer =
       bearerTokenFile === undefined
-        ? token
-        : readBearerFile(bearerTokenFile, `${file}: bearerTokenFile of ${source.slug}`, problems);
+        ? token === undefined
+          ? undefined
+          : new Secret(token)
+        : bearerFrom(bearerTokenFile, `${file}: bearerTokenFile of ${source.slug}`, problems);
     if ((apiKey === undefined) === (apiKeyFile === undefined)) {
       problems.push(`${at} needs apiKey or apiKeyFile, one of them`);
       return [];
     }
     const key =
-      apiKey ?? readSecretFile(apiKeyFile as string, `${file}: apiKeyFile of ${source.slug}`, problems);
-    if (key === undefined) return [];
-    return [
-      {
-        ...source,
-        apiKey: new Secret(key),
-        bearerToken: bearer === undefined ? undefined : new Secret(bearer),
-      },
-    ];
+      apiKey === undefined
+        ? secretFromFile(apiKeyFile as string, `${file}: apiKeyFile of ${source.slug}`, { problems })
+        : new Secret(apiKey);
+    return key === undefined ? [] : [{ ...source, apiKey: key, bearerToken: bearer }];
   });
 }
 
-function readBearerFile(path: string, where: string, problems: string[]): string | undefined {
-  const text = readSecretFile(path, where, problems);
-  const { error } = bearerToken.optional().safeParse(text);
-  problems.push(...(error?.issues.map(({ message }) => `${where} ${message}`) ?? []));
-  return text;
+function bearerFrom(path: string, where: string, problems: string[]): Secret | undefined {
+  return secretFromFile(path, where, {
+    problems,
+    addProblems: (text, found) => {
+      const { error } = bearerToken.safeParse(text);
+      found.push(...(error?.issues.map(({ message }) => `${where} ${message}`) ?? []));
+    },
+  });
 }
 
 /** When it changes, stored failures are retried at once. It depends on the key but does not reveal it. */

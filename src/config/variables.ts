@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { z } from "zod";
 import { UsageError } from "../errors.ts";
+import { Secret, type SecretReading } from "./secret.ts";
 import { SETTINGS, type Setting } from "./settings.ts";
 import { nearest } from "./spelling.ts";
 import "../validation.ts";
@@ -32,14 +33,36 @@ export function readVariable(environment: Environment, name: SettingName, proble
   if (text !== undefined && file !== undefined) {
     problems.push(`${name} and ${name}_FILE are both set; keep one`);
   }
-  const content = file === undefined ? text : readSecretFile(file, `${name}_FILE`, problems);
-  const parsed = schema.safeParse(content);
-  problems.push(
-    ...(parsed.error?.issues.map(({ message, path: [index] }) =>
-      typeof index === "number" ? `${name}: entry ${index + 1} ${message}` : `${name} ${message}`,
-    ) ?? []),
-  );
-  return parsed.data;
+  const parse = (content: string | undefined, found: string[]) => {
+    const parsed = schema.safeParse(content);
+    found.push(
+      ...(parsed.error?.issues.map(({ message, path: [index] }) =>
+        typeof index === "number" ? `${name}: entry ${index + 1} ${message}` : `${name} ${message}`,
+      ) ?? []),
+    );
+    return parsed.data;
+  };
+  if (file === undefined) return parse(text, problems);
+  const addProblems = (content: string, found: string[]) => void parse(content, found);
+  return secretFromFile(file, `${name}_FILE`, { problems, addProblems });
+}
+
+/** The secret in a file, which is read again whenever it is revealed. Undefined if there is none now: see `problems`. */
+export function secretFromFile(
+  file: string,
+  where: string,
+  of: { problems: string[]; addProblems?: (content: string, problems: string[]) => void },
+): Secret | undefined {
+  const read = (): SecretReading => {
+    const problems: string[] = [];
+    const value = readSecretFile(file, where, problems);
+    if (value !== undefined) of.addProblems?.(value, problems);
+    return value !== undefined && problems.length === 0 ? { value } : { problem: problems.join("; ") };
+  };
+  const first = read();
+  if ("value" in first) return new Secret(first.value, read);
+  of.problems.push(first.problem);
+  return undefined;
 }
 
 export function readSecretFile(file: string, where: string, problems: string[]): string | undefined {

@@ -12,6 +12,7 @@ import { tryWrite } from "../store/work/try-write.ts";
 import type { ProcessState } from "./http/health.ts";
 import type { Metrics } from "./http/metrics.ts";
 import type { ServiceQueues } from "./queues.ts";
+import type { SecretFiles } from "./secret-files.ts";
 
 /** What the sources of one process share. */
 export interface Shared {
@@ -22,6 +23,7 @@ export interface Shared {
   readonly state: ProcessState;
   /** While it holds, this process takes no job and touches no schedule. */
   readonly clockOff: Hold;
+  readonly secretFiles: SecretFiles;
   readonly log: Logger;
   readonly warn: Warn;
   /** Aborted when the process ends. */
@@ -43,6 +45,7 @@ export function openLimited(source: SourceConfig, shared: Shared) {
     share: shares.control,
     clock: systemClock,
     signal,
+    prefix: queues.prefix,
   });
   // Stops requests on all hosts. The platform limits the key: whoever gets a 429 stops fetches and control jobs alike.
   const holdBack = async (asked: number) => {

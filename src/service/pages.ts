@@ -3,6 +3,7 @@ import { lookAtRedis } from "../../jobs/look.ts";
 import { systemClock } from "../clock.ts";
 import { type Config, requireDatabaseUrl, requireSources } from "../config/config.ts";
 import type { Logger } from "../log.ts";
+import type { RedisServer } from "../redis-server.ts";
 import { openStore, type Store } from "../store/db/database.ts";
 import { within } from "./http/within.ts";
 import type { ServiceQueues } from "./queues.ts";
@@ -18,7 +19,7 @@ interface PagesInput {
   readonly store: Store;
   readonly log: Logger;
   /** Undefined: the process works without Redis. */
-  readonly redis?: { readonly url: string; readonly queues: ServiceQueues };
+  readonly redis?: { readonly server: RedisServer; readonly queues: ServiceQueues };
 }
 
 /** What the pages need of the service, and what closes it. */
@@ -26,13 +27,14 @@ export function pageServices(given: PagesInput): WebServices & { close(): Promis
   const { config, store, redis, log } = given;
   const reader = openStore({
     url: requireDatabaseUrl(config),
+    connectMs: config.pool.connectMs,
     maxConnections: CONNECTIONS,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   const slugs = requireSources(config).map(({ slug }) => slug);
   return {
     ...{ config, store, reader: reader.db, clock: systemClock, log },
-    lookAtQueues: redis && (() => lookAtRedis(redis.url, slugs)),
+    lookAtQueues: redis && (() => lookAtRedis(redis.server, slugs)),
     enqueue: async (slug) => {
       // Saves some seconds: the schedule enqueues the tasks anyway.
       if (redis === undefined) return;

@@ -1,14 +1,16 @@
+import type { EventEmitter } from "node:events";
 import type { Queue, Telemetry } from "bullmq";
-import type { Redis } from "ioredis";
 import {
   openQueue,
-  PREFIX,
   processName,
   producerConnection,
   type QueueKind,
   workerConnection,
+  writeFaultOf,
 } from "../../jobs/queues.ts";
 import type { Warn } from "../log.ts";
+import { askRedis, type RedisConnection, redisTime } from "../redis-connect.ts";
+import type { RedisServer } from "../redis-server.ts";
 
 type SourceQueues = Readonly<Record<QueueKind, Queue>>;
 
@@ -17,7 +19,7 @@ export type ServiceQueues = Awaited<ReturnType<typeof openQueues>>;
 
 interface QueuesInput {
   readonly slugs: readonly string[];
-  readonly redisUrl: string;
+  readonly redis: RedisServer;
   /** Of this process, for those who look at Redis. */
   readonly role?: string;
   /** Whether queues and workers emit OpenTelemetry spans. */
@@ -26,16 +28,19 @@ interface QueuesInput {
 }
 
 /** Opens both queues of each source. They need no Redis yet: they connect when it answers. */
-export async function openQueues({ slugs, redisUrl, role = "all", isTraced, warn }: QueuesInput) {
+export async function openQueues({ slugs, redis, role = "all", isTraced, warn }: QueuesInput) {
+  const { prefix } = redis;
   const telemetry = isTraced ? { telemetry: await openTelemetry() } : {};
   /** Without a listener, Node would end the process on a connection error. */
-  const watched = <T extends Redis | Queue>(emitter: T, at: string): T => {
-    emitter.on("error", (error: Error) => warn({ code: "redis_unreachable", at, reason: error.message }));
+  const watched = <T extends RedisConnection | Queue>(emitter: T, at: string): T => {
+    (emitter as EventEmitter).on("error", (error: Error) =>
+      warn({ code: "redis_unreachable", at, reason: error.message }),
+    );
     return emitter;
   };
-  const producer = watched(producerConnection(redisUrl, processName(role)), "producer");
+  const producer = watched(producerConnection(redis, processName(role, prefix)), "producer");
   const open = (kind: QueueKind, slug: string) => {
-    const queue = openQueue(kind, slug, producer, telemetry);
+    const queue = openQueue(kind, slug, producer, { ...telemetry, prefix });
     return watched(queue, queue.name);
   };
   const bySlug = new Map<string, SourceQueues>(
@@ -45,11 +50,12 @@ export async function openQueues({ slugs, redisUrl, role = "all", isTraced, warn
   return {
     /** Adds jobs, and counts the requests of all hosts. */
     producer,
+    prefix,
     all,
     telemetry,
     of: (slug: string) => bySlug.get(slug) as SourceQueues,
     /** Opens a connection for one worker, which closes it. */
-    connectWorker: (name: string) => watched(workerConnection(redisUrl), name),
+    connectWorker: (name: string) => watched(workerConnection(redis), name),
     /** Jobs of each queue and state, by BullMQ's own count. */
     count: async () => {
       const counted = all.map(async (queue) => {
@@ -58,11 +64,12 @@ export async function openQueues({ slugs, redisUrl, role = "all", isTraced, warn
       });
       return (await Promise.all(counted)).flat();
     },
-    /** Redis's clock, epoch milliseconds. Rejects if Redis takes no write. */
+    /** Redis's clock, epoch milliseconds. */
+    clock: () => redisTime(producer, prefix),
+    /** The same. Rejects if Redis takes no write. */
     time: async () => {
-      const [seconds, microseconds] = await producer.time();
-      await tryWrite(producer);
-      return Number(seconds) * 1000 + Number(microseconds) / 1000;
+      await tryWrite(redis);
+      return redisTime(producer, prefix);
     },
     close: async () => {
       await Promise.all(all.map((queue) => queue.close())).finally(() => producer.disconnect());
@@ -77,18 +84,7 @@ async function openTelemetry(): Promise<Telemetry> {
 }
 
 /** On a connection of its own: the producer's reconnects for ever to a Redis that is READONLY, and never learns why. */
-async function tryWrite(producer: Redis): Promise<void> {
-  const connection = producer.duplicate({
-    ...{ lazyConnect: true, reconnectOnError: null, retryStrategy: null },
-    connectionName: `${PREFIX}:ready`,
-  });
-  connection.on("error", () => {});
-  try {
-    await connection.connect();
-    await connection.set(`${PREFIX}:ready`, 1, "PX", 60_000);
-  } catch (error) {
-    throw new Error(`takes no write: ${(error as Error).message}`);
-  } finally {
-    connection.disconnect();
-  }
+async function tryWrite(redis: RedisServer): Promise<void> {
+  const fault = await askRedis(redis, (connection) => writeFaultOf(connection, redis));
+  if (fault !== undefined) throw new Error(`takes no write: ${fault}`);
 }

@@ -1,15 +1,19 @@
 import { startClockGuard } from "../../jobs/clock-guard.ts";
 import { systemClock } from "../clock.ts";
 import { type Config, requireSources } from "../config/config.ts";
+import { secretFilesOf } from "../config/secret-files.ts";
 import { EtlError } from "../errors.ts";
 import type { Logger, Warn } from "../log.ts";
 import { knownSyncBudget } from "../pipeline/sync/sync-budget.ts";
+import type { RedisServer } from "../redis-server.ts";
 import type { Store } from "../store/db/database.ts";
+import { createClosers } from "./closers.ts";
 import type { ProcessState } from "./http/health.ts";
 import { createMetrics } from "./http/metrics.ts";
 import { startHttpServer } from "./http/server.ts";
 import { pageServices } from "./pages.ts";
 import { openQueues } from "./queues.ts";
+import { watchSecretFiles } from "./secret-files.ts";
 import { startSource } from "./source.ts";
 import { addPages } from "./web/web.ts";
 
@@ -18,7 +22,7 @@ export type Role = "all" | "scheduler" | "worker" | "http";
 interface ServeOptions {
   readonly config: Config;
   readonly store: Store;
-  readonly redisUrl: string;
+  readonly redis: RedisServer;
   readonly role: Role;
   /** Default: every role but worker, which may run where nobody should look. */
   readonly servesPages?: boolean;
@@ -37,10 +41,10 @@ export interface Service {
 
 /** Starts the roles of the service in this process: first the queues and the HTTP side, then each source. */
 export async function serve(options: ServeOptions): Promise<Service> {
-  const { config, store, redisUrl, role, log, untilReady = async () => {} } = options;
+  const { config, store, redis: server, role, log, untilReady = async () => {} } = options;
   const { servesPages = role !== "worker" } = options;
   const sources = requireSources(config);
-  const started = new AsyncDisposableStack();
+  const started = createClosers();
   const abort = new AbortController();
   const state: ProcessState = {
     startedAt: systemClock.now(),
@@ -63,13 +67,15 @@ export async function serve(options: ServeOptions): Promise<Service> {
     await started.disposeAsync().catch(() => {});
   };
   try {
+    const secretFiles = watchSecretFiles(secretFilesOf(config), log);
+    started.defer(async () => secretFiles.close());
     const warn: Warn = (about) => log.warn(about, "connection");
     const slugs = sources.map(({ slug }) => slug);
-    const queues = await openQueues({ slugs, redisUrl, role, isTraced: config.telemetry, warn });
+    const queues = await openQueues({ slugs, redis: server, role, isTraced: config.telemetry, warn });
     started.defer(queues.close);
     const metrics = createMetrics(store.db, queues.count, () => syncNeeds(config, store));
     const token = config.bullBoardToken?.reveal();
-    const redis = { url: redisUrl, queues };
+    const redis = { server, queues };
     const pages = servesPages ? pageServices({ config, store, redis, log }) : undefined;
     if (pages !== undefined) started.defer(pages.close);
     const http = await startHttpServer({
@@ -87,8 +93,8 @@ export async function serve(options: ServeOptions): Promise<Service> {
     await untilReady();
 
     const { signal } = abort;
-    const clockOff = await startClockGuard({ redis: queues.producer, clock: systemClock, log, signal });
-    const shared = { config, store, queues, metrics, state, clockOff, log, warn, signal };
+    const clockOff = await startClockGuard({ redisTime: queues.clock, clock: systemClock, log, signal });
+    const shared = { config, store, queues, metrics, state, clockOff, secretFiles, log, warn, signal };
     const schedules = role === "all" || role === "scheduler";
     const works = role === "all" || role === "worker";
     for (const source of sources) started.defer(await startSource(source, shared, { schedules, works }));

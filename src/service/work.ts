@@ -1,10 +1,12 @@
 import type { JobContext } from "../../jobs/job.ts";
 import { fetchQueueOf } from "../../jobs/queues.ts";
 import { startWorkers } from "../../jobs/workers.ts";
+import { releaseOf } from "../cli/release.ts";
 import { systemClock } from "../clock.ts";
 import type { Config, SourceConfig } from "../config/config.ts";
 import { staleAfterOf } from "../pipeline/alerts.ts";
 import { withinQueue } from "../pipeline/source/source-handle.ts";
+import type { FilesSettings } from "../pipeline/warehouse/source-files.ts";
 import { deploymentClientsOf } from "../platform/clients.ts";
 import { createFetchProgress, watchQueue } from "./fetch-progress.ts";
 import type { LimitedSource, Shared } from "./limited-source.ts";
@@ -30,6 +32,7 @@ export function startWork(
       staleAfterMs: staleAfterOf(config.syncEveryMs),
     },
     probe: probe?.request,
+    files: filesSettings(config, slug),
     gate,
     holdBack,
     log,
@@ -42,6 +45,7 @@ export function startWork(
     limiter: fetchShare,
     clockOff,
     connect: queues.connectWorker,
+    prefix: queues.prefix,
     telemetry: queues.telemetry,
     warn,
     watcher: {
@@ -57,6 +61,13 @@ export function startWork(
     stopWatching();
     return closeWorkers().finally(() => probe?.close());
   };
+}
+
+/** Undefined: no place for files is configured. */
+function filesSettings(config: Config, source: string): FilesSettings | undefined {
+  const { address, ...files } = config.files;
+  if (address === undefined) return undefined;
+  return { ...files, address, source, release: releaseOf() };
 }
 
 /** The deployment that the source's meter probe talks to; undefined if none is configured. */

@@ -2,6 +2,7 @@ import { lookAtRedis, type QueueView, type RedisView } from "../../../jobs/look.
 import { evicts, NOT_APPENDING } from "../../../jobs/queues.ts";
 import { describeDuration, systemClock } from "../../clock.ts";
 import type { Config, SourceConfig } from "../../config/config.ts";
+import { describeRedis, type RedisServer } from "../../redis-server.ts";
 import { schedulesFor } from "../../service/source.ts";
 import { counted } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
@@ -13,17 +14,16 @@ const OVERDUE_AFTER_MS = 60_000;
 
 /** Checks Redis. Undefined if none is configured, or if it does not answer. */
 export async function checkRedisServer(config: Config, notes: Notes): Promise<RedisView | undefined> {
-  if (config.redisUrl === undefined) {
+  if (config.redis === undefined) {
     notes.skip("redis", "REDIS_URL is not set. Only commands with --inline work.");
     return undefined;
   }
-  const url = config.redisUrl.reveal();
   try {
     const view = await lookAtRedis(
-      url,
+      config.redis,
       config.sources.map(({ slug }) => slug),
     );
-    noteView(view, new URL(url).host, notes);
+    noteView(view, config.redis, notes);
     return view;
   } catch (error) {
     notes.fail("redis", problemOf(error));
@@ -32,9 +32,9 @@ export async function checkRedisServer(config: Config, notes: Notes): Promise<Re
   }
 }
 
-function noteView(view: RedisView, host: string, notes: Notes): void {
+function noteView(view: RedisView, server: RedisServer, notes: Notes): void {
   const { version, answeredInMs, writeFault, policy, appendsOnly, clockOffMs } = view;
-  notes.pass("redis", `${version} at ${host} answers in ${answeredInMs} ms`);
+  notes.pass("redis", `${version} ${placeOf(server)} answers in ${answeredInMs} ms`);
   if (writeFault === undefined) notes.pass("redis_write", "takes a write");
   else notes.fail("redis_write", writeProblem(writeFault), EXIT.unreachable);
   const refused = evicts(policy);
@@ -46,6 +46,11 @@ function noteView(view: RedisView, host: string, notes: Notes): void {
     return;
   }
   notes.fail("redis_clock", clockProblem(clockOffMs), EXIT.unreachable);
+}
+
+function placeOf(server: RedisServer): string {
+  const [, place = ""] = /^Redis (at .*)/.exec(describeRedis(server)) ?? [];
+  return place || `(${server.kind}): ${describeRedis(server)}`;
 }
 
 const APPEND_NOTHING = {

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { describeDuration } from "../../clock.ts";
 import type { Database } from "../../store/db/database.ts";
-import { pendingMigrations } from "../../store/db/migrate.ts";
+import { pendingMigrations } from "../../store/db/schema-version.ts";
 import type { FetchProgress } from "../fetch-progress.ts";
 import { within } from "./within.ts";
 

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Database } from "../../store/db/database.ts";
-import { metricFacts } from "../../store/report/overview.ts";
+import { metricFacts } from "../../store/report/metric-facts.ts";
 import { registerStored } from "./stored-metrics.ts";
 import { within } from "./within.ts";
 

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from "prom-client";
-import type { metricFacts } from "../../store/report/overview.ts";
+import type { metricFacts } from "../../store/report/metric-facts.ts";
 
 type Stored = Awaited<ReturnType<typeof metricFacts>>;
 
@@ -22,7 +22,7 @@ export function registerStored(registry: Registry): (stored: Stored | undefined)
     unresolved: gauge(
       "reconciliation_differences",
       "Differences that are left: open ones, and those where the platform contradicts itself.",
-      ...["kind", "state"],
+      ...["meter", "kind", "state"],
     ),
     reconciled: gauge(
       "last_reconciled_timestamp_seconds",

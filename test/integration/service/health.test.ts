@@ -4,6 +4,7 @@ import { createHandler } from "../../../jobs/handler.ts";
 import type { JobContext } from "../../../jobs/job.ts";
 import { fetchQueueOf } from "../../../jobs/queues.ts";
 import { systemClock } from "../../../src/clock.ts";
+import { redisServerOf } from "../../../src/redis-server.ts";
 import { isFetchWaiting } from "../../../src/service/fetch-progress.ts";
 import { readiness } from "../../../src/service/http/health.ts";
 import { createMetrics } from "../../../src/service/http/metrics.ts";
@@ -28,7 +29,7 @@ async function setup() {
   onTestFinished(() => store.close());
   const queues = await openQueues({
     slugs: ["default"],
-    redisUrl: toRedis.through(redisUrl),
+    redis: redisServerOf({ url: toRedis.through(redisUrl) }),
     isTraced: false,
     warn: () => {},
   });

@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { lookAtRedis } from "../../../jobs/look.ts";
+import { redisServerOf } from "../../../src/redis-server.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { type ServiceBench, setupService } from "../../support/service.ts";
@@ -52,7 +53,9 @@ test("doctor and status show a healthy service, one without workers, and which o
   await bench.loaded();
   const seenWorkers = (count: number) =>
     poll(
-      async () => (await lookAtRedis(bench.redisUrl, ["default"])).sources.get("default")?.workers === count,
+      async () =>
+        (await lookAtRedis(redisServerOf({ url: bench.redisUrl }), ["default"])).sources.get("default")
+          ?.workers === count,
       { deadlineMs: 30_000, everyMs: 100 },
     );
   await seenWorkers(1);

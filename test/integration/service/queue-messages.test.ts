@@ -2,6 +2,7 @@ import { Worker } from "bullmq";
 import { expect, onTestFinished, test } from "vitest";
 import { fetchQueueOf, PREFIX, queueName, workerConnection } from "../../../jobs/queues.ts";
 import { enqueueSlices, requeueLost } from "../../../src/pipeline/sync/enqueue.ts";
+import { redisServerOf } from "../../../src/redis-server.ts";
 import { enterSlices } from "../../../src/store/work/slices.ts";
 import { steerBackfill } from "../../../src/store/work/steer-backfill.ts";
 import { daysAgo, setupService } from "../../support/service.ts";
@@ -60,7 +61,7 @@ test("a backfill that is paused, resumed and cancelled leaves no stale message i
 test("messages of running and routine slices stay in the queue, and so do foreign jobs", async () => {
   const { bench, store, sourceId, bullQueue, enqueue, requeue, steer, inRedis } = await setupBackfill();
   await enqueue();
-  const connection = workerConnection(bench.redisUrl);
+  const connection = workerConnection(redisServerOf({ url: bench.redisUrl }));
   const worker = new Worker(queueName("fetch", "default"), null, {
     connection,
     prefix: PREFIX,

@@ -3,6 +3,7 @@ import { Redis } from "ioredis";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { openQueue, PREFIX, workerConnection } from "../../../jobs/queues.ts";
 import { restoreSchedules, schedulesOf } from "../../../jobs/schedule.ts";
+import { redisServerOf } from "../../../src/redis-server.ts";
 import { poll } from "../../support/poll.ts";
 import { ask, jobsDone, logOf, setupService, startRedis, syncsGoOn } from "../../support/service.ts";
 
@@ -95,7 +96,7 @@ test("a nightly run that a host did too early is done again at its time", async 
   await restoreSchedules(queue, schedules);
   const due = Number((await queue.getJobScheduler("reconcile-range"))?.next);
   // A host that is a day ahead takes tonight's run, which sets the next one, and finishes it.
-  const connection = workerConnection(url);
+  const connection = workerConnection(redisServerOf({ url }));
   const early = new Worker(queue.name, null, { connection, prefix: PREFIX, autorun: false });
   onTestFinished(() => early.close().finally(() => connection.disconnect()));
   await ahead(DAY_MS, async () => {

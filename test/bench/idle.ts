@@ -1,0 +1,82 @@
+import { spawn } from "node:child_process";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Redis } from "ioredis";
+import { table } from "../../src/cli/report/output.ts";
+import { resolvePostgres, resolveRedis } from "../../src/services/resolve.ts";
+import { startStandin } from "../../src/standin/server.ts";
+import { openStore } from "../../src/store/db/database.ts";
+import { migrate } from "../../src/store/db/migrate.ts";
+
+/**
+ * `npm run bench:idle [-- SECONDS]`: what a service that has nothing to do asks of Redis, over a minute: `serve` with all
+ * roles and one source whose usage is loaded. Servers that bill by command count what clients send; `INFO commandstats` also
+ * counts what scripts run inside Redis.
+ */
+
+const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
+const seconds = Number(process.argv[2] ?? 60);
+const WORK = "SELECT count(*) FROM usage.slice WHERE state IN ('waiting', 'queued')";
+const LOADED = "SELECT count(*) FROM usage.coverage";
+
+const postgres = await resolvePostgres();
+const redis = await resolveRedis();
+const dataStart = new Date(Date.now() - 3 * 86_400_000).toISOString().slice(0, 10);
+const standin = await startStandin({ dataStart, scale: 0.2 });
+const client = new Redis(redis.url);
+const store = openStore({ url: postgres.url });
+await migrate(store);
+const count = (text: string) =>
+  store.transaction(async ({ client: pg }) => Number(Object.values((await pg.query(text)).rows[0] ?? {})[0]));
+const service = spawn(process.execPath, [CLI, "serve"], {
+  env: {
+    PATH: process.env.PATH ?? "",
+    ...{ DATABASE_URL: postgres.url, REDIS_URL: redis.url, HTTP_PORT: "0", USAGE_ENV_FILE: "/dev/null" },
+    ...{ USAGE_BASE_URL: standin.url, USAGE_API_KEY: standin.apiKey, USAGE_DATA_START: dataStart },
+  },
+  stdio: ["ignore", "ignore", "inherit"],
+});
+
+async function calls(): Promise<Map<string, number>> {
+  const stats = await client.info("commandstats");
+  return new Map(
+    [...stats.matchAll(/cmdstat_(\S+?):calls=(\d+)/g)].map(([, name = "", n]) => [name, Number(n)]),
+  );
+}
+
+try {
+  while ((await count(LOADED)) === 0 || (await count(WORK)) > 0) await pause(500);
+  await pause(5_000);
+  const sent = new Map<string, number>();
+  const monitor = await client.monitor();
+  monitor.on("monitor", (_time: string, [name = ""]: string[], source: string) => {
+    if (source !== "lua") sent.set(name.toLowerCase(), (sent.get(name.toLowerCase()) ?? 0) + 1);
+  });
+  const before = await calls();
+  await pause(seconds * 1000);
+  const after = await calls();
+  monitor.disconnect();
+  sent.delete("info");
+  const rows = [...after]
+    .map(([name, n]) => [name, sent.get(name) ?? 0, n - (before.get(name) ?? 0)] as const)
+    .filter(([name, , n]) => n > 0 && !/^(info|monitor)$/.test(name))
+    .sort((a, b) => b[2] - a[2]);
+  const sum = (column: 1 | 2) => rows.reduce((all, row) => all + row[column], 0);
+  process.stdout.write(
+    `${table(
+      ["command", "sent by clients", "with those in scripts"],
+      rows.map((row) => [...row]),
+    )}\n`,
+  );
+  const rate = (total: number) =>
+    `${(total / seconds).toFixed(2)} a second, ${Math.round((total / seconds) * 3600).toLocaleString("en-US")} an hour`;
+  process.stdout.write(`\nsent by clients: ${rate(sum(1))}\nwith those in scripts: ${rate(sum(2))}\n`);
+} finally {
+  service.kill("SIGTERM");
+  await new Promise((ended) => (service.exitCode === null ? service.once("exit", ended) : ended(undefined)));
+  client.disconnect();
+  await store.close();
+  await standin.close();
+  await redis.close();
+  await postgres.close();
+}

@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+import { checkRedis } from "../../../jobs/queues.ts";
+import { readRedis } from "../../../src/config/redis.ts";
+import type { EtlError } from "../../../src/errors.ts";
+import type { RedisServer } from "../../../src/redis-server.ts";
+import { usageEtl } from "../../support/cli.ts";
+import { poll } from "../../support/poll.ts";
+import { type RedisKind, startCluster, startSentinel } from "../../support/redis-kinds.ts";
+import { ask, daysAgo, lateUsageArrives, logOf, setupService, syncsGoOn } from "../../support/service.ts";
+import { setupMigrated } from "../../support/store.ts";
+
+/** The service on a Redis Cluster and behind Sentinels, with TLS and passwords, whose primary is killed under load. */
+
+const PREFIX = "team-a";
+const BOARD = "a-token-of-the-board";
+
+test.each([
+  ["cluster", () => startCluster(`{${PREFIX}}`)],
+  ["sentinel", startSentinel],
+])(
+  "%s: wrong settings are named; the primary is killed under load and nothing is lost",
+  { timeout: 240_000 },
+  async (kind, startKind) => {
+    const redis = await startKind();
+    await namesWrongSettings(redis, kind);
+
+    const { store, url: databaseUrl } = await setupMigrated();
+    const servers = { store, databaseUrl, redisUrl: "redis://127.0.0.1:1" };
+    const environment = { ...redis.environment, REDIS_PREFIX: PREFIX, USAGE_BULL_BOARD_TOKEN: BOARD };
+    const bench = await setupService({ servers, environment, days: 5, workspaces: 2 });
+    const service = await bench.serve();
+    await poll(async () => (await bench.count("SELECT count(*) FROM usage.fetch")) > 3, {
+      deadlineMs: 60_000,
+    });
+    await redis.killPrimary(PREFIX);
+    await poll(async () => (await ask(service, "/readyz")).status === 503, { deadlineMs: 10_000 });
+    await poll(async () => (await ask(service, "/readyz")).status === 200, {
+      deadlineMs: 45_000,
+      everyMs: 100,
+    });
+    await bench.loaded(60_000);
+    // A job that was at work when the primary died is taken over after its lock has run out.
+    await syncsGoOn(service, 2, 90_000);
+    await lateUsageArrives(bench);
+
+    // No fetch task has used an attempt, and Postgres holds what the platform exports.
+    expect(
+      logOf(service).filter(({ msg, name }) => msg === "job failed" && name === "extract-slice"),
+    ).toEqual([]);
+    const range = ["--from", daysAgo(5), "--to", daysAgo(4), "--stride", "day"];
+    const reconciled = await usageEtl(["reconcile", ...range, "--json"], bench.environment);
+    expect([reconciled.code, reconciled.stderr]).toEqual([0, expect.any(String)]);
+    const names = await redis.keys();
+    expect(names.length).toBeGreaterThan(10);
+    expect(names.filter((name) => !name.startsWith(`{${PREFIX}}:`))).toEqual([]);
+
+    const [, address = ""] = /health and metrics on (\S+);/.exec(service.said.stderr) ?? [];
+    const authorization = `Basic ${Buffer.from(`x:${BOARD}`).toString("base64")}`;
+    const board = await fetch(`${address}/queues/api/queues?activeQueue=fetch-default&page=1`, {
+      headers: { authorization },
+    });
+    expect([board.status, await board.text()]).toEqual([200, expect.stringContaining('"fetch-default"')]);
+    const doctor = await usageEtl(["doctor", "--json"], bench.environment);
+    const checks = JSON.parse(doctor.stdout) as { check: string; status: string; finding: string }[];
+    const find = (check: string) => checks.find((one) => one.check === check);
+    expect(checks.filter(({ status }) => status === "fail")).toEqual([]);
+    expect(find("redis")?.finding).toContain(`(${kind})`);
+    expect(find("workers")?.finding).toBe("1 worker seen");
+    expect(find("schedules")?.finding).toContain("kept by 1 scheduler");
+  },
+);
+
+/** Each wrong setting gives one line with what to do. */
+async function namesWrongSettings({ environment, otherCa }: RedisKind, kind: string): Promise<void> {
+  const problemWith = async (changed: Record<string, string>) => {
+    const server = readRedis({ ...environment, REDIS_PREFIX: PREFIX, ...changed }) as RedisServer;
+    const { code, message, next } = await checkRedis(server).then(
+      () => ({ code: "none", message: "", next: "" }),
+      (error: EtlError) => error,
+    );
+    return [code, `${message} ${next}`] as const;
+  };
+  expect(await problemWith({})).toEqual(["none", " "]);
+  const untrusted = [
+    "redis_tls",
+    expect.stringMatching(/certificate that is not trusted.*Set REDIS_CA_FILE/),
+  ];
+  expect(await problemWith({ REDIS_CA_FILE: otherCa })).toEqual(untrusted);
+  expect(await problemWith({ REDIS_CA_FILE: "", REDIS_TLS: "on" })).toEqual(untrusted);
+  const refused = ["redis_refused", expect.stringMatching(/refuses the login.*REDIS_PASSWORD/)];
+  expect(await problemWith({ REDIS_PASSWORD: "wrong" })).toEqual(refused);
+  if (kind === "cluster") return;
+  expect(await problemWith({ REDIS_SENTINEL_PASSWORD: "wrong" })).toEqual(refused);
+  expect(await problemWith({ REDIS_SENTINEL_NAME: "other" })).toEqual([
+    "redis_no_primary",
+    expect.stringMatching(/has no primary.*they know no "other"/),
+  ]);
+}

@@ -1,0 +1,190 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis, type RedisOptions } from "ioredis";
+import { onTestFinished } from "vitest";
+import { poll } from "./poll.ts";
+import { startRedis } from "./service.ts";
+
+/** A Redis Cluster and a Redis with a Sentinel, both with TLS and passwords. They end with the test. */
+
+const PASSWORD = "redis-kinds-password";
+const HOST = "127.0.0.1";
+
+interface Node {
+  readonly port: number;
+  readonly keys: Redis;
+  kill(): void;
+}
+
+interface Folder {
+  readonly dir: string;
+  readonly tls: RedisOptions["tls"];
+  /** Settings of a server with TLS, and with that only. */
+  readonly lines: readonly string[];
+}
+
+/** Certificates of an authority of the test's own, and `other.pem` of one that signed nothing. */
+async function makeFolder(): Promise<Folder> {
+  // Installs Redis where it is missing.
+  await startRedis();
+  const dir = mkdtempSync(join(tmpdir(), "usage-etl-redis-kinds-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
+  const file = (name: string) => join(dir, name);
+  const openssl = (...args: string[]) => execFileSync("openssl", args, { stdio: "pipe" });
+  const make = (name: string, subject: string, ...more: string[]) => {
+    const key = [
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-keyout",
+      file(`${name}.key`),
+    ];
+    openssl("req", "-x509", ...key, "-days", "2", "-subj", subject, "-out", file(`${name}.pem`), ...more);
+  };
+  make("ca", "/CN=test authority");
+  make("other", "/CN=other authority");
+  const by = ["-CA", file("ca.pem"), "-CAkey", file("ca.key")];
+  make("server", "/CN=redis", "-addext", `subjectAltName=IP:${HOST},DNS:localhost`, ...by);
+  const files = ["cert-file server.pem", "key-file server.key", "ca-cert-file ca.pem"];
+  const lines = [
+    "port 0",
+    `bind ${HOST}`,
+    ...files.map((line) => `tls-${line.replace(" ", ` ${dir}/`)}`),
+    ...["tls-auth-clients no", "tls-replication yes"],
+  ];
+  return { dir, tls: { ca: readFileSync(file("ca.pem"), "utf8") }, lines };
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  const ports: number[] = [];
+  for (const server of servers) {
+    await new Promise<void>((listening) => server.listen(0, HOST, listening));
+    ports.push((server.address() as AddressInfo).port);
+  }
+  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
+  return ports;
+}
+
+async function startNode(
+  { dir, tls, lines }: Folder,
+  port: number,
+  own: readonly string[],
+  ...flags: string[]
+): Promise<Node> {
+  const home = join(dir, String(port));
+  mkdirSync(home);
+  const config = join(home, "redis.conf");
+  const all = [...lines, `tls-port ${port}`, `dir ${home}`, `requirepass ${PASSWORD}`, ...own];
+  writeFileSync(config, `${all.join("\n")}\n`);
+  const child: ChildProcess = spawn("redis-server", [config, ...flags], { stdio: "ignore" });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const keys = new Redis({
+    host: HOST,
+    port,
+    password: PASSWORD,
+    ...(tls && { tls }),
+    maxRetriesPerRequest: null,
+  });
+  keys.on("error", () => {});
+  onTestFinished(() => keys.disconnect());
+  await poll(() => keys.ping(), { deadlineMs: 20_000 });
+  return { port, keys, kill: () => void child.kill("SIGKILL") };
+}
+
+const STORED = [`masterauth ${PASSWORD}`, 'save ""', "appendonly yes", "maxmemory-policy noeviction"];
+const SLOTS = 16_384;
+
+export interface RedisKind {
+  /** Settings of the service. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** A file with an authority that signed nothing here. */
+  readonly otherCa: string;
+  /** Kills the primary that holds the keys of the prefix. */
+  killPrimary(prefix: string): Promise<void>;
+  /** Names of all keys. */
+  keys(): Promise<string[]>;
+}
+
+/** Three primaries, each with a replica if it holds the keys of the prefix. The first address of the URL is dead. */
+export async function startCluster(prefix: string): Promise<RedisKind> {
+  const folder = await makeFolder();
+  const ports = await freePorts(4);
+  const own = ["tls-cluster yes", "cluster-enabled yes", "cluster-node-timeout 1500", ...STORED];
+  const nodes = await Promise.all(ports.map((port) => startNode(folder, port, own)));
+  const [first, ...others] = nodes as [Node, ...Node[]];
+  const primaries = nodes.slice(0, 3);
+  const share = Math.ceil(SLOTS / 3);
+  for (const [i, { keys }] of primaries.entries()) {
+    await keys.cluster("ADDSLOTSRANGE", i * share, Math.min(SLOTS, (i + 1) * share) - 1);
+  }
+  for (const { port } of others) await first.keys.cluster("MEET", HOST, port);
+  const slot = await first.keys.cluster("KEYSLOT", prefix);
+  const owner = primaries[Math.floor(slot / share)] as Node;
+  const id = String(await owner.keys.cluster("MYID"));
+  const replica = nodes[3] as Node;
+  await poll(() => replica.keys.cluster("REPLICATE", id), { deadlineMs: 20_000, everyMs: 50 });
+  await poll(async () => (await replica.keys.info("replication")).includes("master_link_status:up"), {
+    deadlineMs: 20_000,
+    everyMs: 50,
+  });
+  const states = () => Promise.all(nodes.map(({ keys }) => keys.cluster("INFO")));
+  await poll(async () => (await states()).every((state) => state.includes("cluster_state:ok")), {
+    deadlineMs: 20_000,
+    everyMs: 50,
+  });
+  return {
+    environment: {
+      REDIS_URL: `rediss://${HOST}:1,${primaries.map(({ port }) => `${HOST}:${port}`).join(",")}`,
+      REDIS_PASSWORD: PASSWORD,
+      REDIS_CA_FILE: join(folder.dir, "ca.pem"),
+    },
+    otherCa: join(folder.dir, "other.pem"),
+    killPrimary: async () => owner.kill(),
+    keys: async () =>
+      (
+        await Promise.all(
+          [replica, ...primaries.filter((one) => one !== owner)].map(({ keys }) => keys.keys("*")),
+        )
+      ).flat(),
+  };
+}
+
+/** A primary with a replica, and one Sentinel, which decides alone. Of two addresses of Sentinels the first is dead. */
+export async function startSentinel(): Promise<RedisKind> {
+  const folder = await makeFolder();
+  const [primaryPort, replicaPort, sentinelPort] = (await freePorts(3)) as [number, number, number];
+  const primary = await startNode(folder, primaryPort, STORED);
+  const replica = await startNode(folder, replicaPort, [...STORED, `replicaof ${HOST} ${primaryPort}`]);
+  await poll(async () => (await replica.keys.info("replication")).includes("master_link_status:up"), {
+    deadlineMs: 20_000,
+    everyMs: 50,
+  });
+  const watch = [
+    `sentinel monitor usage ${HOST} ${primaryPort} 1`,
+    `sentinel auth-pass usage ${PASSWORD}`,
+    ...["sentinel down-after-milliseconds usage 1000", "sentinel failover-timeout usage 4000"],
+  ];
+  const sentinel = await startNode(folder, sentinelPort, watch, "--sentinel");
+  const knows = async () =>
+    String(await sentinel.keys.call("SENTINEL", "REPLICAS", "usage")).includes(String(replicaPort));
+  await poll(knows, { deadlineMs: 30_000, everyMs: 100 });
+  return {
+    environment: {
+      REDIS_URL: "",
+      REDIS_SENTINELS: `${HOST}:1,${HOST}:${sentinelPort}`,
+      REDIS_SENTINEL_NAME: "usage",
+      REDIS_PASSWORD: PASSWORD,
+      REDIS_SENTINEL_PASSWORD: PASSWORD,
+      REDIS_CA_FILE: join(folder.dir, "ca.pem"),
+    },
+    otherCa: join(folder.dir, "other.pem"),
+    killPrimary: async () => primary.kill(),
+    keys: () => replica.keys.keys("*"),
+  };
+}
