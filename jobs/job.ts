@@ -7,6 +7,7 @@ import type { AlertSettings } from "../src/pipeline/alerts.ts";
 import type { ProbeRequest } from "../src/pipeline/probe/probe.ts";
 import type { SourceHandle } from "../src/pipeline/source/source-handle.ts";
 import type { FetchQueue } from "../src/pipeline/sync/fetch-queue.ts";
+import type { FilesSettings } from "../src/pipeline/warehouse/source-files.ts";
 import type { StoreGate } from "./store-gate.ts";
 
 /** What a job's handler works with. */
@@ -18,6 +19,8 @@ export interface JobContext {
   readonly alerts: AlertSettings;
   /** What the meter probe talks to; undefined if none is configured. */
   readonly probe: ProbeRequest | undefined;
+  /** Where files for a warehouse are written; undefined if nowhere. */
+  readonly files: FilesSettings | undefined;
   readonly gate: StoreGate;
   /** Stops the source's requests on all hosts for that many milliseconds. */
   readonly holdBack: (ms: number) => Promise<void>;

@@ -9,6 +9,7 @@ import { readBillJob } from "./read-bill.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
 import { requeueJob } from "./requeue.ts";
 import { syncJob } from "./sync.ts";
+import { writeFilesJob } from "./write-files.ts";
 
 const jobs = [
   syncJob,
@@ -21,6 +22,7 @@ const jobs = [
   pruneJob,
   alertJob,
   probeJob,
+  writeFilesJob,
 ];
 
 /** Every kind of job, by its name in BullMQ. */

@@ -12,6 +12,7 @@ import { readBillJob } from "./read-bill.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
 import { requeueJob } from "./requeue.ts";
 import { syncJob } from "./sync.ts";
+import { writeFilesJob } from "./write-files.ts";
 
 /** How often a scheduler checks that its schedules are still in Redis. */
 const RESTORE_EVERY_MS = 20_000;
@@ -24,6 +25,7 @@ interface ScheduleSettings {
   /** How long hourly records are kept; undefined: for ever. */
   readonly keepHours?: number | undefined;
   readonly hasWebhook: boolean;
+  readonly writesFiles?: boolean;
   /** Undefined: no meter probe. */
   readonly probeEveryMs?: number | undefined;
 }
@@ -55,7 +57,7 @@ function at(
 
 /** All schedules of a source. */
 export function schedulesOf(settings: ScheduleSettings): Schedule[] {
-  const { syncEveryMs, reconcileDays, keepDays, keepHours, hasWebhook, probeEveryMs } = settings;
+  const { syncEveryMs, reconcileDays, keepDays, keepHours, hasWebhook, writesFiles, probeEveryMs } = settings;
   return [
     ...(probeEveryMs === undefined ? [] : [every(probeEveryMs, probeJob)]),
     every(syncEveryMs, syncJob),
@@ -70,6 +72,8 @@ export function schedulesOf(settings: ScheduleSettings): Schedule[] {
     at("0 4 * * *", readBillJob),
     // `keepHours` is left out if unset: a worker of an older release refuses unknown data.
     at("0 5 * * *", pruneJob, { keepDays, ...(keepHours === undefined ? {} : { keepHours }) }),
+    // What the night proved and repaired is in them.
+    ...(writesFiles === true ? [at("30 5 * * *", writeFilesJob)] : []),
     ...(hasWebhook ? [every(60_000, alertJob)] : []),
   ];
 }

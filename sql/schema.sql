@@ -585,7 +585,7 @@ CREATE TABLE usage.run (
   CONSTRAINT run_backfill_id_fkey FOREIGN KEY (backfill_id) REFERENCES usage.backfill(backfill_id),
   CONSTRAINT run_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT run_finished_when CHECK (((outcome IS NULL) = (finished_at IS NULL))),
-  CONSTRAINT run_kind_known CHECK ((kind = ANY (ARRAY['sync'::text, 'backfill'::text, 'reconcile'::text, 'totals'::text, 'probe'::text]))),
+  CONSTRAINT run_kind_known CHECK ((kind = ANY (ARRAY['sync'::text, 'backfill'::text, 'reconcile'::text, 'totals'::text, 'probe'::text, 'files'::text]))),
   CONSTRAINT run_outcome_known CHECK ((outcome = ANY (ARRAY['done'::text, 'partly_failed'::text, 'differs'::text, 'failed'::text, 'skipped'::text])))
 );
 
@@ -669,12 +669,14 @@ CREATE TABLE usage.source (
   provider_name text,
   invoice_issuer_name text,
   key_digest text,
+  wanted_meters text[],
   CONSTRAINT source_pkey PRIMARY KEY (source_id),
   CONSTRAINT source_slug_key UNIQUE (slug),
   CONSTRAINT source_invoice_issuer_name_form CHECK ((invoice_issuer_name ~ '\S'::text)),
   CONSTRAINT source_provider_name_form CHECK ((provider_name ~ '\S'::text)),
   CONSTRAINT source_refusal_whole CHECK (((refused_at IS NULL) = (refused_code IS NULL))),
-  CONSTRAINT source_slug_form CHECK ((slug ~ '^[a-z][a-z0-9_-]{0,62}$'::text))
+  CONSTRAINT source_slug_form CHECK ((slug ~ '^[a-z][a-z0-9_-]{0,62}$'::text)),
+  CONSTRAINT source_wanted_meters_known CHECK ((wanted_meters <@ ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'deployments'::text]))
 );
 
 CREATE TABLE usage.source_fact (
@@ -797,7 +799,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   failed bigint,
 --   total bigint,
 --   created_at timestamp with time zone,
---   finished_at timestamp with time zone
+--   finished_at timestamp with time zone,
+--   meter text
 -- )
 
 -- VIEW reporting.bridge_api_key_workspace (
@@ -971,6 +974,25 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   estimated_cost numeric(38,10),
 --   is_closed boolean,
 --   is_final boolean,
+--   coverage_status text,
+--   measure text,
+--   quantity bigint
+-- )
+
+-- VIEW reporting.fct_cost_deployment_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   deployment_id text,
+--   deployment_name text,
+--   sku text,
+--   measure text,
+--   currency text,
+--   quantity bigint,
+--   estimated_cost numeric(38,10),
+--   is_closed boolean,
+--   is_final boolean,
 --   coverage_status text
 -- )
 
@@ -987,7 +1009,9 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   estimated_cost numeric(38,10),
 --   is_closed boolean,
 --   is_final boolean,
---   coverage_status text
+--   coverage_status text,
+--   measure text,
+--   quantity bigint
 -- )
 
 -- VIEW reporting.fct_cost_user_daily (
@@ -1003,7 +1027,9 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   estimated_cost numeric(38,10),
 --   is_closed boolean,
 --   is_final boolean,
---   coverage_status text
+--   coverage_status text,
+--   measure text,
+--   quantity bigint
 -- )
 
 -- VIEW reporting.fct_cost_user_daily_masked (
@@ -1019,7 +1045,9 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   estimated_cost numeric(38,10),
 --   is_closed boolean,
 --   is_final boolean,
---   coverage_status text
+--   coverage_status text,
+--   measure text,
+--   quantity bigint
 -- )
 
 -- VIEW reporting.fct_cost_workspace_daily (
@@ -1052,7 +1080,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   agent_uptime_seconds bigint,
 --   is_final boolean,
 --   coverage_status text,
---   fetched_at timestamp with time zone
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW reporting.fct_deployment_usage_api_key_monthly (
@@ -1084,7 +1116,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   agent_uptime_seconds bigint,
 --   is_final boolean,
 --   coverage_status text,
---   fetched_at timestamp with time zone
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW reporting.fct_deployment_usage_deployment_monthly (
@@ -1117,7 +1153,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   agent_uptime_seconds bigint,
 --   is_final boolean,
 --   coverage_status text,
---   fetched_at timestamp with time zone
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW reporting.fct_deployment_usage_user_daily_masked (
@@ -1132,7 +1172,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   agent_uptime_seconds bigint,
 --   is_final boolean,
 --   coverage_status text,
---   fetched_at timestamp with time zone
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW reporting.fct_deployment_usage_user_monthly (
@@ -1181,7 +1225,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   agent_uptime_seconds bigint,
 --   is_final boolean,
 --   coverage_status text,
---   fetched_at timestamp with time zone
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW reporting.fct_deployment_usage_workspace_monthly (
@@ -1210,7 +1258,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   traces bigint,
 --   is_final boolean,
 --   coverage_status text,
---   fetched_at timestamp with time zone
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW reporting.fct_usage_api_key_by_tier_monthly (
@@ -1283,7 +1335,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   traces bigint,
 --   is_final boolean,
 --   coverage_status text,
---   fetched_at timestamp with time zone
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW reporting.fct_usage_project_by_tier_monthly (
@@ -1360,7 +1416,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   traces bigint,
 --   is_final boolean,
 --   coverage_status text,
---   fetched_at timestamp with time zone
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW reporting.fct_usage_user_by_tier_daily_masked (
@@ -1374,7 +1434,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   traces bigint,
 --   is_final boolean,
 --   coverage_status text,
---   fetched_at timestamp with time zone
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW reporting.fct_usage_user_by_tier_monthly (
@@ -1512,7 +1576,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   traces bigint,
 --   is_final boolean,
 --   coverage_status text,
---   fetched_at timestamp with time zone
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW reporting.fct_usage_workspace_by_tier_monthly (
@@ -1737,7 +1805,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   kind text,
 --   trace_tier text,
 --   status text,
---   fetched_at timestamp with time zone
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW reporting.usage_coverage_daily (
@@ -1999,7 +2071,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   longlived_change bigint,
 --   longlived_share_change numeric(7,6),
 --   upgraded_when_final bigint,
---   is_final boolean
+--   is_final boolean,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW usage.attributed_day (
@@ -2185,7 +2261,9 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 -- VIEW usage.day_difference (
 --   scope_id integer,
 --   group_by text,
---   days datemultirange
+--   days datemultirange,
+--   kind text,
+--   trace_tier text
 -- )
 
 -- VIEW usage.day_failure (
@@ -2251,6 +2329,57 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   group_by text
 -- )
 
+-- VIEW usage.divided_cost_api_key (
+--   slug text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   dimension_id text,
+--   dimension_name text,
+--   sku text,
+--   measure text,
+--   currency text,
+--   quantity bigint,
+--   cost numeric(38,10),
+--   is_closed boolean,
+--   is_final boolean,
+--   coverage_status text
+-- )
+
+-- VIEW usage.divided_cost_project (
+--   slug text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   dimension_id text,
+--   dimension_name text,
+--   sku text,
+--   measure text,
+--   currency text,
+--   quantity bigint,
+--   cost numeric(38,10),
+--   is_closed boolean,
+--   is_final boolean,
+--   coverage_status text
+-- )
+
+-- VIEW usage.divided_cost_user (
+--   slug text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   dimension_id text,
+--   dimension_name text,
+--   sku text,
+--   measure text,
+--   currency text,
+--   quantity bigint,
+--   cost numeric(38,10),
+--   is_closed boolean,
+--   is_final boolean,
+--   coverage_status text
+-- )
+
 -- VIEW usage.every_charge (
 --   source_id smallint,
 --   slug text,
@@ -2271,6 +2400,14 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   coverage_status text,
 --   is_flat boolean,
 --   measure text
+-- )
+
+-- VIEW usage.every_proved_day (
+--   scope_id integer,
+--   starts date[],
+--   reconciled_at timestamp with time zone[],
+--   matched_at timestamp with time zone[],
+--   proved_at timestamp with time zone[]
 -- )
 
 -- VIEW usage.figure_days (
@@ -2404,6 +2541,12 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   status text
 -- )
 
+-- VIEW usage.kept_meter (
+--   source_id smallint,
+--   meter text,
+--   starts_on date
+-- )
+
 -- VIEW usage.labelled_entity (
 --   entity_id integer,
 --   source_id smallint,
@@ -2423,6 +2566,22 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   first_day date,
 --   last_day date,
 --   lost_at timestamp with time zone
+-- )
+
+-- VIEW usage.measured_cost (
+--   slug text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   sku text,
+--   measure text,
+--   currency text,
+--   quantity bigint,
+--   cost numeric(38,10),
+--   unit_price numeric,
+--   is_closed boolean,
+--   is_final boolean,
+--   coverage_status text
 -- )
 
 -- VIEW usage.measured_day (
@@ -2451,6 +2610,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   price_workspace_id integer,
 --   days datemultirange,
 --   is_tiered boolean,
+--   measure text
+-- )
+
+-- VIEW usage.measured_sku (
+--   sku text,
 --   measure text
 -- )
 
@@ -2555,6 +2719,31 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   is_final boolean,
 --   coverage_status text,
 --   measure text
+-- )
+
+-- VIEW usage.other_open_days (
+--   source_id smallint,
+--   workspace_id integer,
+--   group_by text,
+--   meter text,
+--   scope_id integer,
+--   missing datemultirange,
+--   failed datemultirange,
+--   unverified datemultirange,
+--   provisional datemultirange,
+--   open datemultirange,
+--   contradicted datemultirange,
+--   tiers datemultirange,
+--   totals datemultirange
+-- )
+
+-- VIEW usage.proof_change (
+--   scope_id integer,
+--   kind text,
+--   trace_tier text,
+--   day date,
+--   reconciled_at timestamp with time zone,
+--   matched_at timestamp with time zone
 -- )
 
 -- VIEW usage.proved_day (
@@ -2718,7 +2907,11 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 
 -- FUNCTION usage.months_of(first date, last date) RETURNS SETOF date
 
+-- FUNCTION usage.oldest_proof(starts date[], instants timestamp with time zone[], first date, last date) RETURNS timestamp with time zone
+
 -- FUNCTION usage.price_details(tier integer, from_quantity bigint) RETURNS text
+
+-- FUNCTION usage.proved_by_both(one timestamp with time zone, other timestamp with time zone) RETURNS timestamp with time zone
 
 -- FUNCTION usage.recount_months() RETURNS trigger
 
@@ -2750,6 +2943,7 @@ COMMENT ON COLUMN reporting.backfill_status.failed IS 'Fetch tasks that failed; 
 COMMENT ON COLUMN reporting.backfill_status.total IS 'All fetch tasks, waiting and cancelled ones included. Adds up over backfills.';
 COMMENT ON COLUMN reporting.backfill_status.created_at IS 'When the backfill was requested.';
 COMMENT ON COLUMN reporting.backfill_status.finished_at IS 'When it was done or cancelled; null before.';
+COMMENT ON COLUMN reporting.backfill_status.meter IS 'What is loaded: traces (of all retention tiers), longlived, shortlived or deployments.';
 COMMENT ON VIEW reporting.bridge_api_key_workspace IS 'Grain: API key x workspace in which it has stored usage (key: source_id, api_key_short_key, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
 COMMENT ON COLUMN reporting.bridge_api_key_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.bridge_api_key_workspace.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
@@ -2881,7 +3075,7 @@ COMMENT ON COLUMN reporting.dim_workspace.first_seen_at IS 'Start of the earlies
 COMMENT ON COLUMN reporting.dim_workspace.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_workspace.is_deleted IS 'Whether the platform lists it as deleted. Its past usage stays.';
 COMMENT ON COLUMN reporting.dim_workspace.unlisted_since IS 'Since when the platform''s listing lacks it although it was not deleted. Check the access of the key.';
-COMMENT ON VIEW reporting.fct_cost_api_key_daily IS 'Grain: UTC day x workspace x API key x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, api_key_short_key, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. What tiers and deployments cost is not divided: it is in the row (none). The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON VIEW reporting.fct_cost_api_key_daily IS 'Grain: UTC day x workspace x API key x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, api_key_short_key, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -2894,7 +3088,24 @@ COMMENT ON COLUMN reporting.fct_cost_api_key_daily.estimated_cost IS 'Estimate f
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON VIEW reporting.fct_cost_project_daily IS 'Grain: UTC day x workspace x project x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, project_id, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. What tiers and deployments cost is not divided: it is in the row (none). The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON COLUMN reporting.fct_cost_api_key_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting.fct_cost_api_key_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON VIEW reporting.fct_cost_deployment_daily IS 'Grain: UTC day x workspace x deployment x SKU of deployment usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, deployment_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where deployments are not loaded: so the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
+COMMENT ON COLUMN reporting.fct_cost_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_cost_deployment_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.fct_cost_deployment_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_cost_deployment_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_cost_deployment_daily.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting.fct_cost_deployment_daily.deployment_name IS 'Current name of the deployment; not unique.';
+COMMENT ON COLUMN reporting.fct_cost_deployment_daily.sku IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting.fct_cost_deployment_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting.fct_cost_deployment_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting.fct_cost_deployment_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON COLUMN reporting.fct_cost_deployment_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
+COMMENT ON COLUMN reporting.fct_cost_deployment_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
+COMMENT ON COLUMN reporting.fct_cost_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_cost_deployment_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON VIEW reporting.fct_cost_project_daily IS 'Grain: UTC day x workspace x project x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, project_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -2908,7 +3119,9 @@ COMMENT ON COLUMN reporting.fct_cost_project_daily.estimated_cost IS 'Estimate f
 COMMENT ON COLUMN reporting.fct_cost_project_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON VIEW reporting.fct_cost_user_daily IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. What tiers and deployments cost is not divided: it is in the row (none). The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON COLUMN reporting.fct_cost_project_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting.fct_cost_project_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON VIEW reporting.fct_cost_user_daily IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -2922,7 +3135,9 @@ COMMENT ON COLUMN reporting.fct_cost_user_daily.estimated_cost IS 'Estimate from
 COMMENT ON COLUMN reporting.fct_cost_user_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON VIEW reporting.fct_cost_user_daily_masked IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: traces times the average unit price of their workspace, day and SKU. What tiers and deployments cost is not divided: it is in the row (none). The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces add up within one sku. Never add them to those of another dimension. Empty without prices. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting.fct_cost_user_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting.fct_cost_user_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON VIEW reporting.fct_cost_user_daily_masked IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
@@ -2936,6 +3151,8 @@ COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.estimated_cost IS 'Estima
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.usage_date IS 'UTC day.';
@@ -2965,6 +3182,10 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.agent_uptime_seco
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
 COMMENT ON VIEW reporting.fct_deployment_usage_api_key_monthly IS 'Grain: calendar month (UTC) x workspace x API key (key: source_id, month_start, workspace_id, api_key_short_key), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.month_start IS 'First day of the month.';
@@ -2993,6 +3214,10 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.agent_uptime_s
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
 COMMENT ON VIEW reporting.fct_deployment_usage_deployment_monthly IS 'Grain: calendar month (UTC) x workspace x deployment (key: source_id, month_start, workspace_id, deployment_id), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.month_start IS 'First day of the month.';
@@ -3022,6 +3247,10 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.agent_uptime_seconds
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
 COMMENT ON VIEW reporting.fct_deployment_usage_user_daily_masked IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.usage_date IS 'UTC day.';
@@ -3035,6 +3264,10 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.agent_uptime_
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
 COMMENT ON VIEW reporting.fct_deployment_usage_user_monthly IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.month_start IS 'First day of the month.';
@@ -3078,6 +3311,10 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.agent_uptime_se
 COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
 COMMENT ON VIEW reporting.fct_deployment_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Its measures add up over months and workspaces, each by itself. Null: at least one expected day is not loaded. Expected is every day from the beginning of deployment usage on that has ended, and today once it is loaded.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.month_start IS 'First day of the month.';
@@ -3103,6 +3340,10 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.traces IS 'Number of
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
 COMMENT ON VIEW reporting.fct_usage_api_key_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x API key x retention tier (key: source_id, month_start, workspace_id, api_key_short_key, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.month_start IS 'First day of the month.';
@@ -3166,6 +3407,10 @@ COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.traces IS 'Number of
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
 COMMENT ON VIEW reporting.fct_usage_project_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x project x retention tier (key: source_id, month_start, workspace_id, project_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.month_start IS 'First day of the month.';
@@ -3233,6 +3478,10 @@ COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.traces IS 'Number of tr
 COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
 COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
 COMMENT ON VIEW reporting.fct_usage_user_by_tier_daily_masked IS 'Grain: UTC day x workspace x user x retention tier (key: source_id, usage_date, workspace_id, user_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.usage_date IS 'UTC day.';
@@ -3245,6 +3494,10 @@ COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.traces IS 'Numbe
 COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
 COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
+COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
 COMMENT ON VIEW reporting.fct_usage_user_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x user x retention tier (key: source_id, month_start, workspace_id, user_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.month_start IS 'First day of the month.';
@@ -3365,6 +3618,10 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.traces IS 'Number 
 COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
+COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
 COMMENT ON VIEW reporting.fct_usage_workspace_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x retention tier (key: source_id, month_start, workspace_id, trace_tier), every month from the data start on. Traces add up over all of these. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.month_start IS 'First day of the month.';
@@ -3572,6 +3829,10 @@ COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.kind IS 'Kind of usage:
 COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.trace_tier IS 'Tier that was asked for: all, longlived or shortlived. Short-lived traces need no answer of their own: they are all less the long-lived ones.';
 COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
 COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.usage_date IS 'UTC day.';
@@ -3798,4 +4059,8 @@ COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.longlived_change IS 'l
 COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.longlived_share_change IS 'longlived_share less that of the month before: 0.1 is ten percentage points. Does not add up. Null: one of them is not known.';
 COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.upgraded_when_final IS 'Long-lived traces that were added, less those that were removed, after the figures of their day were final: upgrades that came late. Adds up over months, workspaces and projects.';
 COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.is_reconciled IS 'Whether the month is over and each of its days was compared with whole CSV exports, of all traces and of the long-lived ones, without a difference left, and has not changed since.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.reconciled_at IS 'When the oldest of these exports was requested, by the clock of this database. Null: not reconciled.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.totals_matched_at IS 'When the oldest of the totals was requested that equal the stored days of the month, none of which has changed since, in both tiers. Null: a day has no such total, or a difference is left.';
+COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.proved_at IS 'The oldest of what proves the days of the month, in both tiers; null: nothing proves one of them.';
 COMMENT ON TABLE usage.dated_record IS 'Records of the strides day, week, month and year; which one, the scope of the series tells. Never sum across scopes of different strides.';

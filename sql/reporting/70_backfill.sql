@@ -3,7 +3,7 @@ CREATE OR REPLACE VIEW reporting.backfill_status AS
 SELECT src.slug AS source_id, b.backfill_id, b.state, b.stride, b.period_start, b.period_end,
        count(s.slice_id) FILTER (WHERE s.state = 'done') AS done,
        count(s.slice_id) FILTER (WHERE s.state = 'failed') AS failed,
-       count(s.slice_id) AS total, b.created_at, b.finished_at
+       count(s.slice_id) AS total, b.created_at, b.finished_at, b.meter
 FROM usage.backfill b
 JOIN usage.source src USING (source_id)
 LEFT JOIN usage.slice s USING (backfill_id)

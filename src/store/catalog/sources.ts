@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import type { Meter } from "../../domain/usage/meter.ts";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
 import { dataStartAfterContact } from "./data-start.ts";
@@ -14,6 +15,8 @@ interface SourceSettings {
   readonly configurationDigest: string;
   /** Digest of the key alone, which does not reveal it: by it the timeline tells that another one is used. */
   readonly keyDigest?: string;
+  /** What its syncs are to keep, as far as the server counts it. Undefined: what is stored stays. */
+  readonly wantedMeters?: readonly Meter[];
   /** Names in the FOCUS views. Undefined: the host of the base URL; the provider. */
   readonly providerName?: string | undefined;
   readonly invoiceIssuerName?: string | undefined;
@@ -30,6 +33,7 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
       hourly_hours: hourlyHours,
       configuration_digest: configurationDigest,
       ...(settings.keyDigest === undefined ? {} : { key_digest: settings.keyDigest }),
+      ...(settings.wantedMeters === undefined ? {} : { wanted_meters: [...settings.wantedMeters] }),
       provider_name: settings.providerName ?? null,
       invoice_issuer_name: settings.invoiceIssuerName ?? null,
     };

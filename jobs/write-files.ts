@@ -1,0 +1,18 @@
+import { z } from "zod";
+import { writeSourceFiles } from "../src/pipeline/warehouse/source-files.ts";
+import { CONTROL_OPTIONS, defineJob } from "./job.ts";
+
+/** Writes the figures of the source as Parquet files for a warehouse. Off unless `USAGE_EXPORT_DIR` is set. */
+export const writeFilesJob = defineJob({
+  name: "write-files",
+  queue: "control",
+  payload: z.strictObject({}),
+  options: CONTROL_OPTIONS,
+  handle: async ({ source, files, signal }) => {
+    if (files === undefined) return { skipped: "USAGE_EXPORT_DIR is not set for this worker" };
+    const written = await writeSourceFiles(await source.known(), files, signal);
+    if (written === undefined) return { skipped: "another process writes these files" };
+    const { asOf: _, ...counts } = written;
+    return counts;
+  },
+});

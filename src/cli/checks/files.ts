@@ -1,0 +1,33 @@
+import type { Config } from "../../config/config.ts";
+import { DAY_MS } from "../../domain/time/stride.ts";
+import { readManifest } from "../../pipeline/warehouse/manifest.ts";
+import { openPlace } from "../../warehouse/place.ts";
+import { type Notes, problemOf } from "./check.ts";
+
+/** They are written nightly. */
+const LATE_AFTER_MS = 1.5 * DAY_MS;
+
+/** Whether files for a warehouse are there, and how old they are. Nothing where none are configured. */
+export async function checkFilesPlace(
+  { files }: Config,
+  { source, now, signal }: { source: string; now: number; signal: AbortSignal },
+  notes: Notes,
+): Promise<void> {
+  if (files.address === undefined) return;
+  try {
+    const place = await openPlace(files.address, { signal });
+    const manifest = await readManifest(place, source);
+    const next = "`usage-etl runs list --kind files` shows why. Write them now: `usage-etl files write`";
+    if (manifest === undefined) {
+      const message = `No files were written to ${place.address} yet.`;
+      notes.warn("files", { code: "files_manifest_missing", message, next });
+    } else if (Date.parse(manifest.as_of) < now - LATE_AFTER_MS) {
+      const message = `The files in ${place.address} are as of ${manifest.as_of}.`;
+      notes.warn("files", { code: "files_late", message, next });
+    } else {
+      notes.pass("files", `${place.address}, as of ${manifest.as_of}`);
+    }
+  } catch (error) {
+    notes.fail("files", problemOf(error));
+  }
+}

@@ -1,0 +1,81 @@
+import { z } from "zod";
+import { UsageError } from "../../errors.ts";
+import type { Place } from "../../warehouse/place.ts";
+
+/** A file of one day, or of a view without days. */
+const fileSchema = z.object({
+  /** Relative to the folder or prefix that all files lie in. */
+  path: z.string().min(1),
+  /** UTC day; null: the view has no days. */
+  usage_date: z.iso.date().nullable(),
+  rows: z.int().nonnegative(),
+  bytes: z.int().nonnegative(),
+  sha256: z.string(),
+  /** Of all rows, whatever their order: equal digests, equal rows. */
+  digest: z.string(),
+  /** Exact sums of the amounts, as texts; null: some row has none. */
+  sums: z.record(z.string(), z.string().nullable()),
+  /** Whether no figure of the file is expected to change. Null: the view does not say. */
+  is_final: z.boolean().nullable(),
+  /** Every status of its rows. Null: the view has none. */
+  coverage: z.array(z.string()).nullable(),
+  /** When its figures were written. */
+  written_at: z.iso.datetime(),
+});
+
+const datasetSchema = z.object({
+  key: z.array(z.string()),
+  /** Columns within the files, in their order, with Postgres's types. */
+  columns: z.array(z.object({ name: z.string(), type: z.string() })),
+  /** Columns that only the folders' names hold. */
+  partitioned_by: z.array(z.string()),
+  files: z.array(fileSchema),
+});
+
+const manifestSchema = z.object({
+  format: z.literal("usage-etl-files/1"),
+  source_id: z.string(),
+  release: z.string(),
+  /** All files show what Postgres showed at this instant. */
+  as_of: z.iso.datetime(),
+  datasets: z.record(z.string(), datasetSchema),
+  /** Files of earlier sets, which are deleted USAGE_EXPORT_KEEP after they were replaced. */
+  replaced: z.array(z.object({ path: z.string(), since: z.iso.datetime() })),
+});
+
+export type ManifestFile = z.infer<typeof fileSchema>;
+export type Manifest = z.infer<typeof manifestSchema>;
+
+export const FORMAT = "usage-etl-files/1";
+
+export function manifestName(source: string): string {
+  return `manifest/${source}.json`;
+}
+
+/** The set that readers see now; undefined before the first. Errors: `files_manifest_invalid`. */
+export async function readManifest(place: Place, source: string): Promise<Manifest | undefined> {
+  const name = manifestName(source);
+  const bytes = await place.read(name);
+  if (bytes === undefined) return undefined;
+  try {
+    return manifestSchema.parse(JSON.parse(new TextDecoder().decode(bytes)));
+  } catch (cause) {
+    throw new UsageError({
+      code: "files_manifest_invalid",
+      message: `${name} in ${place.address} is no manifest of this release.`,
+      next: "If nothing else writes there, delete it: the next run writes all files again.",
+      cause,
+    });
+  }
+}
+
+/** In one step: a reader sees the set before or this one. */
+export async function writeManifest(place: Place, manifest: Manifest): Promise<void> {
+  const file = await place.create(manifestName(manifest.source_id));
+  try {
+    await file.write(Buffer.from(`${JSON.stringify(manifest, undefined, 1)}\n`));
+    await file.commit();
+  } finally {
+    await file.abandon();
+  }
+}

@@ -1,0 +1,67 @@
+import { sql } from "kysely";
+import type pg from "pg";
+import { EtlError, UnreachableError } from "../../errors.ts";
+import { ClosingClient } from "./client.ts";
+import type { Store } from "./database.ts";
+import { SILENCE_LIMITS } from "./silence.ts";
+
+export interface ReadingAccess {
+  /** Looks after the connection, and cancels its statement when the signal aborts. */
+  readonly store: Store;
+  readonly signal: AbortSignal;
+}
+
+const asText: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
+
+/**
+ * Reads many rows in one transaction on a connection of its own, because connections of the store end an idle transaction. Every
+ * value comes as the text that Postgres writes, instants in UTC. An error of the output is thrown as it is, others as `errorOf`
+ * names them.
+ */
+export async function onReadingConnection<T>(
+  {
+    store,
+    signal,
+    isolation,
+    errorOf,
+  }: ReadingAccess & {
+    readonly isolation: "READ COMMITTED" | "REPEATABLE READ";
+    readonly errorOf: (cause: unknown) => EtlError;
+  },
+  read: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new ClosingClient({
+    address: store.address,
+    connectionTimeoutMillis: SILENCE_LIMITS.connectMs,
+    application_name: "usage-etl export",
+    types: asText,
+  });
+  // The failing query throws the error where it is awaited.
+  client.on("error", () => {});
+  // Closing the connection alone would leave the query running in Postgres.
+  const stop = () => void sql`select pg_cancel_backend(${pid})`.execute(store.db).catch(() => client.end());
+  let pid = 0;
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    await client.connect();
+    store.watch(client);
+    await client.query(
+      `BEGIN ISOLATION LEVEL ${isolation} READ ONLY; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO';
+       SET LOCAL jit = off; SET LOCAL cursor_tuple_fraction = 1; SET LOCAL statement_timeout = 0;
+       SET LOCAL idle_in_transaction_session_timeout = 0`,
+    );
+    const { rows } = await client.query<[string]>({ text: "SELECT pg_backend_pid()", rowMode: "array" });
+    pid = Number(rows[0]?.[0]);
+    signal.throwIfAborted();
+    return await read(client);
+  } catch (cause) {
+    signal.throwIfAborted();
+    // Of the output. A connection that fell silent is one that was interrupted.
+    if (cause instanceof EtlError && !(cause instanceof UnreachableError)) throw cause;
+    throw errorOf(cause);
+  } finally {
+    signal.removeEventListener("abort", stop);
+    // In the midst of a COPY this closes it at once.
+    await client.end().catch(() => {});
+  }
+}

@@ -1,0 +1,148 @@
+import pg from "pg";
+import { keyOf, type View, type ViewColumn } from "./views.ts";
+
+/** A view as files hold it: by source, and by day where it has days. */
+export interface Dataset {
+  readonly view: View;
+  /** Columns within a file. Source and day are those of the file itself. */
+  readonly columns: readonly ViewColumn[];
+  /** Undefined: the rows have no day. */
+  readonly day: ViewColumn | undefined;
+}
+
+/** All rows of a day, or of a view without days, in figures. */
+export interface RowsOfDay {
+  /** UTC day; null: the view has no days. */
+  readonly day: string | null;
+  readonly rows: number;
+  /** Two sums of 64-bit hashes of the rows: 128 bits, whatever their order. */
+  readonly digest: string;
+  /** By column, exact; null: no row has the amount. */
+  readonly sums: Readonly<Record<string, string | null>>;
+  readonly isFinal: boolean | null;
+  /** Every status of its rows. */
+  readonly coverage: string[] | null;
+}
+
+interface Part {
+  readonly source: string;
+  /** UTC days, half-open. */
+  readonly range?: { readonly from: string; readonly to: string };
+}
+
+/** Columns whose sum over the rows of a day means something. */
+const AMOUNTS = [
+  ...["traces", "nodes_executed", "agent_runs", "agent_uptime_seconds"],
+  ...["quantity", "estimated_cost"],
+];
+/** Rows per FETCH, as in view-rows.ts. */
+const BATCH = 1000;
+
+const quote = pg.escapeIdentifier;
+const literal = pg.escapeLiteral;
+
+/**
+ * The first day with usage and the day after the last that a view may show, of a source, and this transaction's instant as Postgres
+ * writes it in UTC. Undefined: there is no such source.
+ */
+export async function daysOfSource(
+  client: pg.Client,
+  source: string,
+): Promise<{ from: string; to: string; asOf: string } | undefined> {
+  const { rows } = await client.query<{ from: string; to: string; asOf: string }>(
+    `select least(s.data_start, (min(v.period_start) at time zone 'UTC')::date)::text as "from",
+            greatest((now() at time zone 'UTC')::date + 1, (max(v.period_end) at time zone 'UTC')::date)::text as "to",
+            to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "asOf"
+     from usage.source s
+     left join usage.every_scope c using (source_id)
+     left join usage.coverage v using (scope_id)
+     where s.slug = $1
+     group by s.source_id, s.data_start`,
+    [source],
+  );
+  return rows[0];
+}
+
+/**
+ * Whether nobody else writes the files of a source. Postgres lets go of it when this transaction ends, however it ends. From here on
+ * no statement takes over an hour.
+ */
+export async function lockFiles(client: pg.Client, source: string): Promise<boolean> {
+  await client.query("set local statement_timeout = '1h'");
+  const { rows } = await client.query<{ is: string }>(
+    "select pg_try_advisory_xact_lock(hashtextextended('usage-etl-files ' || $1, 0)) as is",
+    [source],
+  );
+  return rows[0]?.is === "t";
+}
+
+/** What every day of a range has, in the order of days. Days without rows are left out. */
+export async function rowsByDay(client: pg.Client, dataset: Dataset, part: Part): Promise<RowsOfDay[]> {
+  const has = (name: string) => dataset.view.columns.some((column) => column.name === name);
+  const sums = AMOUNTS.filter(has).map((name) => `${literal(name)}, sum(${quote(name)})::text`);
+  const inner = dataset.columns.map(({ name }) => quote(name)).join(", ");
+  const day = dataset.day === undefined ? "null" : quote(dataset.day.name);
+  const { rows } = await client.query<Record<string, string | null>>(
+    `with row as materialized (select ${day}::text as day_of_file, ${inner} from ${fromOf(dataset, part)}),
+          hashed as (select row.*, (row)::text as whole from row)
+     select day_of_file as day, count(*) as rows,
+            sum(hashtextextended(whole, 0)) || ' ' || sum(hashtextextended(whole, 1)) as digest,
+            json_build_object(${sums.join(", ")}) as sums,
+            ${has("is_final") ? "bool_and(is_final)" : "null"} as is_final,
+            ${has("coverage_status") ? "json_agg(distinct coverage_status)" : "null"} as coverage
+     from hashed group by 1 order by 1`,
+  );
+  return rows.map((one) => ({
+    day: one.day ?? null,
+    rows: Number(one.rows),
+    digest: one.digest as string,
+    sums: JSON.parse(one.sums as string),
+    isFinal: one.is_final == null ? null : one.is_final === "t",
+    coverage: one.coverage == null ? null : JSON.parse(one.coverage),
+  }));
+}
+
+/** Passes on the rows of some days, day after day, in the order of their key. */
+export async function readDays(
+  client: pg.Client,
+  dataset: Dataset,
+  { source, days, signal }: { source: string; days: readonly (string | null)[]; signal: AbortSignal },
+  write: (day: string | null, rows: readonly (string | null)[][]) => Promise<void>,
+): Promise<void> {
+  if (days.length === 0) return;
+  const { day, columns, view } = dataset;
+  const named = days.flatMap((one) => one ?? []);
+  const where = day === undefined ? "" : ` and ${quote(day.name)} in (${named.map(literal).join(", ")})`;
+  const order = keyOf(view)
+    .filter((name) => name !== "source_id" && name !== day?.name)
+    .map(quote);
+  const by = [...(day === undefined ? [] : [quote(day.name)]), ...order];
+  await client.query(
+    `declare rows no scroll cursor for
+     select ${day === undefined ? "null" : quote(day.name)}::text, ${columns.map(({ name }) => quote(name)).join(", ")}
+     from ${fromOf(dataset, { source })}${where}${by.length === 0 ? "" : ` order by ${by.join(", ")}`}`,
+  );
+  for (;;) {
+    signal.throwIfAborted();
+    const { rows } = await client.query<(string | null)[]>({
+      text: `fetch ${BATCH} from rows`,
+      rowMode: "array",
+    });
+    if (rows.length === 0) break;
+    for (const [of, ownRows] of Map.groupBy(rows, ([first]) => first ?? null))
+      await write(
+        of,
+        ownRows.map(([, ...cells]) => cells),
+      );
+  }
+  await client.query("close rows");
+}
+
+function fromOf({ view, day }: Dataset, { source, range }: Part): string {
+  const name = quote(day?.name ?? "");
+  const within =
+    range === undefined || day === undefined
+      ? ""
+      : ` and ${name} >= ${literal(range.from)} and ${name} < ${literal(range.to)}`;
+  return `reporting.${quote(view.name)} where source_id = ${literal(source)}${within}`;
+}

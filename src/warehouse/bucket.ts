@@ -1,0 +1,139 @@
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+  type S3ClientConfig,
+} from "@aws-sdk/client-s3";
+import { type EtlError, UnreachableError, UsageError } from "../errors.ts";
+import type { Place, PlaceOptions } from "./place.ts";
+
+const CONNECT_WITHIN_MS = 10_000;
+const ANSWER_WITHIN_MS = 120_000;
+const ATTEMPTS = 5;
+
+interface Bucket {
+  readonly address: string;
+  readonly bucket: string;
+  readonly prefix: string;
+}
+
+/** A part of an S3 bucket. Credentials, region and endpoint are those of the AWS environment (AWS_REGION, AWS_ENDPOINT_URL_S3 and so on). */
+export function openBucket({ address, bucket, prefix }: Bucket, { signal }: PlaceOptions): Place {
+  const client = new S3Client(configuration());
+  const keyOf = (name: string) => (prefix === "" ? name : `${prefix}/${name}`);
+  const options = { abortSignal: signal };
+  const orNamed = <T>(work: Promise<T>) =>
+    work.catch((cause) => {
+      signal.throwIfAborted();
+      throw namedError(address, cause);
+    });
+  return {
+    address,
+    async create(name) {
+      // A request needs its length, and a file is one day of one view.
+      const chunks: Uint8Array[] = [];
+      return {
+        write: async (chunk) => void chunks.push(chunk),
+        async commit() {
+          const Body = Buffer.concat(chunks.splice(0));
+          await orNamed(
+            client.send(new PutObjectCommand({ Bucket: bucket, Key: keyOf(name), Body }), options),
+          );
+        },
+        abandon: async () => void chunks.splice(0),
+      };
+    },
+    async read(name) {
+      const get = async () => {
+        try {
+          const { Body } = await client.send(
+            new GetObjectCommand({ Bucket: bucket, Key: keyOf(name) }),
+            options,
+          );
+          return await Body?.transformToByteArray();
+        } catch (error) {
+          if ((error as Error).name === "NoSuchKey") return undefined;
+          throw error;
+        }
+      };
+      return orNamed(get());
+    },
+    async list(folder) {
+      const found = new Map<string, number>();
+      let ContinuationToken: string | undefined;
+      do {
+        const page = await orNamed(
+          client.send(
+            new ListObjectsV2Command({ Bucket: bucket, Prefix: `${keyOf(folder)}/`, ContinuationToken }),
+            options,
+          ),
+        );
+        for (const { Key = "", Size = 0 } of page.Contents ?? [])
+          found.set(Key.slice(keyOf("").length), Size);
+        ContinuationToken = page.NextContinuationToken;
+      } while (ContinuationToken !== undefined);
+      return found;
+    },
+    async remove(name) {
+      await orNamed(client.send(new DeleteObjectCommand({ Bucket: bucket, Key: keyOf(name) }), options));
+    },
+  };
+}
+
+/** A server other than AWS's own: buckets are often no host names there, and newer checksums unknown. */
+function configuration(): S3ClientConfig {
+  const { AWS_ENDPOINT_URL_S3: own, AWS_ENDPOINT_URL: all, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
+  const isElsewhere = (own ?? all ?? "") !== "";
+  const region = AWS_REGION ?? AWS_DEFAULT_REGION ?? (isElsewhere ? "us-east-1" : undefined);
+  return {
+    maxAttempts: ATTEMPTS,
+    requestHandler: {
+      connectionTimeout: CONNECT_WITHIN_MS,
+      requestTimeout: ANSWER_WITHIN_MS,
+      // Without it the client only warns, and waits on.
+      throwOnRequestTimeout: true,
+      // Between two pieces of a body.
+      socketTimeout: ANSWER_WITHIN_MS,
+    },
+    ...(region === undefined ? {} : { region }),
+    ...(isElsewhere
+      ? {
+          forcePathStyle: true,
+          requestChecksumCalculation: "WHEN_REQUIRED",
+          responseChecksumValidation: "WHEN_REQUIRED",
+        }
+      : {}),
+  };
+}
+
+function namedError(
+  address: string,
+  cause: Error & { $metadata?: { httpStatusCode?: number }; $fault?: string },
+): EtlError {
+  const status = cause.$metadata?.httpStatusCode;
+  // The client's own errors name no secret; an answer's text could.
+  const what = cause.name === "Error" ? cause.message : cause.name;
+  const isRefused =
+    cause.$fault === "client" || (status !== undefined && status < 500) || isSettingMissing(cause);
+  if (!isRefused) {
+    return new UnreachableError({
+      code: "files_place_away",
+      message: `${address} does not answer (${what}). The last manifest there stays true.`,
+      next: "Nothing is lost: the next run writes what is missing. Check the network, and AWS_ENDPOINT_URL_S3 if it is set.",
+      retryable: true,
+      cause,
+    });
+  }
+  return new UsageError({
+    code: "files_place_refused",
+    message: `${address} cannot be used: ${what}. The last manifest there stays true.`,
+    next: "Check the bucket in USAGE_EXPORT_DIR, AWS_REGION, and that the credentials may list, read, write and delete there.",
+    cause,
+  });
+}
+
+function isSettingMissing({ name, message }: Error): boolean {
+  return name === "CredentialsProviderError" || /region is missing/i.test(message);
+}

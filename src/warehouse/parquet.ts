@@ -1,0 +1,138 @@
+import type { SchemaElement } from "hyparquet-writer";
+import { ByteWriter } from "hyparquet-writer";
+import { ParquetWriter } from "hyparquet-writer/src/parquet-writer.js";
+
+/** A cell as Postgres writes it: a text, instants in UTC. */
+type TextRow = readonly (string | null)[];
+
+/** A column of rows: `type` as Postgres names it, digits of a numeric in all and after the point. */
+export interface ParquetColumn {
+  readonly name: string;
+  readonly type: string;
+  readonly precision: number | null;
+  readonly scale: number | null;
+}
+
+export interface ParquetFile {
+  add(rows: readonly TextRow[]): Promise<void>;
+  /** Writes what is left and the footer. Returns the rows. */
+  end(): Promise<number>;
+}
+
+/** Parquet readers accept at most this many digits in a decimal. */
+const MOST_DIGITS = 38;
+/** Cells per row group. They are held in memory. */
+const CELLS_OF_GROUP = 500_000;
+const LEAST_ROWS_OF_GROUP = 5_000;
+
+/** Parquet with Snappy, one row group at a time. Numbers keep all digits, instants their microseconds. */
+export function createParquet(
+  columns: readonly ParquetColumn[],
+  target: {
+    write: (chunk: Uint8Array) => Promise<void>;
+    keyValues?: { key: string; value: string }[];
+  },
+): ParquetFile {
+  const bytes = new ByteWriter();
+  const flush = async () => {
+    const chunk = bytes.getBytes().slice();
+    bytes.index = 0;
+    await target.write(chunk);
+  };
+  const stored = columns.map((column) => ({ name: column.name, ...storageOf(column) }));
+  const elements = stored.map(({ name, element }): SchemaElement => {
+    return { name, repetition_type: "OPTIONAL", ...element };
+  });
+  const schema = [{ name: "root", num_children: columns.length }, ...elements];
+  const file = new ParquetWriter({
+    writer: Object.assign(bytes, { flush, finish: flush }),
+    schema,
+    createdBy: "usage-etl",
+    kvMetadata: target.keyValues ?? [],
+  });
+  const rowsOfGroup = Math.max(LEAST_ROWS_OF_GROUP, Math.floor(CELLS_OF_GROUP / columns.length));
+  let group: TextRow[] = [];
+  let count = 0;
+  const writeGroup = async () => {
+    const columnData = stored.map(({ name, fromText }, at) => {
+      return { name, data: group.map((row) => (row[at] == null ? null : fromText(row[at]))) };
+    });
+    const rowGroupSize = group.length;
+    group = [];
+    await file.write({ columnData, rowGroupSize });
+  };
+  return {
+    async add(rows) {
+      group.push(...rows);
+      count += rows.length;
+      if (group.length >= rowsOfGroup) await writeGroup();
+    },
+    async end() {
+      if (group.length > 0) await writeGroup();
+      await file.finish();
+      return count;
+    },
+  };
+}
+
+type Element = Omit<SchemaElement, "name">;
+
+/** How a column is stored: its schema, and the value of a cell. */
+interface Storage {
+  readonly element: Element;
+  readonly fromText: (text: string) => unknown;
+}
+
+const TEXT: Storage = {
+  element: { type: "BYTE_ARRAY", converted_type: "UTF8", logical_type: { type: "STRING" } },
+  fromText: (text) => text,
+};
+const STORAGE: Readonly<Record<string, Storage>> = {
+  bigint: { element: { type: "INT64" }, fromText: BigInt },
+  integer: { element: { type: "INT32" }, fromText: Number },
+  boolean: { element: { type: "BOOLEAN" }, fromText: (text) => text === "t" },
+  date: {
+    element: { type: "INT32", converted_type: "DATE", logical_type: { type: "DATE" } },
+    fromText: (text) => Date.parse(text) / 86_400_000,
+  },
+  "timestamp with time zone": {
+    element: {
+      type: "INT64",
+      converted_type: "TIMESTAMP_MICROS",
+      logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MICROS" },
+    },
+    fromText: microsOf,
+  },
+};
+
+function storageOf({ type, precision, scale }: ParquetColumn): Storage {
+  const isDecimal = type === "numeric" && precision !== null && scale !== null;
+  // A numeric that fits no Parquet decimal (in a customer's own view) is exported as text.
+  if (!isDecimal || precision > MOST_DIGITS || scale > precision) return STORAGE[type] ?? TEXT;
+  const digits = { precision, scale };
+  return {
+    element: {
+      ...{ type: "FIXED_LEN_BYTE_ARRAY", type_length: bytesOf(precision) },
+      ...{ converted_type: "DECIMAL", ...digits, logical_type: { type: "DECIMAL", ...digits } },
+    },
+    fromText: (text) => unscaledOf(text, scale),
+  };
+}
+
+/** Bytes of a signed number with this many decimal digits. */
+function bytesOf(precision: number): number {
+  let bytes = 1;
+  while (2n ** BigInt(8 * bytes - 1) <= 10n ** BigInt(precision)) bytes++;
+  return bytes;
+}
+
+/** Microseconds since 1970 of `2026-03-01 05:00:00.123456+00`. A Date would keep only milliseconds. */
+function microsOf(text: string): bigint {
+  const [, seconds = "", fraction = ""] = /^([^.+]*)(?:\.(\d+))?\+00$/.exec(text) ?? [];
+  return BigInt(Date.parse(`${seconds.replace(" ", "T")}Z`)) * 1000n + BigInt(fraction.padEnd(6, "0"));
+}
+
+function unscaledOf(text: string, scale: number): bigint {
+  const [whole = "", fraction = ""] = text.split(".");
+  return BigInt(whole + fraction.padEnd(scale, "0"));
+}

@@ -1,0 +1,227 @@
+import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import S3rver from "s3rver";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { importPrices } from "../../src/pipeline/import-prices.ts";
+import { checkFiles } from "../../src/pipeline/warehouse/check-files.ts";
+import { type Manifest, readManifest } from "../../src/pipeline/warehouse/manifest.ts";
+import { writeFiles } from "../../src/pipeline/warehouse/write-files.ts";
+import { dice } from "../../src/standin/engine/random.ts";
+import { openPlace, type Place } from "../../src/warehouse/place.ts";
+import { usageEtl } from "../support/cli.ts";
+import { addSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
+import { killedBefore, readViews, readWithDuckDb } from "../support/warehouse.ts";
+
+const DAY_MS = 86_400_000;
+/** Files are written up to today, so usage begins a few days ago. */
+const FIRST = new Date(Date.now() - 6 * DAY_MS).toISOString().slice(0, 10);
+const SECOND = nextDay(FIRST);
+const PROJECTS = [1, 2, 3].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
+/** Few, so that many writes take seconds. */
+const SOME = [
+  "fct_usage_workspace_daily",
+  "fct_usage_project_daily",
+  "fct_cost_project_daily",
+  "dim_project",
+];
+const { signal } = new AbortController();
+
+async function setup() {
+  const { store, url } = await setupMigrated();
+  const sourceId = await addSource(store, { slug: "default", workspaceIds: WORKSPACES, dataStart: FIRST });
+  const folder = await mkdtemp(join(tmpdir(), "files-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await importPrices(store, {
+    file: "prices",
+    replace: false,
+    lines: [
+      {
+        where: "line 2",
+        price: {
+          ...{ sku: "traces", unitPrice: "0.0000000003", currency: "USD", validFrom: "2026-01-01" },
+          ...{ source: null, workspace: null, validTo: null },
+        },
+      },
+    ],
+  });
+  const place = await openPlace(folder, { signal });
+  const write = (options: { place?: Place; views?: string[]; keepMs?: number } = {}) =>
+    writeFiles({
+      ...{ store, signal, source: "default", release: "test" },
+      ...{ place, views: SOME, keepMs: DAY_MS, ...options },
+    });
+  const load = (
+    groupBy: "workspace" | "project",
+    day: string,
+    rows: [id: string, traces: number][],
+    at = 0,
+  ) =>
+    loadRows(store, {
+      ...{ sourceId, workspaceId: WORKSPACES[at] as string, groupBy },
+      window: windowOf("day", day, nextDay(day)),
+      rows: rows.map(([id, traces]) => [day, id, traces, `name of ${id}`]),
+    });
+  return { url, folder, place, write, load };
+}
+
+function nextDay(day: string): string {
+  return new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);
+}
+
+async function manifestOf(place: Place): Promise<Manifest> {
+  const manifest = await readManifest(place, "default");
+  if (manifest === undefined) throw new Error("there is no manifest");
+  return manifest;
+}
+
+async function wrongFiles(place: Place) {
+  return (await checkFiles(place, await manifestOf(place), { signal })).wrong;
+}
+
+const STEPS = 5;
+const SEED = Number(process.env.FILES_SEED ?? 20_261_122);
+
+test(`files hold what the views show, and a killed writer leaves the last set whole (seed ${SEED})`, async () => {
+  const { url, folder, place, write, load } = await setup();
+  const { below: pick, some } = dice(SEED);
+  await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
+  await write();
+  let shown = await readWithDuckDb(folder, await manifestOf(place));
+  let isKilledBeforeEnd = 0;
+  for (let step = 0; step < STEPS; step++) {
+    const day = new Date(Date.parse(FIRST) + pick(6) * DAY_MS).toISOString().slice(0, 10);
+    const at = pick(2);
+    const projects = some(PROJECTS, pick(3)).map((id): [string, number] => [id, 1 + pick(9)]);
+    await load("project", day, projects, at);
+    await load("workspace", day, [[WORKSPACES[at] as string, pick(30)]], at);
+    const before = await manifestOf(place);
+    const killed = await write({ place: killedBefore(place, pick(24)), keepMs: pick(2) * DAY_MS }).catch(
+      () => undefined,
+    );
+    expect(await wrongFiles(place)).toEqual([]);
+    const now = await manifestOf(place);
+    if (now.as_of === before.as_of) {
+      isKilledBeforeEnd++;
+      expect(killed).toBeUndefined();
+      expect(await readWithDuckDb(folder, now)).toEqual(shown);
+    }
+    // The last time all views that are written by default.
+    await write({ keepMs: pick(2) * DAY_MS, ...(step === STEPS - 1 ? { views: [] } : {}) });
+    expect(await wrongFiles(place)).toEqual([]);
+    const manifest = await manifestOf(place);
+    shown = await readWithDuckDb(folder, manifest);
+    expect(shown).toEqual(await readViews(url, manifest));
+  }
+  expect(isKilledBeforeEnd).toBeGreaterThan(0);
+  expect(shown.get("fct_cost_project_daily")?.length).toBeGreaterThan(0);
+  expect(shown.size).toBeGreaterThan(15);
+});
+
+test("only days whose figures changed are written again, and old files go after their time", async () => {
+  const { folder, place, write, load } = await setup();
+  await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
+  await load("workspace", SECOND, [[WORKSPACES[0], 8]]);
+  const first = await write({ views: ["fct_usage_workspace_daily", "dim_workspace"] });
+  const before = await manifestOf(place);
+  expect(await write({ views: ["fct_usage_workspace_daily"] })).toMatchObject({ written: 0, removed: 0 });
+  // The same answer again changes when it was fetched, not what it says.
+  await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
+  expect(await write({ views: ["fct_usage_workspace_daily"] })).toMatchObject({ written: 0 });
+  await load("workspace", SECOND, [[WORKSPACES[0], 9]]);
+  const second = await write({ views: ["fct_usage_workspace_daily"] });
+  expect(second).toMatchObject({ written: 1, removed: 0, rows: (first?.rows ?? 0) - 2 });
+  const fileOf = ({ datasets }: Manifest, day: string) =>
+    datasets.fct_usage_workspace_daily?.files.find((file) => file.usage_date === day);
+  const after = await manifestOf(place);
+  expect(fileOf(after, SECOND)).toMatchObject({
+    ...{ rows: 2, sums: { traces: "9" }, is_final: false, coverage: ["missing", "ok"] },
+  });
+  expect(after.replaced.map(({ path }) => path).sort()).toEqual(
+    [
+      fileOf(before, SECOND)?.path,
+      before.datasets.dim_workspace?.files[0]?.path,
+    ].sort() as unknown as string[],
+  );
+  // A reader of the set before still finds its files.
+  expect((await checkFiles(place, before, { signal })).wrong).toEqual([]);
+  await writeFile(join(folder, "fct_usage_workspace_daily", "notes.txt"), "not ours");
+  expect(await write({ views: ["fct_usage_workspace_daily"], keepMs: 0 })).toMatchObject({ removed: 2 });
+  expect((await checkFiles(place, before, { signal })).wrong).toHaveLength(2);
+  expect(await readdir(join(folder, "fct_usage_workspace_daily"))).toContain("notes.txt");
+  // What somebody deleted or cut is written again.
+  await rm(join(folder, fileOf(after, FIRST)?.path ?? ""));
+  await writeFile(join(folder, fileOf(after, SECOND)?.path ?? ""), "cut");
+  expect(await wrongFiles(place)).toHaveLength(2);
+  expect(await write({ views: ["fct_usage_workspace_daily"] })).toMatchObject({ written: 2 });
+  expect(await wrongFiles(place)).toEqual([]);
+});
+
+test("a bucket holds the same files, and what keeps it from being written is said", async () => {
+  const { folder, write, load } = await setup();
+  await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
+  await write();
+  const root = await mkdtemp(join(tmpdir(), "bucket-"));
+  const server = new S3rver({
+    ...{ port: 0, address: "127.0.0.1", silent: true, directory: root },
+    configureBuckets: [{ name: "usage", configs: [] }],
+  });
+  const { port } = await server.run();
+  const environment = {
+    ...{ AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${port}`, AWS_REGION: "us-east-1" },
+    ...{ AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER" },
+  };
+  for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
+  onTestFinished(async () => {
+    vi.unstubAllEnvs();
+    await server.close();
+    await rm(root, { recursive: true, force: true });
+  });
+  const bucket = await openPlace("s3://usage/warehouse", { signal });
+  expect(await write({ place: bucket })).toMatchObject({ removed: 0 });
+  expect(await write({ place: bucket })).toMatchObject({ written: 0 });
+  const manifest = await manifestOf(bucket);
+  expect(manifest.datasets).toMatchObject(
+    JSON.parse(
+      JSON.stringify((await manifestOf(await openPlace(folder, { signal }))).datasets),
+      (key, value) =>
+        key === "written_at" || key === "sha256" || key === "bytes" ? expect.anything() : value,
+    ),
+  );
+  expect(await wrongFiles(bucket)).toEqual([]);
+  await load("workspace", FIRST, [[WORKSPACES[0], 8]]);
+  await write({ place: bucket, keepMs: 0 });
+  expect(await wrongFiles(bucket)).toEqual([]);
+  const missing = await openPlace("s3://nobody-has-it", { signal });
+  await expect(write({ place: missing })).rejects.toMatchObject({
+    ...{ code: "files_place_refused", message: expect.stringContaining("NoSuchBucket") },
+  });
+  process.env.AWS_ACCESS_KEY_ID = "nobody";
+  const refused = await openPlace("s3://usage/warehouse", { signal });
+  const error = await write({ place: refused }).catch((cause) => cause);
+  expect(error).toMatchObject({ code: "files_place_refused" });
+  expect(`${error.message}${error.next}`).not.toMatch(/nobody|S3RVER/);
+});
+
+test("the command writes, checks, and says what is wrong", async () => {
+  const { url, folder, load } = await setup();
+  await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
+  const run = (args: string[], environment: Record<string, string> = {}) =>
+    usageEtl(["files", ...args], { DATABASE_URL: url, ...environment });
+  const to = join(folder, "new", "folder");
+  const views = { USAGE_EXPORT_VIEWS: "fct_usage_workspace_daily", USAGE_EXPORT_DIR: to };
+  const wrote = await run(["write", "--json"], views);
+  expect([wrote.code, JSON.parse(wrote.stdout)]).toEqual([
+    0,
+    [expect.objectContaining({ source: "default", removed: 0 })],
+  ]);
+  expect(await run(["check"], views)).toMatchObject({ code: 0, stdout: expect.stringContaining("all as") });
+  const copy = join(folder, "copy");
+  await cp(join(to, "manifest"), join(copy, "manifest"), { recursive: true });
+  expect(await run(["check", "--to", copy], views)).toMatchObject({
+    ...{ code: 4, stdout: expect.stringContaining("missing fct_usage_workspace_daily/source_id=default/") },
+  });
+  const misnamed = await run(["write"], { ...views, USAGE_EXPORT_VIEWS: "fct_usage_workspace_hourly" });
+  expect([misnamed.code, misnamed.stderr]).toEqual([2, expect.stringContaining("files_view_unusable")]);
+});

@@ -1,0 +1,91 @@
+import { DuckDBInstance } from "@duckdb/node-api";
+import type { Manifest } from "../../src/pipeline/warehouse/manifest.ts";
+import type { Place } from "../../src/warehouse/place.ts";
+import { connectPlain } from "./reporting.ts";
+
+/** Rows as texts, null as null, in an order of their own. */
+type Rows = (string | null)[][];
+
+/** Every dataset of a manifest as DuckDB reads it from its files in a folder, by the query of docs/warehouse.md. */
+export async function readWithDuckDb(folder: string, manifest: Manifest): Promise<Map<string, Rows>> {
+  const instance = await DuckDBInstance.create(":memory:");
+  const connection = await instance.connect();
+  try {
+    await connection.run("SET TimeZone = 'UTC'");
+    const found = new Map<string, Rows>();
+    for (const [name, { files, columns, partitioned_by }] of Object.entries(manifest.datasets)) {
+      const wanted = [...partitioned_by, ...columns.map((column) => column.name)];
+      if (files.length === 0) {
+        found.set(name, []);
+        continue;
+      }
+      await connection.run(
+        `SET VARIABLE files = (
+           SELECT list('${folder}/' || file.path)
+           FROM (SELECT unnest(datasets.${name}.files) AS file FROM read_json('${folder}/manifest/${manifest.source_id}.json'))
+         )`,
+      );
+      const result = await connection.runAndReadAll(
+        `SELECT ${wanted.map((column) => `"${column}"::VARCHAR`).join(", ")}
+         FROM read_parquet(getvariable('files'), hive_partitioning = true)`,
+      );
+      found.set(name, sorted(result.getRows() as Rows));
+    }
+    return found;
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+  }
+}
+
+/** The same datasets as the views show them now. */
+export async function readViews(url: string, manifest: Manifest): Promise<Map<string, Rows>> {
+  const client = await connectPlain(url);
+  const found = new Map<string, Rows>();
+  for (const [name, { columns, partitioned_by }] of Object.entries(manifest.datasets)) {
+    const wanted = [...partitioned_by, ...columns.map((column) => column.name)];
+    const { rows } = await client.query<(string | null)[]>({
+      text: `SELECT ${wanted.map((column) => `"${column}"::text`).join(", ")} FROM reporting.${name} WHERE source_id = $1`,
+      values: [manifest.source_id],
+      rowMode: "array",
+    });
+    found.set(name, sorted(rows));
+  }
+  return found;
+}
+
+function sorted(rows: Rows): Rows {
+  const keyed = rows.map((row) => [JSON.stringify(row), row] as const);
+  return keyed.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([, row]) => row);
+}
+
+/** A place whose process is killed before its `at`th change: nothing after it happens. */
+export function killedBefore(place: Place, at: number): Place {
+  let changes = 0;
+  const live = () => {
+    if (++changes > at) throw new Error("killed");
+  };
+  return {
+    ...place,
+    async create(name) {
+      live();
+      const file = await place.create(name);
+      return {
+        async write(chunk) {
+          live();
+          await file.write(chunk);
+        },
+        async commit() {
+          live();
+          await file.commit();
+        },
+        // A killed process takes nothing back.
+        abandon: async () => {},
+      };
+    },
+    async remove(name) {
+      live();
+      await place.remove(name);
+    },
+  };
+}
