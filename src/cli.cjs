@@ -1,14 +1,29 @@
 #!/usr/bin/env node
 // `src/cli.ts` is a link to this file. An old Node cannot load a .ts file, but it follows the link and runs this one, which
-// it understands. So write nothing here that Node 12 does not know.
-const [major, minor] = process.versions.node.split(".");
-if (Number(major) < 24 || (Number(major) === 24 && Number(minor) < 12)) {
-  const own = require("node:path").join(__dirname, "../node_modules/.bin/node");
+// it understands. So write nothing here that Node 12 does not know. A package from npm has no .ts files: Node does not run
+// them below node_modules.
+// biome-ignore lint/style/useNodejsImportProtocol: Node 12 does not know it.
+const { existsSync } = require("fs");
+// biome-ignore lint/style/useNodejsImportProtocol: the same.
+const { join } = require("path");
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+const isClone = existsSync(join(__dirname, "main.ts"));
+const [least, leastMinor] = isClone ? [24, 12] : [22, 19];
+if (major < least || (major === least && minor < leastMinor)) {
+  const own = join(__dirname, "../node_modules/.bin/node");
+  const next = isClone
+    ? `The project brings one: run \`npm run -s usage-etl -- COMMAND\`, or ${own} in place of node.`
+    : "Install a newer one, or let npm bring it: `npx --package=node@24 --package=usage-etl usage-etl COMMAND`.";
   process.stderr.write(
-    `Node ${process.versions.node} cannot run usage-etl, which needs Node 24.12 or later.\n` +
-      `  The project brings one: run \`npm run -s usage-etl -- COMMAND\`, or ${own} in place of node. [node_too_old]\n`,
+    `Node ${process.versions.node} cannot run usage-etl, which needs Node ${least}.${leastMinor} or later.\n  ${next} [node_too_old]\n`,
   );
   process.exitCode = 2;
 } else {
-  import("./main.ts");
+  if (major < 24) {
+    // undici looks whether there is SQLite, which we do not use. Node 22 warns that it is experimental.
+    const warn = process.emitWarning;
+    process.emitWarning = (warning, ...rest) =>
+      /^SQLite/.test(String(warning)) ? undefined : Reflect.apply(warn, process, [warning, ...rest]);
+  }
+  import(isClone ? "./main.ts" : "../dist/src/main.js");
 }

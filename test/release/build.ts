@@ -1,0 +1,21 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, globSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { productionLock, ROOT } from "./lock.ts";
+
+/**
+ * What `npm pack` puts into the package beside the sources: JavaScript in `dist/`, and the versions of all dependencies that
+ * this release was tested with. The clone runs without either.
+ */
+
+const DIST = join(ROOT, "dist");
+
+rmSync(DIST, { recursive: true, force: true });
+// `npm run types` has checked them.
+execFileSync("tsc", ["--project", "test/release/tsconfig.json", "--noCheck"], {
+  cwd: ROOT,
+  stdio: "inherit",
+});
+for (const file of globSync("src/**/*.{css,csv,js,svg}", { cwd: ROOT }))
+  cpSync(join(ROOT, file), join(DIST, file));
+writeFileSync(join(ROOT, "npm-shrinkwrap.json"), `${JSON.stringify(productionLock(), null, 2)}\n`);
