@@ -29,7 +29,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     // No test changes what another file sees (globals, module state), so files share processes and loaded modules.
     isolate: false,
-    // One more than two cores: tests of the service wait for schedules and time-outs, and others work meanwhile.
+    // One more than two cores: tests of the service wait for schedules and time-outs, and others work meanwhile. With four, tests
+    // that wait for a fixed time meet their limits.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
   },

@@ -6,6 +6,11 @@ const FAULTS: readonly { code: string; by: RegExp; next: string; passes?: boolea
   { code: "postgres_read_only", by: /^25006$/, next: "See whether it failed over, or refuses writes." },
   { code: "postgres_overloaded", by: /^5[38]\w{3}$/, next: "See its log: connections, memory or disk." },
   { code: "postgres_busy", by: /^(40001|40P01|55P03)$/, next: "See what holds its locks if it stays." },
+  {
+    code: "postgres_login_refused",
+    by: /^28\w{3}$/,
+    next: "Check user and password in DATABASE_URL. A file of DATABASE_URL_FILE is read again for each connection.",
+  },
   { code: "postgres_slow", by: /^57014$/, next: "See what keeps it busy.", passes: false },
   {
     code: "postgres_unreachable",
@@ -16,7 +21,7 @@ const FAULTS: readonly { code: string; by: RegExp; next: string; passes?: boolea
   { code: "redis_full", by: /^(OOM|MISCONF)/, next: "Give it memory or disk." },
   {
     code: "redis_unreachable",
-    by: /^(LOADING|MASTERDOWN|CLUSTERDOWN)|connection is closed|command timed out|stream isn't writeable|max retries per request/i,
+    by: /^(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|Too many Cluster redirections|None of startup nodes|Failed to refresh slots|Cluster isn't ready)|sentinels are unreachable|connection is closed|command timed out|stream isn't writeable|max retries per request/i,
     next: "See whether it runs.",
   },
 ];
@@ -27,6 +32,8 @@ const STOPS_WRITES = new Set([
   "postgres_read_only",
   "postgres_overloaded",
   "postgres_silent",
+  "postgres_login_refused",
+  "postgres_tls",
   "postgres_unreachable",
 ]);
 

@@ -1,7 +1,8 @@
-import { basename, dirname, sep } from "node:path";
+import { basename, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ROOT } from "./root.ts";
 
-const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const FOLDER = fileURLToPath(ROOT).replace(/\/$/, "");
 
 interface Started {
   /** The script as it was named, links not followed. */
@@ -17,8 +18,10 @@ interface Started {
  * How the program is called where it runs: installed, by `npx`, or in a clone. `npm run` works in the folder of the clone, so
  * who started the file itself elsewhere goes on so: another folder may hold another env file.
  */
-export function programAs({ script, folder, npmCommand, root = ROOT }: Started): string {
+export function programAs({ script, folder, npmCommand, root = FOLDER }: Started): string {
   if (basename(script) === "usage-etl") return npmCommand === "exec" ? "npx usage-etl" : "usage-etl";
+  // A package whose program was started by its path.
+  if (basename(script) === "cli.cjs") return /^[\w./-]+$/.test(script) ? `node ${script}` : "usage-etl";
   const inClone = "npm run -s usage-etl --";
   // A folder that a shell would have to be told in quotes stays unnamed: the text may be part of a JSON document.
   if (folder === root || !/^[\w./-]+$/.test(root)) return inClone;

@@ -53,7 +53,7 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
   ],
   status: ["show how far each source is loaded, and its problems", () => import("./commands/status.ts")],
   runs: [
-    "show what ran: syncs, backfills, reconciliations, checks of totals, probes",
+    "show what ran: syncs, backfills, reconciliations, checks of totals, probes, files",
     () => import("./commands/runs.ts"),
   ],
   config: ["show the settings in use; secrets are hidden", () => import("./commands/config.ts")],
@@ -77,6 +77,10 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
   export: [
     "write the rows of a reporting view to a file, in constant memory",
     () => import("./commands/export.ts"),
+  ],
+  files: [
+    "write Parquet files for a warehouse to USAGE_EXPORT_DIR, or check them",
+    () => import("./commands/files.ts"),
   ],
   dbt: [
     "print a file for a dbt project, made from the views in this database",

@@ -45,7 +45,7 @@ const options = new Command("bench:pages")
   .parse()
   .opts<Options>();
 const output = createOutput({ json: options.json ?? false });
-const databaseUrl = requireDatabaseUrl(readConfig({ DATABASE_URL: process.env.DATABASE_URL }));
+const databaseUrl = requireDatabaseUrl(readConfig({ DATABASE_URL: process.env.DATABASE_URL })).reveal();
 const redis = await resolveRedis();
 const folder = mkdtempSync(join(tmpdir(), "usage-etl-bench-pages-"));
 const store = openStore({ url: databaseUrl });

@@ -63,6 +63,8 @@ export const TOUR: Readonly<Record<string, readonly Step[]>> = {
     { run: "export --view dim_workspace --columns workspace_id,workspace_name" },
     { run: "prices import {prices}" },
     { run: "prices list" },
+    { run: "files write --to {folder}/files" },
+    { run: "files check --to {folder}/files" },
     { run: "dbt sources", lines: 12 },
     { run: "dbt keys", lines: 12 },
   ],

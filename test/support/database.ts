@@ -49,7 +49,7 @@ export async function createTestDatabase(options: { template?: string } = {}): P
     `CREATE DATABASE ${quoted(name)} TEMPLATE ${quoted(template)} STRATEGY ${await fastestStrategy(pool)}`,
   );
   return {
-    url: await databaseUrl(name),
+    url: await databaseUrl(name, isPooled() ? "pooler" : "postgres"),
     drop: async () => {
       try {
         await untilUnused(pool, name, "the test");
@@ -101,8 +101,20 @@ function maintenance(): Promise<pg.Pool> {
   return admins;
 }
 
-async function databaseUrl(name: string): Promise<string> {
-  const url = new URL(await serviceUrl("postgres"));
+/** Whether tests reach their databases through a pooler in transaction mode: `npm run test:pgbouncer`. */
+function isPooled(): boolean {
+  return process.env.TEST_POOLER === "pgbouncer";
+}
+
+/** The same database past the pooler: for a test's own connections, which prepare statements and end backends. */
+export async function pastPooler(url: string): Promise<string> {
+  if (!isPooled()) return url;
+  const { host } = new URL(await serviceUrl("postgres"));
+  return Object.assign(new URL(url), { host }).href;
+}
+
+async function databaseUrl(name: string, server: "postgres" | "pooler" = "postgres"): Promise<string> {
+  const url = new URL(await serviceUrl(server));
   url.pathname = `/${name}`;
   return url.href;
 }

@@ -19,16 +19,26 @@ declare module "vitest" {
   }
 }
 
-const RESOLVERS = { postgres: resolvePostgres, redis: resolveRedis, browser: startBrowser };
+type StartOnce = (kind: "postgres") => Promise<Service>;
+
+const RESOLVERS = {
+  postgres: () => resolvePostgres(),
+  redis: () => resolveRedis(),
+  browser: startBrowser,
+  pooler: startPooler,
+};
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const runPrefix = `usage_etl_test_${randomBytes(4).toString("hex")}_`;
   const started = new Map<string, Promise<Service>>();
 
-  const door = createServer(async (request, response) => {
-    const kind = (request.url ?? "").slice(1) as keyof typeof RESOLVERS;
-    const service = started.get(kind) ?? RESOLVERS[kind]();
+  const startOnce = (kind: keyof typeof RESOLVERS): Promise<Service> => {
+    const service = started.get(kind) ?? RESOLVERS[kind](startOnce);
     started.set(kind, service);
+    return service;
+  };
+  const door = createServer(async (request, response) => {
+    const service = startOnce((request.url ?? "").slice(1) as keyof typeof RESOLVERS);
     await service.then(
       ({ url }) => response.end(url),
       (error) => response.writeHead(500).end(`${error.message} ${error.next ?? ""}`),
@@ -63,6 +73,14 @@ async function startBrowser(): Promise<Service> {
     throw error;
   });
   return { url: server.wsEndpoint(), origin: "local", close: () => server.close() };
+}
+
+/** PgBouncer before the run's Postgres: `npm run test:pgbouncer`. */
+async function startPooler(startOnce: StartOnce): Promise<Service> {
+  const { startPgBouncer } = await import("./pgbouncer.ts");
+  const { url } = await startOnce("postgres");
+  const pooler = await startPgBouncer(url);
+  return { url: pooler.through(url), origin: "local", close: pooler.close };
 }
 
 async function dropDatabases(url: string, prefix: string): Promise<void> {

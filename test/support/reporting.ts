@@ -7,6 +7,7 @@ import { registerSource } from "../../src/store/catalog/sources.ts";
 import { noteAccess } from "../../src/store/catalog/workspace-access.ts";
 import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../src/store/db/database.ts";
+import { pastPooler } from "./database.ts";
 import { setupMigrated } from "./store.ts";
 
 /** Workspaces of every test's source. */
@@ -56,7 +57,7 @@ export async function addSource(
 /** A connection that returns all values as the text of Postgres, without conversions of the driver. */
 export async function connectPlain(url: string, role?: string): Promise<pg.Client> {
   const client = new pg.Client({
-    connectionString: url,
+    connectionString: await pastPooler(url),
     types: { getTypeParser: () => (value: string) => value },
     // Compiling the views takes seconds, which a few rows never repay.
     options: "-c jit=off -c timezone=UTC",

@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import type { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { expect, onTestFinished } from "vitest";
 import { openQueue, producerConnection, type QueueKind } from "../../jobs/queues.ts";
+import { redisServerOf } from "../../src/redis-server.ts";
 import { resolveRedis } from "../../src/services/resolve.ts";
 import { type Standin, type StandinOptions, startStandin } from "../../src/standin/server.ts";
 import type { Store } from "../../src/store/db/database.ts";
@@ -55,7 +57,7 @@ interface ServiceOptions {
  */
 export async function setupService(options: ServiceOptions = {}): Promise<ServiceBench> {
   const { store, databaseUrl, redisUrl } = options.servers ?? (await startServers());
-  const redis = new Redis(redisUrl, { maxRetriesPerRequest: null });
+  const redis = new Redis(redisUrl.split(",")[0] ?? "", { maxRetriesPerRequest: null, lazyConnect: true });
   redis.on("error", () => {});
   const dataStart = daysAgo(options.days ?? 5);
   const standin = await startStandin({ dataStart, scale: SCALE, ...options.standin });
@@ -82,7 +84,9 @@ export async function setupService(options: ServiceOptions = {}): Promise<Servic
     ...options.environment,
   };
   const value: ServiceBench["value"] = async (text) => {
-    const { rows } = await store.transaction(({ client }) => client.query(text));
+    // Prepared, because tests poll with it, and planning a view takes longer than running it. A name has 63 characters.
+    const name = createHash("md5").update(text).digest("hex");
+    const { rows } = await store.transaction(({ client }) => client.query({ name, text }));
     return Object.values(rows[0] ?? {})[0] as never;
   };
   const count = async (text: string) => Number(await value(text));
@@ -109,7 +113,7 @@ export async function setupService(options: ServiceOptions = {}): Promise<Servic
       });
     },
     openQueue: async (kind) => {
-      const connection = producerConnection(redisUrl);
+      const connection = producerConnection(redisServerOf({ url: redisUrl }));
       const queue = openQueue(kind, "default", connection);
       onTestFinished(async () => {
         await queue.close();

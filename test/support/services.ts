@@ -3,7 +3,7 @@ import { inject } from "vitest";
 const urls = new Map<string, Promise<string>>();
 
 /** URL of the run's Postgres, Redis or browser, which the first to ask starts (global-setup.ts). */
-export function serviceUrl(kind: "postgres" | "redis" | "browser"): Promise<string> {
+export function serviceUrl(kind: "postgres" | "redis" | "browser" | "pooler"): Promise<string> {
   const url = urls.get(kind) ?? ask(kind);
   urls.set(kind, url);
   return url;

@@ -45,10 +45,10 @@ describe.each(UNITS)("%s", (unit) => {
     );
   });
 
-  test("runs the Node that the project brings", () => {
+  test("runs the Node that was installed beside the package", () => {
     const [command = ""] = linesOf(unit, "ExecStart");
     const [, role] =
-      /^\/opt\/usage-etl\/node_modules\/.bin\/node (?:--[a-z-]+=\d+ )?src\/cli.ts serve --role (\w+)$/.exec(
+      /^\/opt\/usage-etl\/node_modules\/.bin\/node (?:--[a-z-]+=\d+ )?node_modules\/usage-etl\/src\/cli.cjs serve --role (\w+)$/.exec(
         command,
       ) ?? [];
     expect(unit).toContain(role);
@@ -108,7 +108,9 @@ test("cron never runs two syncs at once, and checks at night after the sync", as
   writeFileSync(join(home, "pipe"), "go on\n");
   await ended;
   expect(log().match(/ran .*/g)).toEqual(
-    ["sync --inline", "reconcile", "totals", "prune"].map((command) => `ran src/cli.ts ${command}`),
+    ["sync --inline", "reconcile", "totals", "prune"].map(
+      (command) => `ran node_modules/usage-etl/src/cli.cjs ${command}`,
+    ),
   );
 });
 

@@ -22,6 +22,11 @@ test.each([
     { script, folder: "/opt/usage-etl-data" },
     "/opt/usage-etl/node_modules/.bin/node /opt/usage-etl/src/cli.ts",
   ],
+  [
+    "the package's program, by its path",
+    { script: "/opt/it/src/cli.cjs", folder: "/" },
+    "node /opt/it/src/cli.cjs",
+  ],
   ["the package's bin", { script: "/usr/local/bin/usage-etl", folder: "/root" }, "usage-etl"],
   [
     "npx",

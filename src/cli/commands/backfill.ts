@@ -110,7 +110,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     });
   }
 
-  const redisUrl = await askRedis(session);
+  const redis = await askRedis(session);
   const started: Backfill[] = [];
   const exit = await session.eachSource(async (source) => {
     const { sourceId, store } = source;
@@ -122,10 +122,10 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     const id = await createBackfill(store, {
       ...{ sourceId, meter, range, stride, groupings, workspaceIds, reprocess, slices, by: commandActor() },
     });
-    const queue = await openSessionQueue(session, "control", { redisUrl, slug: source.config.slug });
+    const queue = await openSessionQueue(session, "control", { redis, slug: source.config.slug });
     // Saves some seconds: the schedule enqueues its tasks anyway, so a Redis that went away meanwhile does not matter.
     const options = { ...enqueueJob.options, jobId: `feed-for-backfill-${id}` };
-    await addJob(queue, { redisUrl, name: enqueueJob.name, options }).catch(() => {});
+    await addJob(queue, { redis, name: enqueueJob.name, options }).catch(() => {});
     started.push(await backfillOf(store.db, id));
     return EXIT.done;
   });

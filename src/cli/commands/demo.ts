@@ -1,9 +1,11 @@
 import type { Command } from "commander";
 import { type Config, Secret, type SourceConfig } from "../../config/config.ts";
 import { withEnvFile } from "../../config/env-file.ts";
+import { readRedis } from "../../config/redis.ts";
 import { UnreachableError } from "../../errors.ts";
 import { createLogger, type Logger } from "../../log.ts";
 import { openSource } from "../../pipeline/source/open-source.ts";
+import { type RedisServer, redisServerOf } from "../../redis-server.ts";
 import { serve } from "../../service/serve.ts";
 import { servePages } from "../../service/serve-pages.ts";
 import { resolvePostgres, resolveRedis } from "../../services/resolve.ts";
@@ -41,7 +43,8 @@ async function demo(given: Session, { once = false, inline = false, dataDir }: D
   const { output, signal, onClose } = given;
   const postgres = await resolvePostgres({ dataDir, say: output.note });
   onClose(() => postgres.close());
-  const redisUrl = inline ? undefined : await findRedis(given);
+  const found = inline ? undefined : await findRedis(given);
+  const redis = found?.redis;
   const standin = await startStandin();
   onClose(() => standin.close());
   const story = readStory(dataDir, standin.now());
@@ -55,25 +58,25 @@ async function demo(given: Session, { once = false, inline = false, dataDir }: D
     ...(troubled === undefined ? [] : [plantedSource(troubled, story)]),
     ...(billed === undefined ? [] : [billedSource(billed, story)]),
   ];
-  const config = demoConfig(given.config, { databaseUrl: postgres.url, redisUrl, sources });
+  const config = demoConfig(given.config, { databaseUrl: postgres.url, redis, sources });
   const session = createSession({ ...given, config });
   const log = quietAbout([PLANTED, BILLED], createLogger(config.logLevel, output.logTo));
   const store = await session.store();
   await migrate(store);
   // No scheduler yet: a scheduled sync would fetch again what the first sync counts.
   const service =
-    redisUrl === undefined
+    redis === undefined
       ? await servePages({ config, store, log })
-      : await serve({ config, store, redisUrl, role: "worker", servesPages: true, log });
+      : await serve({ config, store, redis, role: "worker", servesPages: true, log });
   onClose(() => service.close());
   const announced = await announceDemo(dataDir, {
-    ...{ databaseUrl: postgres.url, redisUrl, sources, pages: `${service.url}/` },
+    ...{ databaseUrl: postgres.url, redisUrl: found?.url, sources, pages: `${service.url}/` },
     ...{ syncEvery: SYNC_EVERY.iso, environment: withEnvFile(process.env) },
   });
   onClose(async () => announced?.withdraw());
   output.note(`Pages: ${service.url}/`);
   output.note(
-    `Postgres: ${postgres.origin}. Queue: ${redisUrl === undefined ? "none (inline)" : "BullMQ"}. Platform: the stand-in on ${standin.url}.`,
+    `Postgres: ${postgres.origin}. Queue: ${redis === undefined ? "none (inline)" : "BullMQ"}. Platform: the stand-in on ${standin.url}.`,
   );
   output.note(`Health and metrics: ${service.url}/readyz, ${service.url}/metrics`);
 
@@ -81,7 +84,7 @@ async function demo(given: Session, { once = false, inline = false, dataDir }: D
     const deps = sourceDepsOf(source, { ...given, config, store });
     return openSource({ ...deps, log: log.child({ source: source.slug }) });
   };
-  const loader = createLoader(session, redisUrl);
+  const loader = createLoader(session, redis);
   const [healthy, planted, whole] = sources as [SourceConfig, SourceConfig?, SourceConfig?];
   const opened = [await open(healthy)] as [Awaited<ReturnType<typeof open>>];
   const exit = await firstSync(opened[0], output, loader);
@@ -104,11 +107,11 @@ async function demo(given: Session, { once = false, inline = false, dataDir }: D
   output.note(
     `Query the views with\n  psql '${postgres.url}' -c 'SELECT * FROM reporting.fct_usage_workspace_daily ORDER BY 2 DESC LIMIT 10'`,
   );
-  if (redisUrl !== undefined) {
-    const scheduler = await serve({ config, store, redisUrl, role: "scheduler", servesPages: false, log });
+  if (redis !== undefined) {
+    const scheduler = await serve({ config, store, redis, role: "scheduler", servesPages: false, log });
     onClose(() => scheduler.close());
   }
-  return runOn(opened, { output, signal, loader: redisUrl === undefined ? loader : undefined });
+  return runOn(opened, { output, signal, loader: redis === undefined ? loader : undefined });
 }
 
 /** What is planted, and what a server is made to lack, must not look like a defect: of these sources only errors are logged. */
@@ -124,11 +127,11 @@ function quietAbout(slugs: readonly string[], log: Logger): Logger {
 }
 
 /** An empty Redis is enough: Postgres holds the state. Without Redis the demo runs inline and says so. */
-async function findRedis({ output, onClose }: Session): Promise<string | undefined> {
+async function findRedis({ output, onClose }: Session) {
   try {
     const redis = await resolveRedis({ say: output.note });
     onClose(() => redis.close());
-    return redis.url;
+    return { url: redis.url, redis: readRedis(process.env) ?? redisServerOf({ url: redis.url }) };
   } catch (error) {
     if (!(error instanceof UnreachableError)) throw error;
     output.note(`${error.message} The demo runs inline.`);
@@ -167,12 +170,12 @@ function sourceOf(standin: Standin, slug: string) {
 
 function demoConfig(
   config: Config,
-  of: { databaseUrl: string; redisUrl: string | undefined; sources: readonly SourceConfig[] },
+  of: { databaseUrl: string; redis: RedisServer | undefined; sources: readonly SourceConfig[] },
 ): Config {
   return {
     ...config,
     databaseUrl: new Secret(of.databaseUrl),
-    redisUrl: of.redisUrl === undefined ? undefined : new Secret(of.redisUrl),
+    redis: of.redis,
     sources: of.sources,
     syncEveryMs: SYNC_EVERY.ms,
     // Any free port: the service may run on the same machine.

@@ -23,6 +23,7 @@ import {
   notesOf,
   problemOf,
 } from "../checks/check.ts";
+import { checkFilesPlace } from "../checks/files.ts";
 import { checkDisk } from "../checks/host.ts";
 import { checkPlatform, checkWorkspaces, type PlatformView } from "../checks/platform.ts";
 import { checkClock, checkPostgres } from "../checks/postgres.ts";
@@ -50,6 +51,7 @@ async function doctor(session: Session): Promise<number> {
       const own = notesOf(checks, source.slug);
       await checkSource(session, { source, store }, own);
       checkService(redis, { config, source }, own);
+      await checkFilesPlace(config, { source: source.slug, now: Date.now(), signal: session.signal }, own);
     }
   } catch (error) {
     notes.fail("source", problemOf(error));

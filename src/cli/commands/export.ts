@@ -1,5 +1,4 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { requireDatabaseUrl } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
 import { csvForm, jsonForm } from "../../store/report/copy-forms.ts";
 import { copyRows, type RowsWanted } from "../../store/report/view-rows.ts";
@@ -69,7 +68,7 @@ async function run(session: Session, options: ExportOptions): Promise<undefined>
     options.out === undefined
       ? openStdoutTarget(process.stdout)
       : await withMetadata(await openFileTarget(options.out), options.out, { ...options, ...selection });
-  const wanted = { ...selection, store, url: requireDatabaseUrl(session.config), signal };
+  const wanted = { ...selection, store, signal };
   let bytes = 0;
   const write = async (update: Update) => {
     const count = async (chunk: Uint8Array) => {

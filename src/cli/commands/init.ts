@@ -4,8 +4,10 @@ import { type Command, InvalidArgumentError } from "commander";
 import { systemClock } from "../../clock.ts";
 import { readConfig } from "../../config/config.ts";
 import { ENV_FILE, fitsEnvFile, withEnvFile } from "../../config/env-file.ts";
+import { readRedis } from "../../config/redis.ts";
 import { readSecretFile, readSetting, refuse } from "../../config/variables.ts";
 import { EtlError, UsageError } from "../../errors.ts";
+import { redisServerOf } from "../../redis-server.ts";
 import { PROGRAM } from "../../typed.ts";
 import { exitCodeOf, firstExit } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
@@ -81,7 +83,10 @@ async function init(session: Session, options: InitOptions): Promise<number> {
     await attempt(setup, "postgres", ["DATABASE_URL"], () => tryPostgres(answers.DATABASE_URL ?? "")),
     await attempt(setup, "redis", ["REDIS_URL"], async () =>
       answers.REDIS_URL
-        ? tryRedis(answers.REDIS_URL)
+        ? tryRedis(
+            readRedis({ ...withEnvFile(process.env), ...set, REDIS_URL: answers.REDIS_URL }) ??
+              redisServerOf({ url: answers.REDIS_URL }),
+          )
         : [{ state: "warn", finding: "none is set: `sync --inline` works without, `serve` does not" }],
     ),
   ];

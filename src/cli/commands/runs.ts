@@ -17,7 +17,7 @@ interface ListOptions {
 export function define(runs: Command): void {
   runs
     .command("list", { isDefault: true })
-    .description("show the newest syncs, backfills, reconciliations, checks of totals and probes")
+    .description("show the newest syncs, backfills, reconciliations, checks of totals, probes and files")
     .addOption(new Option("--kind <kind>", "only runs of this kind").choices(RUN_KINDS))
     .option("--source <slug>", "only runs of this source")
     .option("--limit <count>", "how many", parseLimit, 20)

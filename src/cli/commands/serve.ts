@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { checkRedis } from "../../../jobs/queues.ts";
 import { systemClock } from "../../clock.ts";
 import { requireDatabaseUrl, requireSources } from "../../config/config.ts";
-import { UnreachableError } from "../../errors.ts";
+import { EtlError, UnreachableError } from "../../errors.ts";
 import { createLogger } from "../../log.ts";
 import { type Role, serve } from "../../service/serve.ts";
 import { checkReachable, openStore } from "../../store/db/database.ts";
@@ -25,21 +25,24 @@ export function define(command: Command): void {
 async function run(session: Session, options: { role: Role }): Promise<undefined> {
   const { config, signal, output, onClose } = session;
   const databaseUrl = requireDatabaseUrl(config);
-  const redisUrl = requireRedis(session, "run `usage-etl sync --inline` by cron instead");
+  const redis = requireRedis(session, "run `usage-etl sync --inline` by cron instead");
   requireSources(config);
   const log = createLogger(config.logLevel, "stdout");
   const store = openStore({
     url: databaseUrl,
+    ...config.pool,
     onSilent: (connections) => log.warn({ code: "postgres_silent", connections }, "connection"),
   });
   onClose(() => store.close());
   const untilReady = async () => {
-    await untilThere(output, signal, () => checkReachable(store, databaseUrl));
+    // A file may still get the password that the server wants.
+    const mayChange = databaseUrl.isFromFile() ? ["postgres_refused"] : [];
+    await untilThere(output, signal, () => checkReachable(store), mayChange);
     await requireSchema(store);
-    const warnings = await untilThere(output, signal, () => checkRedis(redisUrl));
+    const warnings = await untilThere(output, signal, () => checkRedis(redis));
     for (const warning of warnings) log.warn({ code: "redis_settings", reason: warning }, "redis");
   };
-  const service = await serve({ config, store, redisUrl, role: options.role, log, untilReady }).catch(
+  const service = await serve({ config, store, redis, role: options.role, log, untilReady }).catch(
     (error: unknown) => {
       endInTime(output);
       throw error;
@@ -52,14 +55,25 @@ async function run(session: Session, options: { role: Role }): Promise<undefined
   await service.close();
 }
 
-/** Retries until a server answers: the service may start before its database. Prints the reason once a minute. */
-async function untilThere<T>(output: Output, signal: AbortSignal, check: () => Promise<T>): Promise<T> {
+/**
+ * Retries until a server answers: the service may start before its database. Prints the reason once a minute. `codes`: of
+ * other errors that may pass.
+ */
+async function untilThere<T>(
+  output: Output,
+  signal: AbortSignal,
+  check: () => Promise<T>,
+  codes: readonly string[] = [],
+): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {
       return await check();
     } catch (error) {
-      if (!(error instanceof UnreachableError)) throw error;
-      if (attempt % 30 === 0) output.note(`${error.message} Waiting for it. [${error.code}]`);
+      if (!(error instanceof EtlError)) throw error;
+      const { code, message, next } = error;
+      if (!(error instanceof UnreachableError) && !codes.includes(code)) throw error;
+      const step = code.endsWith("_unreachable") ? "" : ` ${next}`;
+      if (attempt % 30 === 0) output.note(`${message}${step} Waiting for it. [${code}]`);
       await systemClock.wait(LOOK_AGAIN_MS, signal);
     }
   }

@@ -40,16 +40,16 @@ async function run(session: Session, options: { inline?: boolean }): Promise<num
 
 /** Asks the service to sync now instead of at its next scheduled time. */
 async function askService(session: Session): Promise<number> {
-  const redisUrl = await askRedis(session);
+  const redis = await askRedis(session);
   const asked: string[] = [];
   const { db } = await session.migratedStore();
   const known = await listSources(db);
   for (const { slug } of requireSources(session.config)) {
     const source = known.find((one) => one.source === slug);
     if (source !== undefined) await retryNow(db, source.sourceId);
-    const queue = await openSessionQueue(session, "control", { redisUrl, slug });
+    const queue = await openSessionQueue(session, "control", { redis, slug });
     const options = { ...syncJob.options, jobId: `asked-${Date.now()}` };
-    await addJob(queue, { redisUrl, name: syncJob.name, options });
+    await addJob(queue, { redis, name: syncJob.name, options });
     const order = {
       sourceId: source?.sourceId ?? null,
       action: "sync.start",

@@ -6,6 +6,7 @@ import type { OpenSource } from "../../pipeline/source/source.ts";
 import { enqueueSlices, requeueLost } from "../../pipeline/sync/enqueue.ts";
 import { type FetchQueue, messageId } from "../../pipeline/sync/fetch-queue.ts";
 import { planSync } from "../../pipeline/sync/sync.ts";
+import type { RedisServer } from "../../redis-server.ts";
 import { routineSlices } from "../../store/work/slices.ts";
 import { openSessionQueue } from "../session/queue.ts";
 import type { Session } from "../session/session.ts";
@@ -22,11 +23,11 @@ export interface Loader {
   enqueue(source: OpenSource): Promise<void>;
 }
 
-export function createLoader(session: Session, redisUrl: string | undefined): Loader {
+export function createLoader(session: Session, redis: RedisServer | undefined): Loader {
   const queues = new Map<string, Promise<FetchQueue>>();
   const queueOf = (source: OpenSource) => {
     const { slug } = source.config;
-    const opened = queues.get(slug) ?? openFetchQueue(session, source, redisUrl);
+    const opened = queues.get(slug) ?? openFetchQueue(session, source, redis);
     queues.set(slug, opened);
     return opened;
   };
@@ -57,11 +58,11 @@ export function createLoader(session: Session, redisUrl: string | undefined): Lo
 async function openFetchQueue(
   session: Session,
   source: OpenSource,
-  redisUrl: string | undefined,
+  redis: RedisServer | undefined,
 ): Promise<FetchQueue> {
-  if (redisUrl === undefined) return inProcess(source);
+  if (redis === undefined) return inProcess(source);
   const { slug } = source.config;
-  return fetchQueueOf(await openSessionQueue(session, "fetch", { redisUrl, slug }));
+  return fetchQueueOf(await openSessionQueue(session, "fetch", { redis, slug }));
 }
 
 /** Works on tasks as they are added. */

@@ -70,12 +70,6 @@ export function askedMeter({ kind, tier }: Partial<MeterOptions>): Meter | undef
   return meterOf({ kind: kind ?? METER.traces.kind, tier: tier ?? METER.traces.tier });
 }
 
-/** The flags that ask for a meter. */
-export function meterFlags(meter: Meter): string {
-  const { kind, tier } = METER[meter];
-  return tier === METER.traces.tier ? `--kind ${kind}` : `--tier ${tier}`;
-}
-
 /** Error: `tier_unknown` for a tier of deployments, which have none. */
 export function meterOf({ kind, tier }: MeterOptions): Meter {
   const meter = meterOfTerms(kind, tier);

@@ -1,11 +1,14 @@
+import type { EventEmitter } from "node:events";
 import type { JobsOptions, Queue } from "bullmq";
 import { systemClock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
+import { redisFault } from "../../redis-fault.ts";
+import type { RedisServer } from "../../redis-server.ts";
 import type { Session } from "./session.ts";
 
 /** Error: `redis_missing`, which says what else would do. */
-export function requireRedis({ config }: Session, instead: string): string {
-  if (config.redisUrl !== undefined) return config.redisUrl.reveal();
+export function requireRedis({ config }: Session, instead: string): RedisServer {
+  if (config.redis !== undefined) return config.redis;
   throw new UsageError({
     code: "redis_missing",
     message: "REDIS_URL is not set.",
@@ -17,24 +20,24 @@ export function requireRedis({ config }: Session, instead: string): string {
  * The Redis of the service, asked before anything is read or entered. Errors: `redis_missing`; `redis_unreachable` after
  * some seconds; `redis_evicts`.
  */
-export async function askRedis(session: Session): Promise<string> {
-  const url = requireRedis(session, "add --inline to work in this process");
+export async function askRedis(session: Session): Promise<RedisServer> {
+  const redis = requireRedis(session, "add --inline to work in this process");
   const { checkRedis } = await import("../../../jobs/queues.ts");
-  await checkRedis(url);
-  return url;
+  await checkRedis(redis);
+  return redis;
 }
 
 /** A queue of a source, closed with the session. Its libraries are loaded here: `--inline` needs none of them. */
 export async function openSessionQueue(
   session: Session,
   name: "control" | "fetch",
-  given: { redisUrl: string; slug: string },
+  given: { redis: RedisServer; slug: string },
 ): Promise<Queue> {
   const { openQueue, producerConnection } = await import("../../../jobs/queues.ts");
-  const connection = producerConnection(given.redisUrl);
-  const queue = openQueue(name, given.slug, connection);
+  const connection = producerConnection(given.redis);
+  const queue = openQueue(name, given.slug, connection, { prefix: given.redis.prefix });
   // Both report every attempt to connect. Whoever adds a job gets the error.
-  for (const emitter of [connection, queue]) emitter.on("error", () => {});
+  for (const emitter of [connection, queue] as EventEmitter[]) emitter.on("error", () => {});
   session.onClose(async () => {
     // First: closing waits for a connection that is still being made.
     connection.disconnect();
@@ -46,16 +49,16 @@ export async function openSessionQueue(
 /** Adds a job of a queue. Error: `redis_unreachable`: a queue by itself waits for a connection for ever. */
 export async function addJob(
   queue: Queue,
-  given: { redisUrl: string; name: string; options: JobsOptions },
+  given: { redis: RedisServer; name: string; options: JobsOptions },
 ): Promise<void> {
-  const { ANSWERS_WITHIN_MS, redisUnreachable } = await import("../../../jobs/queues.ts");
+  const { ANSWERS_WITHIN_MS } = await import("../../redis-connect.ts");
   const late = new AbortController();
   const limit = systemClock.wait(ANSWERS_WITHIN_MS, late.signal).then(() => {
     throw new Error(`the job was not taken within ${ANSWERS_WITHIN_MS / 1000} s`);
   });
   await Promise.race([queue.add(given.name, {}, given.options), limit])
     .catch((error) => {
-      throw redisUnreachable(given.redisUrl, error.message, error);
+      throw redisFault(given.redis, [error.message], error);
     })
     .finally(() => late.abort());
 }

@@ -1,15 +1,15 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import type { SourceConfig } from "../../config/config.ts";
 import { isConfigured, isSecret, toEnvFile, withEnvFile } from "../../config/env-file.ts";
 import { SETTINGS } from "../../config/settings.ts";
 import type { Environment } from "../../config/variables.ts";
 import { EtlError, UsageError } from "../../errors.ts";
+import { DATA_DIR } from "../../root.ts";
 
 /** Where the demo keeps its data, and where commands look for one that runs. */
-export const DEMO_DIR = fileURLToPath(new URL("../../../.usage-etl/demo", import.meta.url));
+export const DEMO_DIR = join(DATA_DIR, "demo");
 
 const placesIn = (dir: string) => ({
   env: join(dir, "demo.env"),
@@ -50,7 +50,7 @@ export async function announceDemo(
   const values = {
     ...sharedSettings(demo.environment),
     DATABASE_URL: demo.databaseUrl,
-    ...(demo.redisUrl === undefined ? {} : { REDIS_URL: demo.redisUrl }),
+    ...(demo.redisUrl === undefined ? {} : redisSettings(demo.environment, demo.redisUrl)),
     USAGE_SOURCES_FILE: places.sources,
     USAGE_SYNC_EVERY: demo.syncEvery,
     // No settings: for the note that a command writes.
@@ -67,9 +67,21 @@ export async function announceDemo(
   };
 }
 
+/** Of the environment if it names a Redis, else of the demo's own. */
+function redisSettings(environment: Environment, url: string): Record<string, string> {
+  const given = Object.entries(environment).filter(([name]) => name.startsWith("REDIS_"));
+  const isNamed = given.some(
+    ([name, value]) => /^REDIS_(URL|URL_FILE|SENTINELS)$/.test(name) && value?.trim(),
+  );
+  if (!isNamed) return { REDIS_URL: url };
+  return Object.fromEntries(
+    given.flatMap(([name, value = ""]) => (value.trim() === "" ? [] : [[name, value]])),
+  );
+}
+
 /** Settings of the demo's environment that are neither secret nor about its servers, sources and files. */
 function sharedSettings(environment: Environment): Record<string, string> {
-  const own = /^(HTTP_|USAGE_(BASE_URL|CONTROL|DEPLOYMENT|ORGANIZATION|WORKSPACE|SOURCES|ENV|WEB))/;
+  const own = /^(HTTP_|REDIS_|USAGE_(BASE_URL|CONTROL|DEPLOYMENT|ORGANIZATION|WORKSPACE|SOURCES|ENV|WEB))/;
   const names = Object.keys(SETTINGS).filter((name) => !isSecret(name) && !own.test(name));
   return Object.fromEntries(
     names.flatMap((name) => {

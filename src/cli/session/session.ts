@@ -9,7 +9,7 @@ import {
 import { withEnvFile } from "../../config/env-file.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
-import type { Store } from "../../store/db/database.ts";
+import type { Store, StoreOptions } from "../../store/db/database.ts";
 import type { RunKind } from "../../store/work/runs.ts";
 import { createOutput, type Output } from "../report/output.ts";
 import { exitCodeOf, firstExit } from "./exit.ts";
@@ -22,6 +22,8 @@ export interface Session {
   /** Aborted by Ctrl-C, SIGTERM, SIGHUP, and the end of the npm that started the process. */
   readonly signal: AbortSignal;
   store(): Promise<Store>;
+  /** The store that migrations use: `DATABASE_MIGRATE_URL`, if it is set. */
+  storeToMigrate(): Promise<Store>;
   /** The store, once its schema is known to be new enough. Error: `schema_outdated`. */
   migratedStore(): Promise<Store>;
   /**
@@ -120,8 +122,14 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
   const { config, onClose } = given;
   let opened: Promise<Store> | undefined;
   const store = () => {
-    opened ??= openChecked(requireDatabaseUrl(config), onClose);
+    opened ??= openChecked({ url: requireDatabaseUrl(config), ...config.pool }, onClose);
     return opened;
+  };
+  const storeToMigrate = () => {
+    const { databaseMigrateUrl: url, pool } = config;
+    return url === undefined
+      ? store()
+      : openChecked({ url, variable: "DATABASE_MIGRATE_URL", ...pool }, onClose);
   };
   const migratedStore = async () => {
     const ready = await store();
@@ -131,6 +139,7 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
   return {
     ...given,
     store,
+    storeToMigrate,
     migratedStore,
     eachSource: async (work, kind) => {
       const configs = requireSources(config);
@@ -162,18 +171,18 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
   }
 }
 
-async function openChecked(url: string, onClose: Session["onClose"]): Promise<Store> {
+async function openChecked(options: StoreOptions, onClose: Session["onClose"]): Promise<Store> {
   // Loaded here: a command that needs no database starts in half the time.
   const { checkReachable, openStore } = await import("../../store/db/database.ts");
-  const store = openStore({ url });
+  const store = openStore(options);
   onClose(() => store.close());
-  await checkReachable(store, url);
+  await checkReachable(store);
   return store;
 }
 
 /** Refuses a schema that is older than this code, and a reader's login. Without it a query would fail on a missing column. */
 export async function requireSchema(store: Store): Promise<void> {
-  const { pendingMigrations } = await import("../../store/db/migrate.ts");
+  const { pendingMigrations } = await import("../../store/db/schema-version.ts");
   const { refuseReader } = await import("../../store/report/readers.ts");
   // It would take the migrations that it cannot see for pending ones.
   await refuseReader(store.db);

@@ -4,6 +4,7 @@ import { Secret, type SourceConfig } from "../../config/config.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { UsageError } from "../../errors.ts";
 import { billingClientOf } from "../../platform/clients.ts";
+import { describeRedis, type RedisServer } from "../../redis-server.ts";
 import { checkReachable, openStore } from "../../store/db/database.ts";
 import { serverCapabilities } from "../../store/report/overview.ts";
 import { withoutPassword } from "../../url.ts";
@@ -80,7 +81,7 @@ function withoutWorkspaces(baseUrl: string, isWithoutListing: boolean): UsageErr
 export async function tryPostgres(url: string): Promise<Finding[]> {
   const store = openStore({ url, maxConnections: 1 });
   try {
-    await checkReachable(store, url);
+    await checkReachable(store);
     const { version, number, hasReaders } = await serverCapabilities(store.db);
     const where = withoutPassword(url);
     if (number < OLDEST_POSTGRES) throw tooOld(version, where);
@@ -109,7 +110,7 @@ export async function tryPostgres(url: string): Promise<Finding[]> {
 }
 
 /** Errors: `redis_unreachable`, `redis_evicts`. */
-export async function tryRedis(url: string): Promise<Finding[]> {
-  const warnings = await checkRedis(url);
-  return [pass(`${withoutPassword(url)} answers and keeps its keys`), ...warnings.map(warn)];
+export async function tryRedis(redis: RedisServer): Promise<Finding[]> {
+  const warnings = await checkRedis(redis);
+  return [pass(`${describeRedis(redis)} answers and keeps its keys`), ...warnings.map(warn)];
 }

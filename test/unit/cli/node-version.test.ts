@@ -1,6 +1,9 @@
 import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
 const at = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 const message = (version: string) =>
@@ -15,6 +18,19 @@ test.each(["12.22.12", "20.20.2", "24.11.1"])(
     expect([status, stdout, stderr]).toEqual([2, "", message(version)]);
   },
 );
+
+test("the package runs on an older Node than a clone does", () => {
+  const folder = mkdtempSync(join(tmpdir(), "usage-etl-node-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  copyFileSync(at("src/cli.cjs"), join(folder, "cli.cjs"));
+  const script = `Object.defineProperty(process, "versions", { value: { node: "22.18.0" } }); require("${folder}/cli.cjs");`;
+  const { status, stderr } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
+  expect([status, stderr]).toEqual([
+    2,
+    "Node 22.18.0 cannot run usage-etl, which needs Node 22.19 or later.\n" +
+      "  Install a newer one, or let npm bring it: `npx --package=node@24 --package=usage-etl usage-etl COMMAND`. [node_too_old]\n",
+  ]);
+});
 
 test("an old Node of this machine says so for `node src/cli.ts`, which it cannot load", ({ skip }) => {
   const found = ["/usr/bin/node", "/usr/local/bin/node"].flatMap((path) => {

@@ -12,12 +12,10 @@ async function setupGuard({ offMs = 0, isAway = false, answerMs = 0 } = {}) {
   const abort = new AbortController();
   onTestFinished(() => abort.abort());
   const hold = await startClockGuard({
-    redis: {
-      time: async () => {
-        if (redis.isAway) throw new Error("Connection is closed.");
-        now += answerMs;
-        return [Math.floor(now / 1000), (now % 1000) * 1000];
-      },
+    redisTime: async () => {
+      if (redis.isAway) throw new Error("Connection is closed.");
+      now += answerMs;
+      return now;
     },
     clock: {
       now: () => now + own.offMs,

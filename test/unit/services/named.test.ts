@@ -55,9 +55,7 @@ test("the URL can come from the file of NAME_FILE", async () => {
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "redis-url");
   writeFileSync(file, "redis://127.0.0.1:1\n");
-  await expect(namedRedis({ REDIS_URL_FILE: file })).rejects.toThrow(
-    "redis://127.0.0.1:1 (REDIS_URL) does not answer",
-  );
+  await expect(namedRedis({ REDIS_URL_FILE: file })).rejects.toThrow("Redis at 127.0.0.1:1 does not answer");
 });
 
 test("a URL in a message has no password, neither before the host nor as a parameter", () => {
