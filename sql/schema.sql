@@ -1,5 +1,7 @@
 -- Made by `npm run schema` from the migrated database.
 
+CREATE SEQUENCE usage.digest_epoch AS bigint;
+
 CREATE SEQUENCE usage.fetch_number AS bigint;
 
 CREATE TABLE usage.alert (
@@ -190,8 +192,11 @@ CREATE TABLE usage.coverage (
   settled boolean NOT NULL,
   fetch_number bigint NOT NULL,
   fetched_at timestamp with time zone NOT NULL,
+  digest bytea,
+  digest_epoch bigint,
   CONSTRAINT coverage_pkey PRIMARY KEY (scope_id, period_start),
   CONSTRAINT coverage_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
+  CONSTRAINT coverage_digest_epoch CHECK (((digest IS NULL) OR (digest_epoch IS NOT NULL))),
   CONSTRAINT coverage_period_order CHECK ((period_start < period_end)),
   CONSTRAINT coverage_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
 );
@@ -779,6 +784,10 @@ CREATE UNIQUE INDEX slice_routine_once ON usage.slice USING btree (source_id, gr
 CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id IS NOT NULL)), period_start DESC) WHERE (state = 'waiting'::text);
 
 CREATE TRIGGER configuration_changes AFTER UPDATE OF base_url, workspace_ids, data_start, organization_id, key_digest ON usage.source FOR EACH ROW WHEN ((((((old.base_url IS DISTINCT FROM new.base_url) OR (old.workspace_ids IS DISTINCT FROM new.workspace_ids)) OR (old.data_start IS DISTINCT FROM new.data_start)) OR (old.organization_id IS DISTINCT FROM new.organization_id)) OR (old.key_digest IS DISTINCT FROM new.key_digest))) EXECUTE FUNCTION usage.keep_configuration_change();
+
+CREATE TRIGGER digests_end AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.dated_record FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_digests'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.begin_digest_epoch();
+
+CREATE TRIGGER digests_end AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.hourly_record FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_digests'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.begin_digest_epoch();
 
 CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING NEW TABLE AS new_ranges FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_months'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.recount_months();
 
@@ -2855,6 +2864,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 
 -- FUNCTION usage.as_of_limit() RETURNS timestamp with time zone
 
+-- FUNCTION usage.begin_digest_epoch() RETURNS trigger
+
 -- FUNCTION usage.check_as_of(as_of timestamp with time zone) RETURNS void
 
 -- FUNCTION usage.check_history(as_of timestamp with time zone) RETURNS void
@@ -2868,6 +2879,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 -- FUNCTION usage.days_between(first date, last date) RETURNS SETOF date
 
 -- FUNCTION usage.days_of(parts datemultirange) RETURNS SETOF date
+
+-- FUNCTION usage.digest_part(digest bytea, whole tstzrange, part tstzrange) RETURNS bytea
 
 -- FUNCTION usage.dimension_position(dimension text) RETURNS integer
 

@@ -9,6 +9,11 @@ export interface AnswerFlaw {
   readonly message: string;
 }
 
+/** A row, and the requested workspace that it belongs to, by index. */
+export interface AnswerRow extends NumberedRow {
+  workspace: number;
+}
+
 /**
  * Collects the records of one answer in columns: 16 bytes a record, so a million take 16 MB. Store nothing of it before the
  * client has proved the answer whole and `flaw` is undefined.
@@ -93,15 +98,17 @@ export class AnswerCollector {
    * The rows in order of (id of their key, bucket). Records that share a key and bucket are added up. `ids[number]` is the id that a
    * key's rows get, by default the number itself. The generator refills and yields one object.
    */
-  *rows(ids: ArrayLike<number> = this.keys.map((_, key) => key)): Generator<NumberedRow, void, undefined> {
+  *rows(ids: ArrayLike<number> = this.keys.map((_, key) => key)): Generator<AnswerRow, void, undefined> {
     const byId = Int32Array.from(this.keys.keys()).sort((a, b) => (ids[a] as number) - (ids[b] as number));
     const { order, starts } = this.#byKey(byId);
-    const out: NumberedRow = { id: 0, bucketHour: 0, traces: 0 };
+    const out: AnswerRow = { id: 0, workspace: 0, bucketHour: 0, traces: 0 };
     for (let rank = 0; rank < byId.length; rank++) {
       const rows = order.subarray(starts[rank], starts[rank + 1]);
       if (!this.#numbering.isAscending)
         rows.sort((a, b) => (this.#bucketOf[a] as number) - (this.#bucketOf[b] as number));
-      out.id = ids[byId[rank] as number] as number;
+      const key = byId[rank] as number;
+      out.id = ids[key] as number;
+      out.workspace = (this.keys[key] as AnswerKey).workspace;
       let sum = 0;
       for (let i = 0; i < rows.length; i++) {
         const row = rows[i] as number;

@@ -10,6 +10,14 @@ export interface ScopeTime {
   readonly period: Interval;
 }
 
+/** The columns of coverage that everything but a load reads. */
+export const COVERAGE_COLUMNS = [
+  ...(["scope_id", "period_start", "period_end"] as const),
+  ...(["settled", "fetch_number", "fetched_at"] as const),
+] as const;
+
+export type CoverageRow = Pick<Selectable<Coverage>, (typeof COVERAGE_COLUMNS)[number]>;
+
 /** SQL condition: the row belongs to one of the scopes and overlaps the period. */
 export function overlaps({ scopeIds, period }: ScopeTime): RawBuilder<boolean> {
   return sql<boolean>`scope_id = any (${[...scopeIds]}::integer[])
@@ -21,9 +29,9 @@ export function multirange({ start, end }: Interval): RawBuilder<unknown> {
   return sql`tstzmultirange(tstzrange(${new Date(start)}::timestamptz, ${new Date(end)}::timestamptz))`;
 }
 
-/** Tables whose rows each hold a part of one scope's time, with the columns that say something about that part. */
+/** Tables whose rows each hold a part of one scope's time, with the columns that say something about each part of that part. */
 const COLUMNS = {
-  coverage: ["settled", "fetch_number", "fetched_at"],
+  coverage: ["settled", "fetch_number", "fetched_at", "digest_epoch"],
   failure: ["state", "code", "message", "attempts", "fetch_number", "failed_at", "retry_at"],
   reconciled: ["fetch_number", "reconciled_at"],
   matched_total: ["total_start", "total_end", "fetch_number", "matched_at"],
@@ -40,14 +48,18 @@ export async function clearTime<Table extends keyof typeof COLUMNS>(
 ): Promise<Selectable<DB[Table]>[]> {
   const { olderThan } = cleared;
   const [name, columns] = [sql.id("usage", table), sql.join(COLUMNS[table].map((column) => sql.id(column)))];
+  const [digest, partOfDigest] =
+    table === "coverage"
+      ? [sql`, digest`, sql`, usage.digest_part(digest, tstzrange(period_start, period_end), part)`]
+      : [sql``, sql``];
   const { rows } = await sql<Selectable<DB[Table]>>`
     with removed as (
       delete from ${name}
       where ${overlaps(cleared)} ${olderThan === undefined ? sql`` : sql`and fetch_number < ${olderThan}`}
       returning *
     ), outside as (
-      insert into ${name} (scope_id, period_start, period_end, ${columns})
-      select scope_id, lower(part), upper(part), ${columns}
+      insert into ${name} (scope_id, period_start, period_end, ${columns}${digest})
+      select scope_id, lower(part), upper(part), ${columns}${partOfDigest}
       from removed
       cross join lateral unnest(
         tstzmultirange(tstzrange(period_start, period_end)) - ${multirange(cleared.period)}
@@ -58,7 +70,7 @@ export async function clearTime<Table extends keyof typeof COLUMNS>(
   return rows;
 }
 
-export function toLoadedInterval(row: Selectable<Coverage>): LoadedInterval & { scopeId: number } {
+export function toLoadedInterval(row: CoverageRow): LoadedInterval & { scopeId: number } {
   return {
     scopeId: row.scope_id,
     start: row.period_start.getTime(),

@@ -6,7 +6,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
-import { toLoadedInterval } from "./scope-time.ts";
+import { COVERAGE_COLUMNS, toLoadedInterval } from "./scope-time.ts";
 
 interface Scope {
   readonly scopeId: number;
@@ -119,7 +119,7 @@ export async function scopeStates(
   const isWanted = sql<boolean>`scope_id = any (${[...states.keys()]}::integer[])`;
   const coverage = await db
     .selectFrom("coverage")
-    .selectAll()
+    .select(COVERAGE_COLUMNS)
     .where(isWanted)
     .where(overlaps)
     .orderBy("scope_id")

@@ -13,30 +13,30 @@ const MICROSECONDS_PER_HOUR = 3_600_000_000n;
 type BucketType = "timestamptz" | "date";
 
 /** A table with the columns `idColumn` integer, bucket_start timestamptz or date, traces bigint. */
-interface CopyTarget {
+interface CopyTarget<Row extends NumberedRow> {
   readonly table: string;
   /** Default: series_id. */
   readonly idColumn?: "series_id" | "key";
   readonly bucketType: BucketType;
   /** Sees each row that is written. */
-  readonly passing?: { add(row: NumberedRow): void } | undefined;
+  readonly passing?: { add(row: Row): void } | undefined;
 }
 
 /**
  * Writes rows with COPY in binary, in 64 KiB buffers: the fastest way of those measured. `rows` come in key order. Each
  * buffer is encoded after Postgres has taken the one before, so that at most two are in memory. Returns the number of rows.
  */
-export async function copyRows(
+export async function copyRows<Row extends NumberedRow>(
   client: PoolClient,
-  { rows, ...target }: CopyTarget & { rows: Iterable<NumberedRow> },
+  { rows, ...target }: CopyTarget<Row> & { rows: Iterable<Row> },
 ): Promise<number> {
   return copyBatches(client, { ...target, batches: [rows] });
 }
 
 /** The same for rows in batches. One batch is in memory at a time. */
-export async function copyBatches(
+export async function copyBatches<Row extends NumberedRow>(
   client: PoolClient,
-  given: CopyTarget & { batches: AsyncIterable<Iterable<NumberedRow>> | Iterable<NumberedRow>[] },
+  given: CopyTarget<Row> & { batches: AsyncIterable<Iterable<Row>> | Iterable<Row>[] },
 ): Promise<number> {
   const { table, idColumn = "series_id", bucketType, passing, batches } = given;
   const encoder = new RowEncoder(bucketType, passing);
@@ -109,14 +109,14 @@ async function copyBuffers(
 }
 
 /** Encodes rows for a binary COPY, 30 or 34 bytes each. */
-class RowEncoder {
+class RowEncoder<Row extends NumberedRow> {
   rows = 0;
   readonly #bucketType: BucketType;
-  readonly #passing: CopyTarget["passing"];
+  readonly #passing: CopyTarget<Row>["passing"];
   #buffer: Buffer;
   #at: number;
 
-  constructor(bucketType: BucketType, passing: CopyTarget["passing"]) {
+  constructor(bucketType: BucketType, passing: CopyTarget<Row>["passing"]) {
     this.#bucketType = bucketType;
     this.#passing = passing;
     this.#buffer = Buffer.allocUnsafe(BUFFER_BYTES);
@@ -124,7 +124,7 @@ class RowEncoder {
   }
 
   /** Yields full buffers. The last rows wait for the next call, or for `rest`. */
-  *encode(rows: Iterable<NumberedRow>): Generator<Buffer, void> {
+  *encode(rows: Iterable<Row>): Generator<Buffer, void> {
     const isDate = this.#bucketType === "date";
     const bucketBytes = isDate ? 4 : 8;
     const rowBytes = 2 + 3 * 4 + 4 + bucketBytes + 8;

@@ -159,6 +159,8 @@ export interface ControlDifference {
 }
 
 export interface Coverage {
+  digest: Buffer | null;
+  digest_epoch: number | null;
   fetch_number: number;
   fetched_at: Timestamp;
   period_end: Timestamp;

@@ -1,7 +1,7 @@
-import { type Selectable, sql } from "kysely";
+import { sql } from "kysely";
 import { type FetchStamp, loadedIntervalsOf } from "../../domain/planning/coverage.ts";
-import type { Window } from "../../domain/time/window.ts";
-import type { AnswerCollector } from "../../domain/usage/answer.ts";
+import type { Interval, Window } from "../../domain/time/window.ts";
+import type { AnswerCollector, AnswerRow } from "../../domain/usage/answer.ts";
 import { dimensionOf, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { isBeforeDataStart } from "../catalog/data-start.ts";
@@ -12,7 +12,7 @@ import { withdrawZeros } from "../catalog/withdraw-zeros.ts";
 import { noteNamedAccess, splitByAccess } from "../catalog/workspace-access.ts";
 import { copyRows } from "../db/copy.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
-import type { Coverage } from "../db/tables.ts";
+import { AnswerDigests, type OverlappedRow, readOverlapped, type Suspect, suspectRows } from "./digests.ts";
 import { clearFailures, noteFailures } from "./failures.ts";
 import { AGE_CLASSES_HOURS, countLateChanges, type LateChange } from "./late-changes.ts";
 import { type RecordTable, recordTable } from "./load-statements.ts";
@@ -96,11 +96,7 @@ async function replaceWindow(
   const locked = await lockScopes(db, scopeIds);
   // A workspace was forgotten meanwhile: its series are gone too, so the records would belong to nothing.
   if (locked.length < new Set(scopeIds).size) return { outcome: "discarded", ...NOTHING };
-  const overlapped = await db
-    .selectFrom("coverage")
-    .selectAll()
-    .where(overlaps({ scopeIds, period: window }))
-    .execute();
+  const { epoch, overlapped } = await readOverlapped(db, { scopeIds, period: window });
   // Its own number: an earlier run of this transaction has committed, and its answer was lost.
   if (earlier !== undefined && overlapped.some((row) => row.fetch_number === stamp.fetchNumber)) {
     return earlier;
@@ -116,7 +112,7 @@ async function replaceWindow(
 
   const table = recordTable(window.stride);
   const { bucketType } = table;
-  const rows = answer.rows(seriesOf);
+  const digests = new AnswerDigests(window, scopeIds);
   const replaced = overlapped.filter((row) => proven.includes(row.scope_id));
   const { rows: withdrawn } = await sql`
     select from usage.withdrawal where settled and ${overlaps({ scopeIds: proven, period: window })} limit 1
@@ -126,14 +122,28 @@ async function replaceWindow(
   // Records exist only inside coverage: without coverage there is nothing to compare with.
   if (replaced.length === 0 && withdrawn.length === 0) {
     const months = bucketType === "date" ? new MonthCounter() : undefined;
-    const inserted = await copyRows(client, { table: table.name, bucketType, rows, passing: months });
+    const passing = {
+      add(row: AnswerRow) {
+        digests.add(row);
+        months?.add(row);
+      },
+    };
+    const inserted = await copyRows(client, {
+      ...{ table: table.name, bucketType, passing },
+      rows: answer.rows(seriesOf),
+    });
     await months?.keep(client);
     counts = { ...NOTHING, inserted };
   } else {
-    await client.query(table.createStage);
-    const staged = await copyRows(client, { table: table.stage, bucketType, rows });
-    const zerosDelete = whole.meter !== "traces";
-    const changes = await findChanges(transaction, table, { window, scopeIds: proven, zerosDelete });
+    for (const row of answer.rows(seriesOf)) digests.add(row);
+    const suspect = digests.suspect(proven, replaced);
+    const changes =
+      suspect === undefined
+        ? NO_CHANGES
+        : await findChanges(transaction, table, {
+            ...{ window, scopeIds: proven, zerosDelete: whole.meter !== "traces", suspect },
+            rows: suspectRows(answer.rows(seriesOf), suspect, scopeIds),
+          });
     if (changes.fullyDeleted.some((scopeId) => !whole.confirms?.fullyDeleted.includes(scopeId))) {
       return { outcome: "unconfirmed", ...NOTHING, fullyDeleted: changes.fullyDeleted };
     }
@@ -143,9 +153,16 @@ async function replaceWindow(
       late = await findLateChanges(transaction, table, stamp);
       restated = await applyChanges(transaction, table, { stamp, hasWithdrawn: withdrawn.length > 0 });
     }
-    counts = { ...NOTHING, inserted, updated, retired, unchanged: staged - inserted - updated, restated };
+    counts = {
+      ...NOTHING,
+      inserted,
+      updated,
+      retired,
+      unchanged: digests.rows - inserted - updated,
+      restated,
+    };
   }
-  const hasSettled = await replaceCoverage(db, whole, { proven, replaced });
+  const hasSettled = await replaceCoverage(db, whole, { proven, replaced, digests, epoch });
   await clearFailures(db, { scopeIds: proven, period: window, olderThan: stamp.fetchNumber });
   if (hasSettled && window.stride === "day") await noteSettlement(db, proven);
   // Last: all loads of a source share these few rows, so they are locked only until the commit.
@@ -172,20 +189,38 @@ async function noteUnverified(
   await withdrawZeros(db, { time, noticedAt: stamp.fetchedAt });
 }
 
-/** Compares the stage with the stored records once. The differences wait in a table of the session. */
+interface Changes {
+  readonly inserted: number;
+  readonly updated: number;
+  readonly retired: number;
+  readonly fullyDeleted: readonly number[];
+}
+
+const NO_CHANGES: Changes = { inserted: 0, updated: 0, retired: 0, fullyDeleted: [] };
+
+/** Stages the suspect rows and compares them with the stored records once. The differences wait in a table of the session. */
 async function findChanges(
   { client }: Transaction,
   table: RecordTable,
-  within: { window: Window; scopeIds: readonly number[]; zerosDelete: boolean },
-): Promise<{ inserted: number; updated: number; retired: number; fullyDeleted: number[] }> {
-  const values = [
-    within.scopeIds,
-    new Date(within.window.start).toISOString(),
-    new Date(within.window.end).toISOString(),
+  within: {
+    readonly window: Window;
+    readonly scopeIds: readonly number[];
+    readonly zerosDelete: boolean;
+    readonly suspect: Suspect;
+    readonly rows: Iterable<AnswerRow>;
+  },
+): Promise<Changes> {
+  const { window, scopeIds, zerosDelete, suspect, rows } = within;
+  const valuesOf = (scopes: readonly number[], { start, end }: Interval) => [
+    scopes,
+    new Date(start).toISOString(),
+    new Date(end).toISOString(),
   ];
-  const staged = await client.query(table.stageChanges, values);
-  if (staged.rowCount === 0) return { inserted: 0, updated: 0, retired: 0, fullyDeleted: [] };
-  return (await client.query(table.countChanges, [...values, within.zerosDelete])).rows[0];
+  await client.query(table.createStage);
+  await copyRows(client, { table: table.stage, bucketType: table.bucketType, rows });
+  const changed = await client.query(table.stageChanges, valuesOf(suspect.scopeIds, suspect.period));
+  if (changed.rowCount === 0) return NO_CHANGES;
+  return (await client.query(table.countChanges, [...valuesOf(scopeIds, window), zerosDelete])).rows[0];
 }
 
 async function findLateChanges(
@@ -212,7 +247,17 @@ async function applyChanges(
 async function replaceCoverage(
   db: Database,
   { window, stamp, settleAfterMs }: WholeAnswer,
-  { proven, replaced }: { proven: readonly number[]; replaced: readonly Selectable<Coverage>[] },
+  {
+    proven,
+    replaced,
+    digests,
+    epoch,
+  }: {
+    proven: readonly number[];
+    replaced: readonly OverlappedRow[];
+    digests: AnswerDigests;
+    epoch: number;
+  },
 ): Promise<boolean> {
   if (replaced.length > 0) await clearTime(db, "coverage", { scopeIds: proven, period: window });
   const rows = proven.flatMap((scopeId) => {
@@ -226,6 +271,8 @@ async function replaceCoverage(
       settled: interval.settled,
       fetch_number: interval.fetchNumber,
       fetched_at: new Date(interval.fetchedAt),
+      digest: digests.of(scopeId, interval) ?? null,
+      digest_epoch: epoch,
     }));
   });
   await db.insertInto("coverage").values(rows).execute();

@@ -7,7 +7,8 @@ const SCOPES_AT_ONCE = 50;
 
 /**
  * Merges adjoining settled intervals that were fetched so long ago that no answer can still arrive for them. Without
- * this, coverage grows by one interval a day. A merged interval keeps the newest fetch number and the oldest fetch time.
+ * this, coverage grows by one interval a day. A merged interval keeps the newest fetch number, the oldest fetch time, and the
+ * digests of its parts where each has one.
  * Returns by how many intervals coverage has shrunk.
  */
 export async function compactCoverage(
@@ -35,7 +36,9 @@ export async function compactCoverage(
           select *, count(*) filter (where begins) over (partition by scope_id order by period_start) as island from old
         ), merged as (
           select scope_id, min(period_start) as period_start, max(period_end) as period_end,
-                 max(fetch_number) as fetch_number, min(fetched_at) as fetched_at
+                 max(fetch_number) as fetch_number, min(fetched_at) as fetched_at, min(digest_epoch) as digest_epoch,
+                 case when count(*) = count(digest) and min(digest_epoch) = max(digest_epoch)
+                   then string_agg(digest, '' order by period_start) end as digest
           from numbered group by scope_id, island having count(*) > 1
         ), removed as (
           delete from usage.coverage c using merged m
@@ -43,8 +46,9 @@ export async function compactCoverage(
           returning m.*
         ), entered as (
           -- Reads what is removed, so that no new row meets an old one that it overlaps.
-          insert into usage.coverage (scope_id, period_start, period_end, settled, fetch_number, fetched_at)
-          select distinct scope_id, period_start, period_end, true, fetch_number, fetched_at from removed
+          insert into usage.coverage
+            (scope_id, period_start, period_end, settled, fetch_number, fetched_at, digest, digest_epoch)
+          select distinct scope_id, period_start, period_end, true, fetch_number, fetched_at, digest, digest_epoch from removed
           returning 1
         )
         select (select count(*) from removed) - (select count(*) from entered) as removed

@@ -1,0 +1,116 @@
+import { sql } from "kysely";
+import { HOUR_MS, STRIDE_MS } from "../../domain/time/stride.ts";
+import type { Interval, Window } from "../../domain/time/window.ts";
+import type { AnswerRow } from "../../domain/usage/answer.ts";
+import { DIGEST_BYTES, WindowDigest } from "../../domain/usage/digest.ts";
+import { type CoverageRow, overlaps, type ScopeTime } from "../catalog/scope-time.ts";
+import type { Database } from "../db/database.ts";
+
+/** A loaded interval that a window overlaps. */
+export interface OverlappedRow extends CoverageRow {
+  /** Of the part within the window; null where nothing is known. */
+  readonly digest: Buffer | null;
+}
+
+/** Where an answer may differ from what is stored. Everywhere else its rows are the stored ones. */
+export interface Suspect {
+  readonly scopeIds: readonly number[];
+  /** The shortest that holds all of it. */
+  readonly period: Interval;
+}
+
+/**
+ * Reads the coverage that a window overlaps, and the present epoch of digests (0106). Whoever enters digests later in the
+ * transaction gives this epoch to them: a change by others since then voids them.
+ */
+export async function readOverlapped(
+  db: Database,
+  { scopeIds, period }: ScopeTime,
+): Promise<{ epoch: number; overlapped: OverlappedRow[] }> {
+  const window = sql`tstzrange(${new Date(period.start)}::timestamptz, ${new Date(period.end)}::timestamptz)`;
+  const whole = sql`tstzrange(c.period_start, c.period_end)`;
+  const { rows } = await sql<{ epoch: number } & (OverlappedRow | { scope_id: null })>`
+    select e.last_value as epoch, c.scope_id, c.period_start, c.period_end, c.settled, c.fetch_number, c.fetched_at,
+           case when c.digest_epoch = e.last_value then usage.digest_part(c.digest, ${whole}, ${whole} * ${window}) end as digest
+    from usage.digest_epoch e
+    left join (select * from usage.coverage where ${overlaps({ scopeIds, period })}) c on true
+  `.execute(db);
+  return {
+    epoch: rows[0]?.epoch as number,
+    overlapped: rows.filter((row): row is { epoch: number } & OverlappedRow => row.scope_id !== null),
+  };
+}
+
+/** The digests of an answer, by scope. Rows are added in any order. */
+export class AnswerDigests {
+  readonly #window: Window;
+  readonly #ofScope: ReadonlyMap<number, WindowDigest>;
+  readonly #ofWorkspace: readonly WindowDigest[];
+  rows = 0;
+
+  /** `scopeIds`: of each requested workspace, by its index. */
+  constructor(window: Window, scopeIds: readonly number[]) {
+    this.#window = window;
+    this.#ofWorkspace = scopeIds.map(() => new WindowDigest(window));
+    this.#ofScope = new Map(scopeIds.map((scopeId, i) => [scopeId, this.#ofWorkspace[i] as WindowDigest]));
+  }
+
+  add(row: AnswerRow): void {
+    this.rows++;
+    this.#ofWorkspace[row.workspace]?.add(row);
+  }
+
+  of(scopeId: number, part: Interval): Buffer | undefined {
+    return this.#ofScope.get(scopeId)?.of(part);
+  }
+
+  /** Undefined: the answer of these scopes is what is stored. */
+  suspect(scopeIds: readonly number[], stored: readonly OverlappedRow[]): Suspect | undefined {
+    const { start, end, stride } = this.#window;
+    const bucketMs = STRIDE_MS[stride];
+    const period = { start: end, end: start };
+    const suspects = scopeIds.filter((scopeId) => {
+      const buckets = this.#differing(
+        scopeId,
+        stored.filter((row) => row.scope_id === scopeId),
+      );
+      if (buckets === undefined) return false;
+      period.start = Math.min(period.start, start + buckets.first * bucketMs);
+      period.end = Math.max(period.end, start + (buckets.last + 1) * bucketMs);
+      return true;
+    });
+    return suspects.length === 0 ? undefined : { scopeIds: suspects, period };
+  }
+
+  /** First and last bucket whose stored digest is another one or not known. */
+  #differing(scopeId: number, stored: readonly OverlappedRow[]): { first: number; last: number } | undefined {
+    const { start, stride } = this.#window;
+    const answered = this.of(scopeId, this.#window) as Buffer;
+    const known = new Uint8Array(answered.length / DIGEST_BYTES);
+    for (const { digest, period_start } of stored) {
+      if (digest === null) continue;
+      const first = (Math.max(period_start.getTime(), start) - start) / STRIDE_MS[stride];
+      for (let at = 0; at < digest.length; at += DIGEST_BYTES) {
+        const from = first * DIGEST_BYTES + at;
+        const isSame = digest.compare(answered, from, from + DIGEST_BYTES, at, at + DIGEST_BYTES) === 0;
+        if (isSame) known[first + at / DIGEST_BYTES] = 1;
+      }
+    }
+    const first = known.indexOf(0);
+    return first < 0 ? undefined : { first, last: known.lastIndexOf(0) };
+  }
+}
+
+/** The rows of an answer that belong to the suspect part. */
+export function* suspectRows(
+  rows: Iterable<AnswerRow>,
+  { scopeIds, period }: Suspect,
+  scopeOfWorkspace: readonly number[],
+): Generator<AnswerRow, void, undefined> {
+  const suspects = new Set(scopeIds);
+  const isSuspect = scopeOfWorkspace.map((scopeId) => suspects.has(scopeId));
+  const [first, after] = [period.start / HOUR_MS, period.end / HOUR_MS];
+  for (const row of rows) {
+    if (isSuspect[row.workspace] && row.bucketHour >= first && row.bucketHour < after) yield row;
+  }
+}
