@@ -234,9 +234,10 @@ describe("a sync that the platform or the caller interrupts", () => {
       reprocess: "missing",
     });
     const reason = new Error("enough");
-    const run = runInline(source, slices, ({ done }) => {
+    const onProgress = ({ done }: { done: number }) => {
       if (done === 4) abort.abort(reason);
-    });
+    };
+    const run = runInline(source, slices, { onProgress });
     await expect(run).rejects.toBe(reason);
     bench.standin.faults.clear();
     await bench.sync();

@@ -30,7 +30,7 @@ export async function loadInline(
     work: async (source) => {
       const { asked, slices } = await planOf(source, await storeNow(source.store.db));
       const run = await session.output.progress({ label: source.config.slug, unit: "requests" }, (update) =>
-        runInline(source, slices, update),
+        runInline(source, slices, { onProgress: update }),
       );
       return { run, range: await statusOfAsked(source.store.db, source, asked) };
     },

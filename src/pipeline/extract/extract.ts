@@ -4,7 +4,7 @@ import type { AnswerFlaw } from "../../domain/usage/answer.ts";
 import { METER } from "../../domain/usage/meter.ts";
 import { PlatformError } from "../../errors.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
-import { type LoadResult, loadAnswer } from "../../store/load/load.ts";
+import { type LoadResult, loadAnswer, type WholeAnswer } from "../../store/load/load.ts";
 import { askUsage, collectAnswer, isMeterForbidden } from "../source/ask.ts";
 import { learnMeters } from "../source/learn-meters.ts";
 import { isKeyRefused } from "../source/refusal.ts";
@@ -54,6 +54,8 @@ export interface SliceResult {
 interface ExtractOptions {
   /** A passing error that outlasted every attempt is kept as a failure, or thrown for the queue to try again. */
   readonly onTransient?: "keep" | "throw";
+  /** What is stored is in doubt, so all of it is compared with the answer. */
+  readonly isRepair?: boolean | undefined;
 }
 
 /**
@@ -65,12 +67,12 @@ interface ExtractOptions {
 export async function extractSlice(
   source: OpenSource,
   slice: UsageRequest,
-  { onTransient = "keep" }: ExtractOptions = {},
+  { onTransient = "keep", isRepair }: ExtractOptions = {},
 ): Promise<SliceResult> {
   let requests = 0;
   const onAttempt = () => requests++;
   await source.access.fresh();
-  let last = await loadSlice(source, slice, { onAttempt });
+  let last = await loadSlice(source, slice, { onAttempt, isRepair });
   if (last.load?.outcome === "unconfirmed" && slice.meter !== "traces") {
     // A server may have been updated to one that counts it no more, and answers zero for ever.
     const counted = await learnMeters(source, new Set([slice.meter]));
@@ -85,7 +87,7 @@ export async function extractSlice(
     // The answer would remove every non-zero row. That needs a second answer, and proof of access newer than the first.
     const confirms = { fullyDeleted: last.load.fullyDeleted, since: last.stamp.fetchedAt };
     await source.access.renew();
-    last = await loadSlice(source, slice, { onAttempt, confirms });
+    last = await loadSlice(source, slice, { onAttempt, isRepair, confirms });
   }
   const { stamp, load, refusal } = last;
   if (load !== undefined && load.outcome !== "unconfirmed") {
@@ -117,10 +119,7 @@ type Loaded = { readonly stamp: FetchStamp } & (
 async function loadSlice(
   source: OpenSource,
   slice: UsageRequest,
-  {
-    onAttempt,
-    confirms,
-  }: { onAttempt: () => void; confirms?: { fullyDeleted: readonly number[]; since: number } },
+  { onAttempt, ...given }: { onAttempt: () => void } & Pick<WholeAnswer, "isRepair" | "confirms">,
 ): Promise<Loaded> {
   const { store, sourceId, settings, log } = source;
   const admit = withEmailPolicy(slice.groupBy, settings.userEmail);
@@ -138,7 +137,7 @@ async function loadSlice(
         if (flaw !== undefined) return { outcome: "refused", code: flaw.code, result: { stamp, flaw } };
         const { meter, groupBy, window } = slice;
         const load = await loadAnswer(store, {
-          ...{ sourceId, meter, groupBy, window, stamp, answer, confirms },
+          ...{ sourceId, meter, groupBy, window, stamp, answer, ...given },
           scopeIds: scopeIdsOf(slice),
           settleAfterMs: settings.settleAfterMs,
         });

@@ -47,11 +47,14 @@ interface Replanned {
   isCounted: boolean;
 }
 
-/** Runs slices in this process, with the slices that take the place of those that were split. */
+/**
+ * Runs slices in this process, with the slices that take the place of those that were split. `isRepair`: what is stored is in
+ * doubt, so all of it is compared with the answers.
+ */
 export async function runInline(
   source: OpenSource,
   slices: readonly UsageRequest[],
-  onProgress: OnProgress = () => {},
+  { onProgress = () => {}, isRepair }: { onProgress?: OnProgress; isRepair?: boolean } = {},
 ): Promise<RunResult> {
   const counts = new Map<string, RunCounts>();
   const failures: SliceFailure[] = [];
@@ -67,7 +70,9 @@ export async function runInline(
   const fail = (slice: UsageRequest, { code = "", message = "" }: SliceResult) =>
     failures.push({ slice, code, message });
   const work = async (slice: UsageRequest, failed: Replanned | undefined) => {
-    const result = isStrideRefused(source, slice) ? notAvailable(slice) : await extractSlice(source, slice);
+    const result = isStrideRefused(source, slice)
+      ? notAvailable(slice)
+      : await extractSlice(source, slice, { isRepair });
     count(slice, (before) => withResult(before, result));
     if (result.outcome === "failed") fail(slice, result);
     // Planned in a finer stride that the server does not answer in: the failure stays.

@@ -233,7 +233,7 @@ async function repairOpen(
   );
   if (slices.length === 0) return undefined;
   const since = await storeNow(db);
-  const run = await runInline(source, slices);
+  const run = await runInline(source, slices, { isRepair: true });
   const compared = await compareSlices(source, slices);
   const { repaired: mended = 0, withdrawn = 0 } = await endedSince(db, { scopeIds, range, since });
   const isAsked = (one: { scopeId: number; bucketStart: number }) =>

@@ -20,7 +20,7 @@ export async function refetchDays(
     wanted: [{ stride: "day", range: spanOf(days) }],
     dataStart: source.meters.get(meter) ?? source.dataStart,
   });
-  const { counts, failures } = await runInline(source, slices);
+  const { counts, failures } = await runInline(source, slices, { isRepair: true });
   return {
     requests: counts.reduce((sum, one) => sum + one.requests, 0),
     restated: counts.reduce((sum, one) => sum + one.rows.restated, 0),

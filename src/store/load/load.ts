@@ -32,6 +32,8 @@ export interface WholeAnswer {
   /** The client has proven it whole and without a flaw. */
   readonly answer: AnswerCollector;
   readonly settleAfterMs: number;
+  /** A repair: digests are not believed, so all is compared with what is stored. */
+  readonly isRepair?: boolean | undefined;
   /** Set on a second fetch: what the first one would have deleted fully, and when it was sent (rule 3). */
   readonly confirms?: { readonly fullyDeleted: readonly number[]; readonly since: number } | undefined;
 }
@@ -136,7 +138,7 @@ async function replaceWindow(
     counts = { ...NOTHING, inserted };
   } else {
     for (const row of answer.rows(seriesOf)) digests.add(row);
-    const suspect = digests.suspect(proven, replaced);
+    const suspect = digests.suspect(proven, whole.isRepair ? [] : replaced);
     const changes =
       suspect === undefined
         ? NO_CHANGES

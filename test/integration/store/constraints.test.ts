@@ -205,6 +205,7 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   coverage_pkey: copyOf("coverage", { settled: "false" }),
   coverage_scope_id_fkey: copyOf("coverage", { scope_id: "9" }),
   coverage_period_order: copyOf("coverage", { ...next, period_end: next.period_start }),
+  coverage_digest_epoch: "UPDATE usage.coverage SET digest = ''",
   coverage_no_overlap: copyOf("coverage", { period_start: "'2026-01-06Z'::timestamptz" }),
   failure_pkey: copyOf("failure", { attempts: "2" }),
   failure_scope_id_fkey: copyOf("failure", { scope_id: "9" }),

@@ -8,6 +8,7 @@ import { applyListing } from "../../../../src/store/catalog/workspaces.ts";
 import { failScopes } from "../../../../src/store/load/failures.ts";
 import { beginFetch, drawStamp } from "../../../../src/store/load/fetch-ledger.ts";
 import { type LoadResult, loadAnswer } from "../../../../src/store/load/load.ts";
+import { expectTrueDigests } from "../digests.ts";
 import { enterSource, FIRST_DAY, LOADED_STRIDES, type StoreBundle } from "../setup.ts";
 import {
   type Command,
@@ -24,7 +25,7 @@ import type { Lines } from "./lines.ts";
 import { Model, type ModelAnswer, type ModelResult } from "./model.ts";
 import { showMeter } from "./shown-meter.ts";
 import { takeSnapshot } from "./snapshot.ts";
-import { type Fault, intercepted, type Trace, withFault, withoutMonthlyTotals } from "./statements.ts";
+import { asOlderRelease, type Fault, intercepted, type Trace, withFault } from "./statements.ts";
 
 export const SETTLE_AFTER_MS = DAY_MS;
 const SHOWN = { firstDay: FIRST_DAY, hourlyUntil: FIRST_DAY + 2 * DAY_MS };
@@ -174,7 +175,7 @@ export class History {
     let error: unknown;
     try {
       // Every third answer is loaded as by an older release that runs beside this one.
-      const rewrite = answer.fetchNumber % 3 === 0 ? { rewrite: withoutMonthlyTotals } : {};
+      const rewrite = answer.fetchNumber % 3 === 0 ? { rewrite: asOlderRelease } : {};
       result = await intercepted({ ...interceptor, ...rewrite }, () => this.load(answer));
     } catch (thrown) {
       error = thrown;
@@ -248,6 +249,7 @@ export class History {
     // Compared as text: expect takes ten times as long, and is needed only to show a difference.
     const differs = (name: string) => lines[name]?.join("\n") !== expected[name]?.join("\n");
     if ([...Object.keys(lines), ...Object.keys(expected)].some(differs)) expect(lines).toEqual(expected);
+    await expectTrueDigests(this.#bundle.reader);
   }
 
   async lines(): Promise<Lines> {

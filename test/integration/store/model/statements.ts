@@ -114,9 +114,9 @@ export function withFault(
   };
 }
 
-/** Rewrites a load to that of a release without monthly totals, for which triggers keep the totals. */
-export function withoutMonthlyTotals(text: string): string {
-  if (text.startsWith("BEGIN")) return text.replace("SET LOCAL usage.keeps_months = 'on'", "SELECT 1");
+/** Rewrites a load to that of a release without monthly totals and digests: triggers keep the totals, and end the digests. */
+export function asOlderRelease(text: string): string {
+  if (text.startsWith("BEGIN")) return text.replaceAll(/SET LOCAL usage\.keeps_\w+ = 'on'/g, "SELECT 1");
   if (text.startsWith("MERGE INTO usage.monthly_total"))
     return text.replace("u (series_id, i, traces, records)", "$& WHERE false");
   return text.replace(/; *MERGE INTO usage\.monthly_total[^;]*$/, "");
