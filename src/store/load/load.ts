@@ -1,22 +1,23 @@
 import { sql } from "kysely";
-import { type FetchStamp, loadedIntervalsOf } from "../../domain/planning/coverage.ts";
+import type { FetchStamp } from "../../domain/planning/coverage.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import type { AnswerCollector, AnswerRow } from "../../domain/usage/answer.ts";
 import { dimensionOf, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { isBeforeDataStart } from "../catalog/data-start.ts";
 import { learnKeys } from "../catalog/learn-keys.ts";
-import { clearTime, multirange, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
+import { multirange, overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import { withdrawZeros } from "../catalog/withdraw-zeros.ts";
 import { noteNamedAccess, splitByAccess } from "../catalog/workspace-access.ts";
 import { copyRows } from "../db/copy.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
-import { AnswerDigests, type OverlappedRow, readOverlapped, type Suspect, suspectRows } from "./digests.ts";
+import { AnswerDigests, readOverlapped, type Suspect, suspectRows } from "./digests.ts";
 import { clearFailures, noteFailures } from "./failures.ts";
 import { AGE_CLASSES_HOURS, countLateChanges, type LateChange } from "./late-changes.ts";
 import { type RecordTable, recordTable } from "./load-statements.ts";
 import { MonthCounter } from "./month-totals.ts";
+import { replaceCoverage } from "./replace-coverage.ts";
 import { noteSettlement } from "./settlement.ts";
 
 export interface WholeAnswer {
@@ -119,6 +120,7 @@ async function replaceWindow(
   const { rows: withdrawn } = await sql`
     select from usage.withdrawal where settled and ${overlaps({ scopeIds: proven, period: window })} limit 1
   `.execute(db);
+  let isKnown = false;
   let counts: typeof NOTHING = NOTHING;
   let late: readonly LateChange[] = [];
   // Records exist only inside coverage: without coverage there is nothing to compare with.
@@ -139,6 +141,7 @@ async function replaceWindow(
   } else {
     for (const row of answer.rows(seriesOf)) digests.add(row);
     const suspect = digests.suspect(proven, whole.isRepair ? [] : replaced);
+    isKnown = suspect === undefined;
     const changes =
       suspect === undefined
         ? NO_CHANGES
@@ -155,16 +158,16 @@ async function replaceWindow(
       late = await findLateChanges(transaction, table, stamp);
       restated = await applyChanges(transaction, table, { stamp, hasWithdrawn: withdrawn.length > 0 });
     }
-    counts = {
-      ...NOTHING,
-      inserted,
-      updated,
-      retired,
-      unchanged: digests.rows - inserted - updated,
-      restated,
-    };
+    const unchanged = digests.rows - inserted - updated;
+    counts = { ...NOTHING, inserted, updated, retired, unchanged, restated };
   }
-  const hasSettled = await replaceCoverage(db, whole, { proven, replaced, digests, epoch });
+  const hasSettled = await replaceCoverage(db, whole, {
+    scopeIds: proven,
+    replaced,
+    digests,
+    epoch,
+    isKnown,
+  });
   await clearFailures(db, { scopeIds: proven, period: window, olderThan: stamp.fetchNumber });
   if (hasSettled && window.stride === "day") await noteSettlement(db, proven);
   // Last: all loads of a source share these few rows, so they are locked only until the commit.
@@ -243,40 +246,4 @@ async function applyChanges(
   const ofWithdrawn = hasWithdrawn ? (await client.query(table.keepWithdrawn, values)).rowCount : 0;
   await client.query(table.mergeChanges);
   return (ofStored ?? 0) + (ofWithdrawn ?? 0);
-}
-
-/** Returns whether the window now has settled time. */
-async function replaceCoverage(
-  db: Database,
-  { window, stamp, settleAfterMs }: WholeAnswer,
-  {
-    proven,
-    replaced,
-    digests,
-    epoch,
-  }: {
-    proven: readonly number[];
-    replaced: readonly OverlappedRow[];
-    digests: AnswerDigests;
-    epoch: number;
-  },
-): Promise<boolean> {
-  if (replaced.length > 0) await clearTime(db, "coverage", { scopeIds: proven, period: window });
-  const rows = proven.flatMap((scopeId) => {
-    const settledBefore = replaced
-      .filter((row) => row.scope_id === scopeId && row.settled)
-      .map(toLoadedInterval);
-    return loadedIntervalsOf(window, stamp, { settleAfterMs, settledBefore }).map((interval) => ({
-      scope_id: scopeId,
-      period_start: new Date(interval.start),
-      period_end: new Date(interval.end),
-      settled: interval.settled,
-      fetch_number: interval.fetchNumber,
-      fetched_at: new Date(interval.fetchedAt),
-      digest: digests.of(scopeId, interval) ?? null,
-      digest_epoch: epoch,
-    }));
-  });
-  await db.insertInto("coverage").values(rows).execute();
-  return rows.some((row) => row.settled);
 }

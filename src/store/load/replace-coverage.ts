@@ -1,0 +1,61 @@
+import { loadedIntervalsOf } from "../../domain/planning/coverage.ts";
+import { clearTime, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
+import type { Database } from "../db/database.ts";
+import type { AnswerDigests, OverlappedRow } from "./digests.ts";
+import type { WholeAnswer } from "./load.ts";
+
+interface Replacing {
+  /** Whose window was read. */
+  readonly scopeIds: readonly number[];
+  /** Their coverage that the window overlaps. */
+  readonly replaced: readonly OverlappedRow[];
+  readonly digests: AnswerDigests;
+  readonly epoch: number;
+  /** The answer has the digests that `replaced` has. */
+  readonly isKnown: boolean;
+}
+
+/** Enters the window's loaded intervals in place of what they overlap. Returns whether it now has settled time. */
+export async function replaceCoverage(
+  db: Database,
+  { window, stamp, settleAfterMs }: WholeAnswer,
+  { scopeIds, replaced, digests, epoch, isKnown }: Replacing,
+): Promise<boolean> {
+  const intervals = scopeIds.flatMap((scopeId) => {
+    const before = replaced.filter((row) => row.scope_id === scopeId);
+    const settledBefore = before.filter((row) => row.settled).map(toLoadedInterval);
+    return loadedIntervalsOf(window, stamp, { settleAfterMs, settledBefore }).map((interval) => ({
+      ...{ ...interval, scopeId },
+      isStored: before.some((row) => isSameTime(toLoadedInterval(row), interval)),
+    }));
+  });
+  const hasSettled = intervals.some(({ settled }) => settled);
+  if (isKnown && intervals.length === replaced.length && intervals.every(({ isStored }) => isStored)) {
+    // Only who says it, and when, is new: nothing is written that an index or a digest would have to follow.
+    await db
+      .updateTable("coverage")
+      .set({ fetch_number: stamp.fetchNumber, fetched_at: new Date(stamp.fetchedAt) })
+      .where(overlaps({ scopeIds, period: window }))
+      .execute();
+    return hasSettled;
+  }
+  if (replaced.length > 0) await clearTime(db, "coverage", { scopeIds, period: window });
+  const rows = intervals.map(({ scopeId, start, end, settled, fetchNumber, fetchedAt }) => ({
+    scope_id: scopeId,
+    period_start: new Date(start),
+    period_end: new Date(end),
+    settled,
+    fetch_number: fetchNumber,
+    fetched_at: new Date(fetchedAt),
+    digest: digests.of(scopeId, { start, end }) ?? null,
+    digest_epoch: epoch,
+  }));
+  await db.insertInto("coverage").values(rows).execute();
+  return hasSettled;
+}
+
+type Settled = { readonly start: number; readonly end: number; readonly settled: boolean };
+
+function isSameTime(one: Settled, other: Settled): boolean {
+  return one.start === other.start && one.end === other.end && one.settled === other.settled;
+}
