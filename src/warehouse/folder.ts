@@ -27,20 +27,21 @@ export function openFolder(address: string): Place {
       const part = `${path}.${randomBytes(4).toString("hex")}.part`;
       await orRefused(mkdir(dirname(path), { recursive: true }));
       const file = await orRefused(open(part, "wx"));
-      let isOpen = true;
+      let [isOpen, isWhole] = [true, false];
       return {
         write: (chunk) => orRefused(file.writeFile(chunk)),
         async commit() {
           // A full disk may show only here.
           await orRefused(file.sync());
-          await orRefused(file.close());
           isOpen = false;
+          await orRefused(file.close());
           await orRefused(rename(part, path));
+          isWhole = true;
         },
         async abandon() {
-          if (!isOpen) return;
+          if (isWhole) return;
+          if (isOpen) await file.close().catch(() => {});
           isOpen = false;
-          await file.close().catch(() => {});
           await rm(part, { force: true }).catch(() => {});
         },
       };

@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import S3rver from "s3rver";
@@ -12,7 +12,7 @@ import { openPlace, type Place } from "../../src/warehouse/place.ts";
 import { usageEtl } from "../support/cli.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
-import { killedBefore, readViews, readWithDuckDb } from "../support/warehouse.ts";
+import { killedBefore, openFilesOf, readViews, readWithDuckDb } from "../support/warehouse.ts";
 
 const DAY_MS = 86_400_000;
 /** Files are written up to today, so usage begins a few days ago. */
@@ -100,6 +100,7 @@ test(`files hold what the views show, and a killed writer leaves the last set wh
     const killed = await write({ place: killedBefore(place, pick(24)), keepMs: pick(2) * DAY_MS }).catch(
       () => undefined,
     );
+    expect(await openFilesOf(folder)).toEqual([]);
     expect(await wrongFiles(place)).toEqual([]);
     const now = await manifestOf(place);
     if (now.as_of === before.as_of) {
@@ -117,6 +118,29 @@ test(`files hold what the views show, and a killed writer leaves the last set wh
   expect(isKilledBeforeEnd).toBeGreaterThan(0);
   expect(shown.get("fct_cost_project_daily")?.length).toBeGreaterThan(0);
   expect(shown.size).toBeGreaterThan(15);
+});
+
+test("a writer that cannot end its files closes them and takes them away", async () => {
+  const { folder, place, write, load } = await setup();
+  await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
+  let created = 0;
+  const full: Place = {
+    ...place,
+    async create(name) {
+      created++;
+      const file = await place.create(name);
+      return { ...file, commit: () => Promise.reject(new Error("no space is left")) };
+    },
+  };
+  await expect(write({ place: full })).rejects.toThrow("no space is left");
+  expect(created).toBeGreaterThan(1);
+  await mkdir(join(folder, "a-folder-has-this-name"));
+  const file = await place.create("a-folder-has-this-name");
+  await expect(file.commit()).rejects.toMatchObject({ code: "files_place_refused" });
+  await file.abandon();
+  expect(await openFilesOf(folder)).toEqual([]);
+  const left = await readdir(folder, { recursive: true, withFileTypes: true });
+  expect(left.filter((entry) => entry.isFile()).map(({ name }) => name)).toEqual([]);
 });
 
 test("only days whose figures changed are written again, and old files go after their time", async () => {

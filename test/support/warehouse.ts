@@ -1,3 +1,5 @@
+import { readdir, readlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import type { Manifest } from "../../src/pipeline/warehouse/manifest.ts";
 import type { Place } from "../../src/warehouse/place.ts";
@@ -59,7 +61,14 @@ function sorted(rows: Rows): Rows {
   return keyed.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([, row]) => row);
 }
 
-/** A place whose process is killed before its `at`th change: nothing after it happens. */
+/** Files below a folder that this process holds open. Linux alone says so. */
+export async function openFilesOf(folder: string): Promise<string[]> {
+  if (process.platform !== "linux") return [];
+  const links = (await readdir("/proc/self/fd")).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ""));
+  return (await Promise.all(links)).filter((path) => path.startsWith(`${folder}/`));
+}
+
+/** A place whose process is killed before its `at`th change: nothing after it happens. It is the folder that has this address. */
 export function killedBefore(place: Place, at: number): Place {
   let changes = 0;
   const live = () => {
@@ -79,8 +88,11 @@ export function killedBefore(place: Place, at: number): Place {
           live();
           await file.commit();
         },
-        // A killed process takes nothing back.
-        abandon: async () => {},
+        // Linux closes the file of a killed process. Nobody deletes it.
+        async abandon() {
+          await file.abandon();
+          await writeFile(`${join(place.address, name)}.0badc0de.part`, "cut");
+        },
       };
     },
     async remove(name) {

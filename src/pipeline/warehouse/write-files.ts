@@ -165,8 +165,9 @@ async function writeDays(
     // Both statements see one instant.
     if ((await rows.end()) !== planned.rows)
       throw interrupted(new Error(`${path} has other rows than were counted`));
-    open = undefined;
+    // Handed over. Until then it is abandoned here if something fails.
     await commit(file);
+    open = undefined;
     files.push({
       ...{ path, usage_date: day, rows: planned.rows, bytes: facts.bytes, sha256: facts.hash.digest("hex") },
       ...{ digest, sums, is_final: isFinal, coverage, written_at: asOf },
