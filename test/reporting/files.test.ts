@@ -3,88 +3,29 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import S3rver from "s3rver";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { importPrices } from "../../src/pipeline/import-prices.ts";
 import { checkFiles } from "../../src/pipeline/warehouse/check-files.ts";
-import { type Manifest, readManifest } from "../../src/pipeline/warehouse/manifest.ts";
-import { writeFiles } from "../../src/pipeline/warehouse/write-files.ts";
+import type { Manifest } from "../../src/pipeline/warehouse/manifest.ts";
 import { dice } from "../../src/standin/engine/random.ts";
 import { openPlace, type Place } from "../../src/warehouse/place.ts";
 import { usageEtl } from "../support/cli.ts";
-import { addSource, WORKSPACES } from "../support/reporting.ts";
-import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
+import {
+  DAY_MS,
+  FIRST,
+  manifestOf,
+  PROJECTS,
+  SECOND,
+  setupFiles,
+  signal,
+  wrongFiles,
+} from "../support/files.ts";
+import { WORKSPACES } from "../support/reporting.ts";
 import { killedBefore, openFilesOf, readViews, readWithDuckDb } from "../support/warehouse.ts";
-
-const DAY_MS = 86_400_000;
-/** Files are written up to today, so usage begins a few days ago. */
-const FIRST = new Date(Date.now() - 6 * DAY_MS).toISOString().slice(0, 10);
-const SECOND = nextDay(FIRST);
-const PROJECTS = [1, 2, 3].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
-/** Few, so that many writes take seconds. */
-const SOME = [
-  "fct_usage_workspace_daily",
-  "fct_usage_project_daily",
-  "fct_cost_project_daily",
-  "dim_project",
-];
-const { signal } = new AbortController();
-
-async function setup() {
-  const { store, url } = await setupMigrated();
-  const sourceId = await addSource(store, { slug: "default", workspaceIds: WORKSPACES, dataStart: FIRST });
-  const folder = await mkdtemp(join(tmpdir(), "files-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  await importPrices(store, {
-    file: "prices",
-    replace: false,
-    lines: [
-      {
-        where: "line 2",
-        price: {
-          ...{ sku: "traces", unitPrice: "0.0000000003", currency: "USD", validFrom: "2026-01-01" },
-          ...{ source: null, workspace: null, validTo: null },
-        },
-      },
-    ],
-  });
-  const place = await openPlace(folder, { signal });
-  const write = (options: { place?: Place; views?: string[]; keepMs?: number } = {}) =>
-    writeFiles({
-      ...{ store, signal, source: "default", release: "test" },
-      ...{ place, views: SOME, keepMs: DAY_MS, ...options },
-    });
-  const load = (
-    groupBy: "workspace" | "project",
-    day: string,
-    rows: [id: string, traces: number][],
-    at = 0,
-  ) =>
-    loadRows(store, {
-      ...{ sourceId, workspaceId: WORKSPACES[at] as string, groupBy },
-      window: windowOf("day", day, nextDay(day)),
-      rows: rows.map(([id, traces]) => [day, id, traces, `name of ${id}`]),
-    });
-  return { url, folder, place, write, load };
-}
-
-function nextDay(day: string): string {
-  return new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);
-}
-
-async function manifestOf(place: Place): Promise<Manifest> {
-  const manifest = await readManifest(place, "default");
-  if (manifest === undefined) throw new Error("there is no manifest");
-  return manifest;
-}
-
-async function wrongFiles(place: Place) {
-  return (await checkFiles(place, await manifestOf(place), { signal })).wrong;
-}
 
 const STEPS = 5;
 const SEED = Number(process.env.FILES_SEED ?? 20_261_122);
 
 test(`files hold what the views show, and a killed writer leaves the last set whole (seed ${SEED})`, async () => {
-  const { url, folder, place, write, load } = await setup();
+  const { url, folder, place, write, load } = await setupFiles();
   const { below: pick, some } = dice(SEED);
   await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
   await write();
@@ -121,7 +62,7 @@ test(`files hold what the views show, and a killed writer leaves the last set wh
 });
 
 test("a writer that cannot end its files closes them and takes them away", async () => {
-  const { folder, place, write, load } = await setup();
+  const { folder, place, write, load } = await setupFiles();
   await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
   let created = 0;
   const full: Place = {
@@ -144,7 +85,7 @@ test("a writer that cannot end its files closes them and takes them away", async
 });
 
 test("only days whose figures changed are written again, and old files go after their time", async () => {
-  const { folder, place, write, load } = await setup();
+  const { folder, place, write, load } = await setupFiles();
   await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
   await load("workspace", SECOND, [[WORKSPACES[0], 8]]);
   const first = await write({ views: ["fct_usage_workspace_daily", "dim_workspace"] });
@@ -183,7 +124,7 @@ test("only days whose figures changed are written again, and old files go after 
 });
 
 test("a bucket holds the same files, and what keeps it from being written is said", async () => {
-  const { folder, write, load } = await setup();
+  const { folder, write, load } = await setupFiles();
   await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
   await write();
   const root = await mkdtemp(join(tmpdir(), "bucket-"));
@@ -229,7 +170,7 @@ test("a bucket holds the same files, and what keeps it from being written is sai
 });
 
 test("the command writes, checks, and says what is wrong", async () => {
-  const { url, folder, load } = await setup();
+  const { url, folder, load } = await setupFiles();
   await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
   const run = (args: string[], environment: Record<string, string> = {}) =>
     usageEtl(["files", ...args], { DATABASE_URL: url, ...environment });

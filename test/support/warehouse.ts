@@ -101,3 +101,32 @@ export function killedBefore(place: Place, at: number): Place {
     },
   };
 }
+
+/** A place where something happens right before the manifest is created, or when it has been written but is not in its place. */
+export function atManifest(place: Place, moment: "create" | "write", happen: () => Promise<void>): Place {
+  return {
+    ...place,
+    async create(name) {
+      const isManifest = name.startsWith("manifest/");
+      if (isManifest && moment === "create") await happen();
+      const file = await place.create(name);
+      return {
+        ...file,
+        async write(chunk) {
+          await file.write(chunk);
+          if (isManifest && moment === "write") await happen();
+        },
+      };
+    },
+  };
+}
+
+/** Ends the connection of the process that writes files of a database, and with it its lock. */
+export async function endWriter(url: string): Promise<void> {
+  const client = await connectPlain(url);
+  const { rows } = await client.query<{ ended: string }>(
+    `SELECT pg_terminate_backend(pid, 10000) AS ended FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'usage-etl export'`,
+  );
+  if (rows.length !== 1 || rows[0]?.ended !== "t") throw new Error(`${rows.length} writers, not 1`);
+}

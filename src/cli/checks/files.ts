@@ -1,6 +1,8 @@
 import type { Config } from "../../config/config.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
-import { readManifest } from "../../pipeline/warehouse/manifest.ts";
+import { foreignFiles, isForeign, readManifest } from "../../pipeline/warehouse/manifest.ts";
+import type { Store } from "../../store/db/database.ts";
+import { nameOfDatabase } from "../../store/db/database-name.ts";
 import { openPlace } from "../../warehouse/place.ts";
 import { type Notes, problemOf } from "./check.ts";
 
@@ -10,10 +12,11 @@ const LATE_AFTER_MS = 1.5 * DAY_MS;
 /** Whether files for a warehouse are there, and how old they are. Nothing where none are configured. */
 export async function checkFilesPlace(
   { files }: Config,
-  { source, now, signal }: { source: string; now: number; signal: AbortSignal },
+  given: { source: string; store: Store | undefined; now: number; signal: AbortSignal },
   notes: Notes,
 ): Promise<void> {
   if (files.address === undefined) return;
+  const { source, store, now, signal } = given;
   try {
     const place = await openPlace(files.address, { signal });
     const manifest = await readManifest(place, source);
@@ -21,6 +24,8 @@ export async function checkFilesPlace(
     if (manifest === undefined) {
       const message = `No files were written to ${place.address} yet.`;
       notes.warn("files", { code: "files_manifest_missing", message, next });
+    } else if (store !== undefined && isForeign(manifest, await nameOfDatabase(store.db))) {
+      notes.fail("files", foreignFiles(place, manifest));
     } else if (Date.parse(manifest.as_of) < now - LATE_AFTER_MS) {
       const message = `The files in ${place.address} are as of ${manifest.as_of}.`;
       notes.warn("files", { code: "files_late", message, next });

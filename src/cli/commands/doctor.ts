@@ -51,7 +51,8 @@ async function doctor(session: Session): Promise<number> {
       const own = notesOf(checks, source.slug);
       await checkSource(session, { source, store }, own);
       checkService(redis, { config, source }, own);
-      await checkFilesPlace(config, { source: source.slug, now: Date.now(), signal: session.signal }, own);
+      const of = { source: source.slug, store, now: Date.now(), signal: session.signal };
+      await checkFilesPlace(config, of, own);
     }
   } catch (error) {
     notes.fail("source", problemOf(error));

@@ -14,6 +14,7 @@ import { inSession, type Session } from "../session/session.ts";
 interface FilesOptions {
   readonly to?: string;
   readonly source?: string;
+  readonly takeOver?: boolean;
 }
 
 /** More are counted only. */
@@ -22,6 +23,7 @@ const MOST_LISTED = 20;
 export function define(files: Command): void {
   withPlace(files.command("write"))
     .description("write what changed since the last time, then the manifest")
+    .option("--take-over", "replace the files of another database, which this one has replaced")
     .action(inSession(write));
   withPlace(files.command("check"))
     .description("compare every file with the manifest; exit code 4 if one is missing or differs")
@@ -44,7 +46,7 @@ async function write(session: Session, options: FilesOptions): Promise<number> {
   for (const { source, sourceId } of await sourcesOf(session, options)) {
     const settings = {
       ...{ views: config.files.views, keepMs: config.files.keepMs, source, address },
-      release: releaseOf(),
+      ...{ release: releaseOf(), takeOver: options.takeOver ?? false },
     };
     const written = await output.progress({ label: `files of ${source}`, unit: "views" }, (update) =>
       writeSourceFiles({ store, sourceId }, settings, signal, update),

@@ -35,6 +35,8 @@ const datasetSchema = z.object({
 const manifestSchema = z.object({
   format: z.literal("usage-etl-files/1"),
   source_id: z.string(),
+  /** Tells which database wrote it. Earlier releases did not say so. */
+  database: z.string().optional(),
   release: z.string(),
   /** All files show what Postgres showed at this instant. */
   as_of: z.iso.datetime(),
@@ -69,11 +71,29 @@ export async function readManifest(place: Place, source: string): Promise<Manife
   }
 }
 
-/** In one step: a reader sees the set before or this one. */
-export async function writeManifest(place: Place, manifest: Manifest): Promise<void> {
+/** Whether another database wrote it. */
+export function isForeign(manifest: Manifest | undefined, database: string): manifest is Manifest {
+  return manifest?.database !== undefined && manifest.database !== database;
+}
+
+export function foreignFiles(place: Place, { source_id, as_of }: Manifest): UsageError {
+  return new UsageError({
+    code: "files_of_another_database",
+    message: `The files of source ${source_id} in ${place.address} are of another database, as of ${as_of}. They were left as they are.`,
+    next: "Set USAGE_EXPORT_DIR to another folder or prefix. If this database has taken the other's place: `usage-etl files write --take-over`",
+  });
+}
+
+/** In one step: a reader sees the set before or this one. `confirm` is asked right before that step, and may throw. */
+export async function writeManifest(
+  place: Place,
+  manifest: Manifest,
+  confirm: () => Promise<void>,
+): Promise<void> {
   const file = await place.create(manifestName(manifest.source_id));
   try {
     await file.write(Buffer.from(`${JSON.stringify(manifest, undefined, 1)}\n`));
+    await confirm();
     await file.commit();
   } finally {
     await file.abandon();

@@ -14,6 +14,8 @@ export interface FilesSettings {
   /** Its slug. */
   readonly source: string;
   readonly release: string;
+  /** Whether to replace a set of another database. Default: it is refused. */
+  readonly takeOver?: boolean;
 }
 
 const ENDED_ELSEWHERE: RunEnd = {

@@ -1,23 +1,21 @@
-import { createHash } from "node:crypto";
-import PQueue from "p-queue";
-import type pg from "pg";
 import { EtlError } from "../../errors.ts";
+import { nameOfDatabase } from "../../store/db/database-name.ts";
 import { onReadingConnection, type ReadingAccess } from "../../store/db/reading-connection.ts";
-import {
-  type Dataset,
-  daysOfSource,
-  lockFiles,
-  type RowsOfDay,
-  readDays,
-  rowsByDay,
-} from "../../store/report/day-rows.ts";
+import { daysOfSource, lockFiles, rowsByDay } from "../../store/report/day-rows.ts";
 import { keyOf, listViews } from "../../store/report/views.ts";
-import type { Place, PlaceFile } from "../../warehouse/place.ts";
+import type { Place } from "../../warehouse/place.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
 import { datasetsOf } from "./datasets.ts";
-import { FORMAT, type Manifest, type ManifestFile, readManifest, writeManifest } from "./manifest.ts";
-
-const ENDING_AT_ONCE = 8;
+import {
+  FORMAT,
+  foreignFiles,
+  isForeign,
+  type Manifest,
+  type ManifestFile,
+  readManifest,
+  writeManifest,
+} from "./manifest.ts";
+import { interrupted, pathOf, writeDays } from "./write-days.ts";
 
 interface Wanted extends ReadingAccess {
   /** Its slug. */
@@ -28,6 +26,8 @@ interface Wanted extends ReadingAccess {
   /** How long files of earlier sets stay. */
   readonly keepMs: number;
   readonly release: string;
+  /** Whether to replace a set of another database. */
+  readonly takeOver?: boolean;
 }
 
 export interface FilesWritten {
@@ -50,7 +50,7 @@ export interface FilesWritten {
  * were replaced.
  *
  * Undefined: another process writes the files of this source. Errors: those of a place, `files_manifest_invalid`,
- * `files_view_unusable`, `files_interrupted`.
+ * `files_of_another_database`, `files_view_unusable`, `files_interrupted`.
  */
 export async function writeFiles(
   wanted: Wanted,
@@ -58,6 +58,7 @@ export async function writeFiles(
 ): Promise<FilesWritten | undefined> {
   const { place, source } = wanted;
   const datasets = datasetsOf(await listViews(wanted.store.db), wanted.views);
+  const database = await nameOfDatabase(wanted.store.db);
   return onReadingConnection(
     { ...wanted, isolation: "REPEATABLE READ", errorOf: interrupted },
     async (client) => {
@@ -65,6 +66,7 @@ export async function writeFiles(
       const days = await daysOfSource(client, source);
       if (days === undefined) throw sourceUnknown(source);
       const before = await readManifest(place, source);
+      if (isForeign(before, database) && wanted.takeOver !== true) throw foreignFiles(place, before);
       const there = new Map<string, number>();
       for (const { view } of datasets) {
         for (const [name, bytes] of await place.list(`${view.name}/source_id=${source}`))
@@ -101,13 +103,24 @@ export async function writeFiles(
         onProgress({ done: ++done, total: datasets.length });
       }
       const { replaced, old } = replacedBy({ sets, there, before, asOf: days.asOf, keepMs: wanted.keepMs });
-      // A lost connection has lost the lock too: another process may have written a newer set.
-      await client.query("select");
-      await writeManifest(place, {
-        ...{ format: FORMAT, source_id: source, release: wanted.release, as_of: days.asOf },
+      // A lost connection has lost the lock too: from then on another process may write a newer set, of these same files.
+      const mustHoldLock = async () => void (await client.query("select"));
+      const manifest: Manifest = {
+        ...{ format: FORMAT, source_id: source, database, release: wanted.release, as_of: days.asOf },
         ...{ datasets: sets, replaced },
+      };
+      await writeManifest(place, manifest, async () => {
+        const now = await readManifest(place, source);
+        if (now?.as_of !== before?.as_of) {
+          if (isForeign(now, database)) throw foreignFiles(place, now);
+          throw interrupted(new Error("another process has written a newer set"));
+        }
+        await mustHoldLock();
       });
-      for (const path of old) await place.remove(path);
+      for (const path of old) {
+        await mustHoldLock();
+        await place.remove(path);
+      }
       const all = Object.values(sets).flatMap(({ files }) => files);
       return {
         asOf: days.asOf,
@@ -119,91 +132,6 @@ export async function writeFiles(
       };
     },
   );
-}
-
-type PlannedFile = RowsOfDay & { readonly path: string };
-
-/** Named by what it holds, so that a name never stands for other rows. */
-function pathOf({ view, columns, day }: Dataset, source: string, rows: RowsOfDay): string {
-  const shape = [FORMAT, columns.map(({ name, type }) => [name, type]), rows.rows, rows.digest];
-  const name = createHash("sha256").update(JSON.stringify(shape)).digest("hex").slice(0, 32);
-  const partition = day === undefined ? "" : `/${day.name}=${rows.day}`;
-  return `${view.name}/source_id=${source}${partition}/${name}.parquet`;
-}
-
-async function writeDays(
-  client: pg.Client,
-  { place, source, signal }: Wanted,
-  { dataset, changed, asOf }: { dataset: Dataset; changed: readonly PlannedFile[]; asOf: string },
-): Promise<ManifestFile[]> {
-  if (changed.length === 0) return [];
-  // Its library is loaded for files only.
-  const { createParquet } = await import("../../warehouse/parquet.ts");
-  const files: ManifestFile[] = [];
-  // A bucket takes tens of milliseconds for a file, however small.
-  const ending = new PQueue({ concurrency: ENDING_AT_ONCE });
-  const failures: unknown[] = [];
-  const commit = async (file: PlaceFile) => {
-    await ending.onSizeLessThan(1);
-    if (failures.length > 0) throw failures[0];
-    void ending.add(async () => {
-      try {
-        await file.commit();
-      } catch (error) {
-        failures.push(error);
-        await file.abandon();
-      }
-    });
-  };
-  let open:
-    | { planned: PlannedFile; file: PlaceFile; rows: ReturnType<typeof createParquet>; facts: Counted }
-    | undefined;
-  const finish = async () => {
-    if (open === undefined) return;
-    const { planned, file, rows, facts } = open;
-    const { path, day, digest, sums, isFinal, coverage } = planned;
-    // Both statements see one instant.
-    if ((await rows.end()) !== planned.rows)
-      throw interrupted(new Error(`${path} has other rows than were counted`));
-    // Handed over. Until then it is abandoned here if something fails.
-    await commit(file);
-    open = undefined;
-    files.push({
-      ...{ path, usage_date: day, rows: planned.rows, bytes: facts.bytes, sha256: facts.hash.digest("hex") },
-      ...{ digest, sums, is_final: isFinal, coverage, written_at: asOf },
-    });
-  };
-  try {
-    const days = changed.map(({ day }) => day);
-    await readDays(client, dataset, { source, days, signal }, async (day, rows) => {
-      if (open === undefined || open.planned.day !== day) {
-        await finish();
-        const planned = changed.find((one) => one.day === day);
-        if (planned === undefined) throw interrupted(new Error(`rows of ${day} were not asked for`));
-        const file = await place.create(planned.path);
-        const facts: Counted = { bytes: 0, hash: createHash("sha256") };
-        const write = async (chunk: Uint8Array) => {
-          facts.bytes += chunk.length;
-          facts.hash.update(chunk);
-          await file.write(chunk);
-        };
-        open = { planned, file, facts, rows: createParquet(dataset.columns, { write }) };
-      }
-      await open.rows.add(rows);
-    });
-    await finish();
-    await ending.onIdle();
-    if (failures.length > 0) throw failures[0];
-    return files;
-  } finally {
-    await open?.file.abandon();
-    await ending.onIdle();
-  }
-}
-
-interface Counted {
-  bytes: number;
-  readonly hash: ReturnType<typeof createHash>;
 }
 
 /** Our files that are not of the new set, since when, and which of them were replaced long enough ago. */
@@ -239,16 +167,6 @@ function monthsOf({ from, to }: { from: string; to: string }): { from: string; t
     start = next;
   }
   return months;
-}
-
-function interrupted(cause: unknown): EtlError {
-  return new EtlError({
-    code: "files_interrupted",
-    message: `Writing the files was interrupted: ${cause instanceof Error ? cause.message : String(cause)}. The last manifest stays true.`,
-    next: "Nothing: the next run writes what is missing.",
-    retryable: true,
-    cause,
-  });
 }
 
 function sourceUnknown(source: string): EtlError {

@@ -1,0 +1,30 @@
+import { createHash } from "node:crypto";
+import { sql } from "kysely";
+import type { Database } from "./database.ts";
+
+/**
+ * Tells this database from others that hold the same source: 16 hexadecimal digits. It stays when Postgres restarts, fails over or is
+ * restored in place. It changes when the database is renamed, or moved to another server by a dump or by pg_upgrade.
+ */
+export async function nameOfDatabase(db: Database): Promise<string> {
+  const { rows } = await sql<{ name: string; since: string; mayAsk: boolean }>`
+    select current_database() as name,
+           (select coalesce(min(created_at)::text, '') from usage.source) as since,
+           has_function_privilege('pg_catalog.pg_control_system()', 'execute') as "mayAsk"
+  `.execute(db);
+  const { name = "", since = "", mayAsk = false } = rows[0] ?? {};
+  // A managed Postgres may keep its identifier to itself. The first source's beginning is a copy's too, but better than the name alone.
+  const server = mayAsk ? await systemIdentifier(db) : since;
+  return createHash("sha256")
+    .update(JSON.stringify([server, name]))
+    .digest("hex")
+    .slice(0, 16);
+}
+
+/** Of the server: drawn when its data directory was made, and the same on its standbys. */
+async function systemIdentifier(db: Database): Promise<string> {
+  const { rows } = await sql<{
+    id: string;
+  }>`select system_identifier::text as id from pg_control_system()`.execute(db);
+  return rows[0]?.id ?? "";
+}

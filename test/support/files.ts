@@ -1,0 +1,80 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { importPrices } from "../../src/pipeline/import-prices.ts";
+import { checkFiles } from "../../src/pipeline/warehouse/check-files.ts";
+import { type Manifest, readManifest } from "../../src/pipeline/warehouse/manifest.ts";
+import { writeFiles } from "../../src/pipeline/warehouse/write-files.ts";
+import { openPlace, type Place } from "../../src/warehouse/place.ts";
+import { addSource, WORKSPACES } from "./reporting.ts";
+import { loadRows, setupMigrated, windowOf } from "./store.ts";
+
+export const DAY_MS = 86_400_000;
+/** Files are written up to today, so usage begins a few days ago. */
+export const FIRST = new Date(Date.now() - 6 * DAY_MS).toISOString().slice(0, 10);
+export const SECOND = nextDay(FIRST);
+export const PROJECTS = [1, 2, 3].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
+/** Few, so that many writes take seconds. */
+const SOME = [
+  "fct_usage_workspace_daily",
+  "fct_usage_project_daily",
+  "fct_cost_project_daily",
+  "dim_project",
+];
+export const { signal } = new AbortController();
+
+/** A database with one source, a folder for its files, and what loads and writes them. */
+export async function setupFiles() {
+  const { store, url } = await setupMigrated();
+  const sourceId = await addSource(store, { slug: "default", workspaceIds: WORKSPACES, dataStart: FIRST });
+  const folder = await mkdtemp(join(tmpdir(), "files-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await importPrices(store, {
+    file: "prices",
+    replace: false,
+    lines: [
+      {
+        where: "line 2",
+        price: {
+          ...{ sku: "traces", unitPrice: "0.0000000003", currency: "USD", validFrom: "2026-01-01" },
+          ...{ source: null, workspace: null, validTo: null },
+        },
+      },
+    ],
+  });
+  const place = await openPlace(folder, { signal });
+  const write = (options: { place?: Place; views?: string[]; keepMs?: number } = {}) =>
+    writeFiles({
+      ...{ store, signal, source: "default", release: "test" },
+      ...{ place, views: SOME, keepMs: DAY_MS, ...options },
+    });
+  const load = (
+    groupBy: "workspace" | "project",
+    day: string,
+    rows: [id: string, traces: number][],
+    at = 0,
+  ) =>
+    loadRows(store, {
+      ...{ sourceId, workspaceId: WORKSPACES[at] as string, groupBy },
+      window: windowOf("day", day, nextDay(day)),
+      rows: rows.map(([id, traces]) => [day, id, traces, `name of ${id}`]),
+    });
+  return { url, folder, place, write, load };
+}
+
+function nextDay(day: string): string {
+  return new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);
+}
+
+/** Error: there is none. */
+export async function manifestOf(place: Place): Promise<Manifest> {
+  const manifest = await readManifest(place, "default");
+  if (manifest === undefined) throw new Error("there is no manifest");
+  return manifest;
+}
+
+/** Files that are not as the manifest says. */
+export async function wrongFiles(place: Place) {
+  return (await checkFiles(place, await manifestOf(place), { signal })).wrong;
+}
