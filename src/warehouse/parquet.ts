@@ -22,7 +22,7 @@ export interface ParquetFile {
 /** Parquet readers accept at most this many digits in a decimal. */
 const MOST_DIGITS = 38;
 /** Cells per row group. They are held in memory. */
-const CELLS_OF_GROUP = 500_000;
+const CELLS_OF_GROUP = 100_000;
 const LEAST_ROWS_OF_GROUP = 5_000;
 
 /** Parquet with Snappy, one row group at a time. Numbers keep all digits, instants their microseconds. */
@@ -51,24 +51,27 @@ export function createParquet(
     kvMetadata: target.keyValues ?? [],
   });
   const rowsOfGroup = Math.max(LEAST_ROWS_OF_GROUP, Math.floor(CELLS_OF_GROUP / columns.length));
-  let group: TextRow[] = [];
-  let count = 0;
+  // By column from the start: rows that outlive their batch would cost more memory than what is written of them.
+  const emptyGroup = () => stored.map(({ name }) => ({ name, data: [] as unknown[] }));
+  let group = emptyGroup();
+  let [count, rowGroupSize] = [0, 0];
   const writeGroup = async () => {
-    const columnData = stored.map(({ name, fromText }, at) => {
-      return { name, data: group.map((row) => (row[at] == null ? null : fromText(row[at]))) };
-    });
-    const rowGroupSize = group.length;
-    group = [];
-    await file.write({ columnData, rowGroupSize });
+    const whole = { columnData: group, rowGroupSize };
+    [group, rowGroupSize] = [emptyGroup(), 0];
+    await file.write(whole);
   };
   return {
     async add(rows) {
-      group.push(...rows);
+      for (const [at, { fromText }] of stored.entries()) {
+        const data = group[at]?.data as unknown[];
+        for (const row of rows) data.push(row[at] == null ? null : fromText(row[at]));
+      }
       count += rows.length;
-      if (group.length >= rowsOfGroup) await writeGroup();
+      rowGroupSize += rows.length;
+      if (rowGroupSize >= rowsOfGroup) await writeGroup();
     },
     async end() {
-      if (group.length > 0) await writeGroup();
+      if (rowGroupSize > 0) await writeGroup();
       await file.finish();
       return count;
     },
