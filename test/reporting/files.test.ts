@@ -1,8 +1,6 @@
-import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import S3rver from "s3rver";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { checkFiles } from "../../src/pipeline/warehouse/check-files.ts";
 import type { Manifest } from "../../src/pipeline/warehouse/manifest.ts";
 import { dice } from "../../src/standin/engine/random.ts";
@@ -16,6 +14,7 @@ import {
   SECOND,
   setupFiles,
   signal,
+  startBucketServer,
   wrongFiles,
 } from "../support/files.ts";
 import { WORKSPACES } from "../support/reporting.ts";
@@ -127,22 +126,7 @@ test("a bucket holds the same files, and what keeps it from being written is sai
   const { folder, write, load } = await setupFiles();
   await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
   await write();
-  const root = await mkdtemp(join(tmpdir(), "bucket-"));
-  const server = new S3rver({
-    ...{ port: 0, address: "127.0.0.1", silent: true, directory: root },
-    configureBuckets: [{ name: "usage", configs: [] }],
-  });
-  const { port } = await server.run();
-  const environment = {
-    ...{ AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${port}`, AWS_REGION: "us-east-1" },
-    ...{ AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER" },
-  };
-  for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
-  onTestFinished(async () => {
-    vi.unstubAllEnvs();
-    await server.close();
-    await rm(root, { recursive: true, force: true });
-  });
+  await startBucketServer();
   const bucket = await openPlace("s3://usage/warehouse", { signal });
   expect(await write({ place: bucket })).toMatchObject({ removed: 0 });
   expect(await write({ place: bucket })).toMatchObject({ written: 0 });
