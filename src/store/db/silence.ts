@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import type pg from "pg";
 import { UnreachableError } from "../../errors.ts";
 import { type Address, ClosingClient, streamOf } from "./client.ts";
@@ -30,6 +31,7 @@ const LOOKS = 2;
 type Driver = pg.Client & {
   readonly readyForQuery: boolean;
   readonly processID: number;
+  readonly secretKey: number;
 };
 
 interface Watched {
@@ -83,8 +85,13 @@ export function watchSilence(
       closed++;
       streamOf(one.client).destroy(silence(one.quiet * lookEveryMs));
     };
-    // Before their backends end, since this is the reason.
-    silent.filter(isOverdue).forEach(close);
+    const overdue = silent.filter(isOverdue);
+    // Nothing more is read of it before its statement ends, since this is the reason.
+    for (const { client } of overdue) streamOf(client).pause();
+    await Promise.all(overdue.map(({ client }) => cancelStatement(client, answerMs)));
+    overdue.forEach(close);
+    if (closed > 0) onClosed(closed);
+    closed = 0;
     const idle = await idleBackends(address, backends, answerMs);
     for (const one of silent) {
       // An answer may have come meanwhile.
@@ -127,6 +134,28 @@ function silence(ms: number): UnreachableError {
     message: `Postgres did not answer for ${Math.round(ms / 1000)} s, so the connection was closed.`,
     next: "Work goes on with a new connection. If it happens often, look at what lies between this host and Postgres.",
     retryable: true,
+  });
+}
+
+/** 80877102: the request's number in the protocol. */
+const CANCEL_REQUEST = 80_877_102;
+
+/**
+ * Asks for an end of the statement as the protocol has it, which a pooler passes on to the backend that works on it. Ends once
+ * the other side has taken it, or after `withinMs`.
+ */
+async function cancelStatement(client: Driver, withinMs: number): Promise<void> {
+  const request = Buffer.alloc(16);
+  for (const [n, value] of [16, CANCEL_REQUEST, client.processID, client.secretKey].entries())
+    request.writeInt32BE(value, n * 4);
+  const { host, port } = client;
+  const socket = host.startsWith("/") ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+  await new Promise<void>((closed) => {
+    socket.setTimeout(withinMs, () => socket.destroy());
+    socket.on("error", () => {});
+    socket.once("close", () => closed());
+    socket.once("connect", () => socket.write(request));
+    socket.resume();
   });
 }
 
