@@ -11,7 +11,7 @@ import { importPrices } from "../../src/pipeline/import-prices.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { listViews, type View } from "../../src/store/report/views.ts";
-import { createTestDatabase } from "../support/database.ts";
+import { createTestDatabase, pastPooler } from "../support/database.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 
@@ -55,7 +55,8 @@ beforeAll(async () => {
       `UPDATE usage.dated_record SET traces = ${BIG}; UPDATE usage.hourly_record SET traces = ${BIG}`,
     ),
   );
-  database = new URL(url);
+  // Clients choose their role when a session begins.
+  database = new URL(await pastPooler(url));
   views = await listViews(store.db);
   await store.close();
   return drop;

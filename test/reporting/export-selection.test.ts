@@ -7,7 +7,7 @@ import { migrate } from "../../src/store/db/migrate.ts";
 import { csvForm } from "../../src/store/report/copy-forms.ts";
 import { copyRows } from "../../src/store/report/view-rows.ts";
 import { usageEtl } from "../support/cli.ts";
-import { createTestDatabase } from "../support/database.ts";
+import { createTestDatabase, pastPooler } from "../support/database.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 
@@ -24,7 +24,9 @@ const readers = new Map<string, Store>();
 /** One database for all tests, which only read: a final day of every dimension in three workspaces, two of one name. */
 beforeAll(async () => {
   const { url, drop } = await createTestDatabase();
-  const as = (role: string) => `${url}${url.includes("?") ? "&" : "?"}options=-c%20role%3D${role}`;
+  // A pooler gives all sessions the role of its login.
+  const direct = await pastPooler(url);
+  const as = (role: string) => `${direct}${direct.includes("?") ? "&" : "?"}options=-c%20role%3D${role}`;
   urls = {
     ...{ owner: url, reader: as("usage_reader"), masked: as("usage_reader_masked") },
     nobody: as("pg_monitor"),

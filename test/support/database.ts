@@ -102,7 +102,7 @@ function maintenance(): Promise<pg.Pool> {
 }
 
 /** Whether tests reach their databases through a pooler in transaction mode: `npm run test:pgbouncer`. */
-function isPooled(): boolean {
+export function isPooled(): boolean {
   return process.env.TEST_POOLER === "pgbouncer";
 }
 

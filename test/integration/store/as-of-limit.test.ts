@@ -2,7 +2,7 @@ import pg from "pg";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { beginFetch, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
 import { healSettlement } from "../../../src/store/load/settlement.ts";
-import { createTestDatabase } from "../../support/database.ts";
+import { createTestDatabase, pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { intercepted } from "./model/statements.ts";
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 
 async function connect(options = ""): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: bundle.url, options });
+  const client = new pg.Client({ connectionString: await pastPooler(bundle.url), options });
   // A test may end its backend.
   client.on("error", () => {});
   await client.connect();

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import pg from "pg";
+import { isPooled } from "../../../support/database.ts";
 
 /** A statement for Postgres. `n` counts from 1 within one `intercepted` call, including retries. */
 interface Statement {
@@ -32,6 +33,24 @@ export function intercepted<T>(interceptor: Interceptor, work: () => Promise<T>)
   return contexts.run({ interceptor, count: 0 }, work);
 }
 
+/** Behind a pooler the process id of a client is the pooler's own. */
+const backends = new WeakMap<pg.Client, number>();
+
+function knownBackend(client: pg.Client): number {
+  return backends.get(client) ?? (client as unknown as { processID: number }).processID;
+}
+
+/** Within a transaction a pooler keeps the backend. */
+async function askBackend(client: pg.Client, text: string): Promise<number> {
+  if (!isPooled() || /^\s*(BEGIN|ROLLBACK)/i.test(text)) return knownBackend(client);
+  // A transaction that has failed cannot be asked.
+  const answer = await (original.call(client, "SELECT pg_backend_pid() AS pid") as Promise<pg.QueryResult>)
+    .then(({ rows }) => rows[0]?.pid as number)
+    .catch(() => knownBackend(client));
+  backends.set(client, answer);
+  return answer;
+}
+
 type Query = (this: pg.Client, ...args: unknown[]) => unknown;
 const original = pg.Client.prototype.query as unknown as Query;
 
@@ -42,16 +61,13 @@ const query: Query = function (...args) {
   const [first] = args as [string | { text?: string; cursor?: { text: string }; submit?: unknown }];
   const isStream = typeof first === "object" && typeof first.submit === "function";
   const text = typeof first === "string" ? first : (first.text ?? first.cursor?.text ?? "COPY");
-  const statement = {
-    n: ++context.count,
-    text,
-    backend: (this as unknown as { processID: number }).processID,
-  };
+  const n = ++context.count;
   if (isStream) {
-    interceptor.before?.(statement).catch(() => {});
+    interceptor.before?.({ n, text, backend: knownBackend(this) }).catch(() => {});
     return original.apply(this, args);
   }
   return (async () => {
+    const statement = { n, text, backend: await askBackend(this, text) };
     await interceptor.before?.(statement);
     if (interceptor.rewrite !== undefined) {
       const rewritten = interceptor.rewrite(text);
