@@ -295,6 +295,12 @@ CREATE TABLE usage.fetch (
   CONSTRAINT fetch_purpose_known CHECK ((purpose = ANY (ARRAY['load'::text, 'reconcile'::text, 'probe'::text])))
 );
 
+CREATE TABLE usage.heartbeat (
+  process text NOT NULL,
+  beat_at timestamp with time zone NOT NULL,
+  CONSTRAINT heartbeat_pkey PRIMARY KEY (process)
+);
+
 CREATE TABLE usage.hourly_record (
   series_id integer NOT NULL,
   bucket_start timestamp with time zone NOT NULL,

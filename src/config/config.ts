@@ -39,6 +39,9 @@ function fromValues(values: Values, sources: readonly SourceConfig[], redis: Red
     databaseUrl: values.DATABASE_URL,
     /** Undefined: migrations too go to `databaseUrl`. */
     databaseMigrateUrl: values.DATABASE_MIGRATE_URL,
+    /** Undefined: pages and metrics too read `databaseUrl`. */
+    databaseReadUrl: values.DATABASE_READ_URL,
+    readMaxLagMs: values.DATABASE_READ_MAX_LAG,
     /** Of the main pool of a process. */
     pool: {
       maxConnections: values.DATABASE_POOL_SIZE,

@@ -3,9 +3,10 @@ import type { Secret } from "./secret.ts";
 
 /** The secrets that come from files, by the name of what names the file. */
 export function secretFilesOf(config: Config): ReadonlyMap<string, Secret> {
-  const { databaseUrl, redisUrl, sources } = config;
+  const { databaseUrl, databaseReadUrl, redisUrl, sources } = config;
   const all: [name: string, secret: Secret | undefined][] = [
     ["DATABASE_URL_FILE", databaseUrl],
+    ["DATABASE_READ_URL_FILE", databaseReadUrl],
     ["REDIS_URL_FILE", redisUrl],
     ...sources.flatMap(({ slug, apiKey, bearerToken }): [string, Secret | undefined][] => [
       [`API key file of source ${slug}`, apiKey],

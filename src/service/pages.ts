@@ -7,6 +7,7 @@ import type { RedisServer } from "../redis-server.ts";
 import { openStore, type Store } from "../store/db/database.ts";
 import { within } from "./http/within.ts";
 import type { ServiceQueues } from "./queues.ts";
+import type { Replica } from "./replica.ts";
 import type { WebServices } from "./web/routes.ts";
 
 /** A page that takes longer than this is wrong. */
@@ -18,13 +19,14 @@ interface PagesInput {
   readonly config: Config;
   readonly store: Store;
   readonly log: Logger;
+  readonly replica?: Replica | undefined;
   /** Undefined: the process works without Redis. */
   readonly redis?: { readonly server: RedisServer; readonly queues: ServiceQueues };
 }
 
 /** What the pages need of the service, and what closes it. */
 export function pageServices(given: PagesInput): WebServices & { close(): Promise<void> } {
-  const { config, store, redis, log } = given;
+  const { config, store, redis, log, replica } = given;
   const reader = openStore({
     url: requireDatabaseUrl(config),
     connectMs: config.pool.connectMs,
@@ -33,7 +35,7 @@ export function pageServices(given: PagesInput): WebServices & { close(): Promis
   });
   const slugs = requireSources(config).map(({ slug }) => slug);
   return {
-    ...{ config, store, reader: reader.db, clock: systemClock, log },
+    ...{ config, store, reader: reader.db, replica, clock: systemClock, log },
     lookAtQueues: redis && (() => lookAtRedis(redis.server, slugs)),
     enqueue: async (slug) => {
       // Saves some seconds: the schedule enqueues the tasks anyway.

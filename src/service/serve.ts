@@ -13,6 +13,7 @@ import { createMetrics } from "./http/metrics.ts";
 import { startHttpServer } from "./http/server.ts";
 import { pageServices } from "./pages.ts";
 import { openQueues } from "./queues.ts";
+import { replicaOf } from "./replica.ts";
 import { watchSecretFiles } from "./secret-files.ts";
 import { startSource } from "./source.ts";
 import { addPages } from "./web/web.ts";
@@ -73,10 +74,12 @@ export async function serve(options: ServeOptions): Promise<Service> {
     const slugs = sources.map(({ slug }) => slug);
     const queues = await openQueues({ slugs, redis: server, role, isTraced: config.telemetry, warn });
     started.defer(queues.close);
-    const metrics = createMetrics(store.db, queues.count, () => syncNeeds(config, store));
+    const replica = replicaOf(config, log);
+    if (replica !== undefined) started.defer(replica.close);
+    const metrics = createMetrics(store.db, queues.count, () => syncNeeds(config, store), replica);
     const token = config.bullBoardToken?.reveal();
     const redis = { server, queues };
-    const pages = servesPages ? pageServices({ config, store, redis, log }) : undefined;
+    const pages = servesPages ? pageServices({ config, store, redis, log, replica }) : undefined;
     if (pages !== undefined) started.defer(pages.close);
     const http = await startHttpServer({
       host: config.httpHost,

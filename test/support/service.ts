@@ -6,8 +6,9 @@ import { openQueue, producerConnection, type QueueKind } from "../../jobs/queues
 import { redisServerOf } from "../../src/redis-server.ts";
 import { resolveRedis } from "../../src/services/resolve.ts";
 import { type Standin, type StandinOptions, startStandin } from "../../src/standin/server.ts";
-import type { Store } from "../../src/store/db/database.ts";
+import { openStore, type Store } from "../../src/store/db/database.ts";
 import { type Running, start, usageEtl, type Where } from "./cli.ts";
+import { pastPooler } from "./database.ts";
 import { poll } from "./poll.ts";
 import { setupMigrated } from "./store.ts";
 
@@ -57,6 +58,10 @@ interface ServiceOptions {
  */
 export async function setupService(options: ServiceOptions = {}): Promise<ServiceBench> {
   const { store, databaseUrl, redisUrl } = options.servers ?? (await startServers());
+  // A pooler knows no prepared statements.
+  const past = options.servers === undefined ? await pastPooler(databaseUrl) : databaseUrl;
+  const direct = past === databaseUrl ? store : openStore({ url: past });
+  if (direct !== store) onTestFinished(() => direct.close());
   const redis = new Redis(redisUrl.split(",")[0] ?? "", { maxRetriesPerRequest: null, lazyConnect: true });
   redis.on("error", () => {});
   const dataStart = daysAgo(options.days ?? 5);
@@ -86,7 +91,7 @@ export async function setupService(options: ServiceOptions = {}): Promise<Servic
   const value: ServiceBench["value"] = async (text) => {
     // Prepared, because tests poll with it, and planning a view takes longer than running it. A name has 63 characters.
     const name = createHash("md5").update(text).digest("hex");
-    const { rows } = await store.transaction(({ client }) => client.query({ name, text }));
+    const { rows } = await direct.transaction(({ client }) => client.query({ name, text }));
     return Object.values(rows[0] ?? {})[0] as never;
   };
   const count = async (text: string) => Number(await value(text));

@@ -28,6 +28,7 @@ import { checkDisk } from "../checks/host.ts";
 import { checkPlatform, checkWorkspaces, type PlatformView } from "../checks/platform.ts";
 import { checkClock, checkPostgres } from "../checks/postgres.ts";
 import { checkRedisServer, checkService } from "../checks/redis.ts";
+import { checkReplica } from "../checks/replica.ts";
 import { describeFinality, finalityOf } from "../report/lateness-report.ts";
 import { describeListedOnly } from "../report/zeros-report.ts";
 import { EXIT } from "../session/exit.ts";
@@ -43,6 +44,7 @@ async function doctor(session: Session): Promise<number> {
   const checks: Check[] = [];
   const notes = notesOf(checks, null);
   const store = await checkPostgres(session, notes);
+  await checkReplica(config, store, notes);
   const redis = await checkRedisServer(config, notes);
   if (store !== undefined) await checkClock(store, notes);
   await checkDisk(notes);

@@ -1,6 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Database } from "../../store/db/database.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { metricFacts } from "../../store/report/metric-facts.ts";
+import type { Replica } from "../replica.ts";
+import { registerReplica } from "./replica-metrics.ts";
 import { registerStored } from "./stored-metrics.ts";
 import { within } from "./within.ts";
 
@@ -9,11 +12,15 @@ export type Metrics = ReturnType<typeof createMetrics>;
 
 const ROW_OUTCOMES = ["inserted", "updated", "retired", "unchanged", "restated"] as const;
 
-/** `readNeeds`: requests that a sync of a source needs, and that its rate limit allows until the next one. */
+/**
+ * `readNeeds`: requests that a sync of a source needs, and that its rate limit allows until the next one. `replica`: where what
+ * Postgres knows is read while it is near the primary.
+ */
 export function createMetrics(
   db: Database,
   countQueues: () => Promise<readonly { queue: string; state: string; jobs: number }[]>,
   readNeeds: () => Promise<readonly { source: string; needed: number; allowed: number }[]>,
+  replica?: Pick<Replica, "read" | "seen">,
 ) {
   const registry = new Registry();
   const registers = [registry];
@@ -36,6 +43,7 @@ export function createMetrics(
   );
   const rows = counter("rows_total", "Records loaded by this process, by outcome.", "source", "outcome");
   const showStored = registerStored(registry);
+  const showReplica = replica && registerReplica(registry);
   const queueJobs = new Gauge({
     name: "usage_etl_queue_jobs",
     help: "Jobs in Redis by BullMQ's own count. Postgres's count is usage_etl_due_slices.",
@@ -70,12 +78,13 @@ export function createMetrics(
     /** Prometheus text. */
     text: async () => {
       // Without Redis or Postgres the other metrics are still shown: /readyz and usage_etl_database_up report it.
-      const [stored, counts, needs] = await Promise.all([
-        within(metricFacts(db)).catch(() => undefined),
+      const [{ stored, isUp, isReplica }, counts, needs] = await Promise.all([
+        readStored(db, replica),
         within(countQueues()).catch(() => []),
         within(readNeeds()).catch(() => []),
       ]);
-      showStored(stored);
+      showStored(stored, isUp);
+      if (replica !== undefined) showReplica?.({ ...replica.seen(), isUsed: isReplica });
       queueJobs.reset();
       for (const { queue, state, jobs: count } of counts) queueJobs.set({ queue, state }, count);
       for (const one of [needed, allowed]) one.reset();
@@ -87,4 +96,22 @@ export function createMetrics(
     },
     contentType: registry.contentType,
   };
+}
+
+/** `isUp`: the primary answers. What a replica says is no sign of it. */
+async function readStored(primary: Database, replica: Pick<Replica, "read"> | undefined) {
+  const missing = () => undefined;
+  if (replica === undefined) {
+    const stored = await within(metricFacts(primary)).catch(missing);
+    return { stored, isUp: stored !== undefined, isReplica: false };
+  }
+  const reading = replica.read({ primary, mayBeOld: false }, async ({ db, age }) => ({
+    stored: await metricFacts(db),
+    isReplica: age !== undefined,
+  }));
+  const [read, now] = await Promise.all([
+    within(reading).catch(missing),
+    within(storeNow(primary)).catch(missing),
+  ]);
+  return { stored: read?.stored, isUp: now !== undefined, isReplica: read?.isReplica === true };
 }

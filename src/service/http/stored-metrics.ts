@@ -4,10 +4,10 @@ import type { metricFacts } from "../../store/report/metric-facts.ts";
 type Stored = Awaited<ReturnType<typeof metricFacts>>;
 
 /**
- * Registers the gauges that Postgres knows: every process shows the same values. Returns what sets them; undefined if
- * Postgres did not answer.
+ * Registers the gauges that Postgres knows: every process shows the same values. Returns what sets them: undefined if
+ * they could not be read, and whether Postgres (the primary) answered.
  */
-export function registerStored(registry: Registry): (stored: Stored | undefined) => void {
+export function registerStored(registry: Registry): (stored: Stored | undefined, isUp: boolean) => void {
   const registers = [registry];
   const gauge = (name: string, help: string, ...labels: string[]) =>
     new Gauge({ name: `usage_etl_${name}`, help, labelNames: ["source", ...labels], registers });
@@ -54,10 +54,10 @@ export function registerStored(registry: Registry): (stored: Stored | undefined)
     help: "1 if Postgres answered this scrape.",
     registers,
   });
-  return (stored) => {
+  return (stored, isUp) => {
     for (const one of Object.values(gauges)) one.reset();
     // An alert on this gauge says why the others are missing.
-    up.set(stored === undefined ? 0 : 1);
+    up.set(isUp ? 1 : 0);
     if (stored === undefined) return;
     for (const { slices, ...labels } of stored.due) gauges.due.set(labels, slices);
     for (const { source, oldestDueSeconds, openDifferences, refused, ...access } of stored.sources) {

@@ -9,8 +9,12 @@ const MOST = 50;
 let open = 0;
 
 interface Followed {
-  /** What the page shows as of an instant, epoch milliseconds. */
-  readonly fragment: () => Promise<{ readonly content: string; readonly asOf: number }>;
+  /** What the page shows as of an instant, epoch milliseconds, and how long ago that was. */
+  readonly fragment: () => Promise<{
+    readonly content: string;
+    readonly asOf: number;
+    readonly lagMs: number;
+  }>;
   readonly everyMs: number;
   readonly clock: Clock;
 }
@@ -45,10 +49,10 @@ async function* changes({ fragment, everyMs, clock, signal }: Followed & { reado
   const ends = clock.now() + LASTS_MS;
   let last: string | undefined;
   while (!signal.aborted && clock.now() < ends) {
-    const { content, asOf } = await fragment();
+    const { content, asOf, lagMs } = await fragment();
     // One that is the same is still as of now.
     const event = content === last ? { event: "same", data: "" } : { event: "fragment", data: content };
-    yield { id: String(asOf), ...event };
+    yield { id: lagMs === 0 ? `${asOf}` : `${asOf} ${Math.round(lagMs)}`, ...event };
     last = content;
     await clock.wait(everyMs, signal).catch(() => {});
   }

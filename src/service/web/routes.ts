@@ -8,6 +8,7 @@ import type { Database, Store } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import type { Actor } from "../../store/work/operator-actions.ts";
 import { within } from "../http/within.ts";
+import type { Age, Reading, Replica } from "../replica.ts";
 import { isHttps, type Who } from "./access/session.ts";
 import type { Html } from "./html.ts";
 import { liveUpdates } from "./live.ts";
@@ -34,6 +35,8 @@ export interface WebServices {
   readonly store: Store;
   /** For what is shown: a small pool of its own, whose statements have a deadline. */
   readonly reader: Database;
+  /** Where pages that may be some seconds old are read. Undefined: none is configured. */
+  readonly replica?: Pick<Replica, "read"> | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   /** Errors: `redis_unreachable`. Undefined: the service runs without Redis. */
@@ -52,6 +55,8 @@ export interface Context<Query, Params> extends WebServices {
   readonly actor: Actor;
   /** Postgres's clock, epoch milliseconds. */
   readonly now: number;
+  /** Of a page from a replica. */
+  readonly age: Age | undefined;
   /** The token that each form of the page sends back as `_csrf`. */
   readonly csrf: () => string;
   readonly request: FastifyRequest;
@@ -76,6 +81,11 @@ interface Schemas<Q extends Schema, P extends Schema> {
   readonly params?: P;
 }
 
+interface Reads<Q extends Schema, P extends Schema> extends Schemas<Q, P> {
+  /** It may come from a replica: nothing is ordered, decided or downloaded from it. Default: false. */
+  readonly mayBeOld?: boolean;
+}
+
 /** How a screen adds itself to the pages. */
 export type Web = ReturnType<typeof routesOf>;
 
@@ -88,19 +98,19 @@ interface Around {
 export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }: Around) {
   const contextOf = async <Q extends Schema, P extends Schema>(
     { query, params }: Schemas<Q, P>,
-    request: FastifyRequest,
-    reply: FastifyReply,
+    { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+    { db, age }: Reading = { db: services.reader },
   ): Promise<Context<z.output<Q>, z.output<P>>> => {
     const who = whoSent(request);
     let token: string | undefined;
     return {
       ...services,
-      db: services.reader,
+      ...{ db, age },
       query: parsed(query ?? NOTHING, request.query, "query_invalid") as z.output<Q>,
       params: parsed(params ?? NOTHING, request.params, "page_unknown") as z.output<P>,
       who,
       actor: { name: who.name, role: who.role, via: "page" },
-      now: await nowOf(services.reader),
+      now: await nowOf(db),
       // Once: without a cookie yet, each call would make another secret, and only the last form of a page would be valid.
       csrf: () => {
         token ??= reply.generateCsrf({ userInfo: who.session, secure: isHttps(request) });
@@ -109,22 +119,31 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
       ...{ request, reply },
     };
   };
-  const send = (request: FastifyRequest, reply: FastifyReply, page: Page, asOf: number) => {
+  type Asked = Pick<Context<unknown, unknown>, "request" | "reply" | "now" | "age">;
+  const send = ({ request, reply, now, age }: Asked, page: Page) => {
     const [path = ""] = request.url.split("?");
-    const frame = { path, asOf, who: whoSent(request), canLogOut };
+    const frame = { path, asOf: age?.asOf ?? now, age, who: whoSent(request), canLogOut };
     return sendHtml(reply, page.status ?? 200, layout(page, frame));
+  };
+  const reading = <T>(mayBeOld: boolean, work: (from: Reading) => Promise<T>): Promise<T> => {
+    const { reader: primary, replica } = services;
+    if (!mayBeOld || replica === undefined) return work({ db: primary });
+    return replica.read({ primary, mayBeOld }, work);
   };
 
   return {
     /** A page at a path. It changes nothing. */
     page<Q extends Schema = Nothing, P extends Schema = Nothing>(
       path: string,
-      schemas: Schemas<Q, P>,
+      schemas: Reads<Q, P>,
       show: (context: Context<z.output<Q>, z.output<P>>) => Promise<Page>,
     ): void {
       app.get(path, async (request, reply) => {
-        const context = await contextOf(schemas, request, reply);
-        return send(request, reply, await show(context), context.now);
+        const [context, page] = await reading(schemas.mayBeOld === true, async (from) => {
+          const context = await contextOf(schemas, { request, reply }, from);
+          return [context, await show(context)] as const;
+        });
+        return send(context, page);
       });
     },
 
@@ -135,7 +154,7 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
       give: (context: Context<z.output<Q>, z.output<P>>) => Promise<FastifyReply>,
     ): void {
       app.get(path, async (request, reply) => {
-        return give(await contextOf(schemas, request, reply));
+        return give(await contextOf(schemas, { request, reply }));
       });
     },
 
@@ -158,11 +177,11 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
           ],
         },
         async (request, reply) => {
-          const context = await contextOf(schemas, request, reply);
+          const context = await contextOf(schemas, { request, reply });
           const body = parsed(schemas.body, request.body ?? {}, "form_invalid");
           const done = await change({ ...context, body });
           if ("redirect" in done) return reply.redirect(done.redirect, 303);
-          return send(request, reply, done, context.now);
+          return send(context, done);
         },
       );
     },
@@ -170,14 +189,16 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
     /** New inner HTML of the element with `data-live="PATH"`, looked for each `everyMs` and sent whenever it differs. */
     live<Q extends Schema = Nothing, P extends Schema = Nothing>(
       path: string,
-      schemas: Schemas<Q, P> & { readonly everyMs: number },
+      schemas: Reads<Q, P> & { readonly everyMs: number },
       show: (context: Context<z.output<Q>, z.output<P>>) => Promise<Html>,
     ): void {
       app.get(path, { sse: "only" }, async (request, reply) => {
-        const fragment = async () => {
-          const context = await contextOf(schemas, request, reply);
-          return { content: String(await show(context)), asOf: context.now };
-        };
+        const fragment = () =>
+          reading(schemas.mayBeOld === true, async (from) => {
+            const context = await contextOf(schemas, { request, reply }, from);
+            const { now, age } = context;
+            return { content: String(await show(context)), asOf: age?.asOf ?? now, lagMs: age?.lagMs ?? 0 };
+          });
         const { everyMs } = schemas;
         await liveUpdates(reply, { fragment, everyMs, clock: services.clock, log: services.log });
       });

@@ -237,6 +237,11 @@ export interface Fetch {
   workspaces: number;
 }
 
+export interface Heartbeat {
+  beat_at: Timestamp;
+  process: string;
+}
+
 export interface HourlyRecord {
   bucket_start: Timestamp;
   series_id: number;
@@ -555,6 +560,7 @@ export interface DB {
   every_scope: EveryScope;
   failure: Failure;
   fetch: Fetch;
+  heartbeat: Heartbeat;
   hourly_record: HourlyRecord;
   late_change: LateChange;
   matched_total: MatchedTotal;

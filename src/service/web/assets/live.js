@@ -2,7 +2,8 @@
 
 /** Says how old the page is, and marks it once that matters. */
 const asOf = document.querySelector("[data-as-of]");
-let shownAt = performance.now();
+/** A page from a replica was some time old already. */
+let shownAt = performance.now() - Number(asOf?.dataset.lag ?? 0);
 const STALE_MS = 60_000;
 const units = [
   [3_600_000, "h"],
@@ -39,12 +40,13 @@ function follow(part) {
 
 /** What is shown is what is true now. */
 function noteAsNow({ lastEventId }) {
+  const [at, lag = 0] = lastEventId.split(" ").map(Number);
   const time = asOf?.querySelector("time");
   if (time) {
-    time.dateTime = new Date(Number(lastEventId)).toISOString();
+    time.dateTime = new Date(at).toISOString();
     time.textContent = time.dateTime.slice(0, 19).replace("T", " ");
   }
-  shownAt = performance.now();
+  shownAt = performance.now() - lag;
   tellAge();
 }
 

@@ -1,4 +1,7 @@
+import { describeDuration } from "../../../clock.ts";
+import type { Age } from "../../replica.ts";
 import { type Html, html } from "../html.ts";
+import { notice } from "./notice.ts";
 import { instant } from "./text.ts";
 
 /** Where the navigation leads. */
@@ -22,12 +25,14 @@ interface Frame {
   readonly path: string;
   /** Postgres's clock, epoch milliseconds; undefined where it was not asked. */
   readonly asOf: number | undefined;
+  /** Of a page from a replica. */
+  readonly age?: Age | undefined;
   readonly who: { readonly role: string; readonly name: string | null };
   /** Whether somebody logged in, and can log out. */
   readonly canLogOut: boolean;
 }
 
-export function layout(page: Page, { path, asOf, who, canLogOut }: Frame): Html {
+export function layout(page: Page, { path, asOf, age, who, canLogOut }: Frame): Html {
   const isHere = (start: string) => (start === "/" ? path === "/" : `${path}/`.startsWith(`${start}/`));
   return document(
     page.title,
@@ -40,7 +45,7 @@ export function layout(page: Page, { path, asOf, who, canLogOut }: Frame): Html 
     </header>
     <main id="content" tabindex="-1">
       <h1>${page.title}</h1>
-      ${asOf === undefined ? "" : html`<p class="as-of" data-as-of="${asOf}">As of ${instant(asOf)}</p>`}
+      ${asOf === undefined ? "" : asOfLine(asOf, age)}
       ${page.body}
     </main>
     <footer>
@@ -49,6 +54,20 @@ export function layout(page: Page, { path, asOf, who, canLogOut }: Frame): Html 
       ${canLogOut ? html`<form method="post" action="/logout"><button class="plain">Log out</button></form>` : ""}
     </footer>`,
   );
+}
+
+/** A page is never older without saying so. */
+function asOfLine(asOf: number, age: Age | undefined): Html {
+  if (age === undefined) return html`<p class="as-of" data-as-of="${asOf}">As of ${instant(asOf)}</p>`;
+  const { lagMs, isOld } = age;
+  const ago = lagMs < 1000 ? "" : `, ${describeDuration(Math.floor(lagMs / 1000) * 1000)} ago`;
+  const line = html`<p class="as-of" data-as-of="${asOf}" data-lag="${Math.round(lagMs)}">As of ${instant(asOf)}<span class="age">${ago}</span>, from a replica</p>`;
+  if (!isOld) return line;
+  return html`${line}${notice(
+    "bad",
+    html`<p>Postgres does not answer. This page is from a replica, and shows nothing that came later.</p>
+    <p>Nothing is lost: the service goes on once Postgres answers.</p>`,
+  )}`;
 }
 
 /** Without navigation. */

@@ -45,7 +45,7 @@ type Chosen = Target & { readonly stride: GridStride };
 
 /** Coverage of months, days and hours, the strip of all history, and the next gap. */
 export function addCoverage(web: Web): void {
-  web.page("/coverage", { query: QUERY }, (context) =>
+  web.page("/coverage", { query: QUERY, mayBeOld: true }, (context) =>
     // As of one instant: a load between two statements would make what is shown contradict itself.
     inSnapshot(context.db, (db) => show({ ...context, db })),
   );

@@ -44,7 +44,7 @@ export function addMonths(web: Web): void {
       .refine((text) => monthNamed(text) !== undefined, "Give a month, such as 2026-03")
       .optional(),
   });
-  web.page("/months", { query }, (asked) =>
+  web.page("/months", { query, mayBeOld: true }, (asked) =>
     asOfOneInstant(asked, async (context) => {
       const { source, sources } = await chosenSource(context, context.query.source);
       const newest = monthNamed(context.query.newest ?? "") ?? newestMonth(context.now);

@@ -23,12 +23,12 @@ const REDIS_WITHIN_MS = 1_000;
 
 /** What is trusted, what is wrong, and what to do now. */
 export function addOverview(web: Web): void {
-  web.page("/", {}, async (context) => ({
+  web.page("/", { mayBeOld: true }, async (context) => ({
     title: "Overview",
     body: html`<div data-live="/overview/live">${await overview(context)}</div>`,
   }));
   // It reads all sources, and syncs come minutes apart.
-  web.live("/overview/live", { everyMs: 15_000 }, overview);
+  web.live("/overview/live", { mayBeOld: true, everyMs: 15_000 }, overview);
 }
 
 type Asked = Context<unknown, unknown>;

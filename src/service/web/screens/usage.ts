@@ -29,7 +29,7 @@ import { COUNTED_WORDS } from "../usage/words.ts";
 
 /** Usage and costs of a range, by one dimension. */
 export function addUsage(web: Web): void {
-  web.page("/usage", { query: USAGE_QUERY }, (context) =>
+  web.page("/usage", { query: USAGE_QUERY, mayBeOld: true }, (context) =>
     // All of it as of one instant.
     inSnapshot(context.db, (db) => show({ ...context, db })),
   );

@@ -16,21 +16,25 @@ export function addBackfillList(web: Web): void {
     source: z.string().max(200).optional(),
     before: z.coerce.number().int().positive().max(LARGEST_ID).optional(),
   });
-  web.page("/backfills", { query }, async ({ query: { source, before }, db, config, who }) => {
-    const chosen = source === "" ? undefined : source;
-    const [shown, more] = split(await listBackfills(db, { source: chosen, before, most: PAGE + 1 }));
-    const slugs = config.sources.map(({ slug }) => slug);
-    const from = new URLSearchParams(chosen === undefined ? {} : { source: chosen });
-    return {
-      title: "Backfills",
-      body: html`<p>A backfill loads a range on demand. It fetches what is missing, or everything again.</p>
+  web.page(
+    "/backfills",
+    { query, mayBeOld: true },
+    async ({ query: { source, before }, db, config, who }) => {
+      const chosen = source === "" ? undefined : source;
+      const [shown, more] = split(await listBackfills(db, { source: chosen, before, most: PAGE + 1 }));
+      const slugs = config.sources.map(({ slug }) => slug);
+      const from = new URLSearchParams(chosen === undefined ? {} : { source: chosen });
+      return {
+        title: "Backfills",
+        body: html`<p>A backfill loads a range on demand. It fetches what is missing, or everything again.</p>
         ${who.role === "operator" ? html`<p><a class="button" href="/backfills/new?${from}">New backfill</a></p>` : ""}
         ${slugs.length > 1 ? filter(slugs, chosen) : ""}
         ${shown.length === 0 ? html`<p class="quiet">There is no backfill${before === undefined ? "" : " before that one"}.</p>` : tableOf(shown)}
         ${more ? next(shown, chosen) : ""}
         ${twin(`usage-etl backfill list`)}`,
-    };
-  });
+      };
+    },
+  );
 }
 
 function split(found: readonly Backfill[]): [shown: readonly Backfill[], more: boolean] {
