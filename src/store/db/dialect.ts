@@ -10,13 +10,17 @@ import {
   sql,
   type TransactionSettings,
 } from "kysely";
+import { WITHOUT_TRANSACTION_TIMEOUT } from "./transaction-timeout.ts";
 
 /** Kysely's own key, so that releases that lock the session wait for this one, and it for them. */
-const MIGRATION_LOCK = "3853314791062309107";
+export const MIGRATION_LOCK = "3853314791062309107";
 
-/** One session at a time migrates, until its transaction ends. */
+/** One session at a time migrates, until its transaction ends. The server's limits would end the wait, or a long migration. */
 export async function lockMigrations(db: QueryExecutorProvider): Promise<void> {
   await sql`set local lock_timeout = '1h'`.execute(db);
+  await sql`set local statement_timeout = 0`.execute(db);
+  await sql`set local idle_in_transaction_session_timeout = '60s'`.execute(db);
+  await sql.raw(WITHOUT_TRANSACTION_TIMEOUT).execute(db);
   await sql`select pg_advisory_xact_lock(${sql.lit(MIGRATION_LOCK)}::bigint)`.execute(db);
 }
 

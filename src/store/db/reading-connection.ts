@@ -4,6 +4,7 @@ import { EtlError, UnreachableError } from "../../errors.ts";
 import { ClosingClient } from "./client.ts";
 import type { Store } from "./database.ts";
 import { SILENCE_LIMITS } from "./silence.ts";
+import { WITHOUT_TRANSACTION_TIMEOUT } from "./transaction-timeout.ts";
 
 export interface ReadingAccess {
   /** Looks after the connection, and cancels its statement when the signal aborts. */
@@ -48,7 +49,7 @@ export async function onReadingConnection<T>(
     await client.query(
       `BEGIN ISOLATION LEVEL ${isolation} READ ONLY; SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO';
        SET LOCAL jit = off; SET LOCAL cursor_tuple_fraction = 1; SET LOCAL statement_timeout = 0;
-       SET LOCAL idle_in_transaction_session_timeout = 0`,
+       SET LOCAL idle_in_transaction_session_timeout = 0; ${WITHOUT_TRANSACTION_TIMEOUT}`,
     );
     const { rows } = await client.query<[string]>({ text: "SELECT pg_backend_pid()", rowMode: "array" });
     pid = Number(rows[0]?.[0]);
