@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
+import { pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
 import { ask, daysAgo, logOf, setupService } from "../../support/service.ts";
 
@@ -54,7 +55,8 @@ test("a rotated password and a rotated key stop the service only until their fil
     workspaces: 1,
     environment: { USAGE_RATE_LIMIT: "100", USAGE_SYNC_EVERY: "PT30M" },
   });
-  const login = await loginOn(bench.databaseUrl, "first-password");
+  // A pooler has a list of logins of its own.
+  const login = await loginOn(await pastPooler(bench.databaseUrl), "first-password");
   const secrets = secretFolder();
   secrets.put("url", login.urlWith("first-password"));
   secrets.put("key", bench.standin.apiKey);
