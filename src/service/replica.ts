@@ -97,12 +97,11 @@ export function startReplica(options: ReplicaOptions): Replica {
   const ageOf = (asOf: number): number =>
     beat === undefined ? Number.POSITIVE_INFINITY : Math.max(0, beat.at - asOf) + monotonic() - beat.sentAt;
 
-  function enter(next: State, reason?: string): void {
+  function enter(next: Exclude<State, "starting">, reason?: string): void {
     if (next === state) return;
-    const before = state;
     state = next;
     if (next === "used") log.info({ replica: next }, "pages and metrics are read from the replica");
-    else if (next !== "starting" && (before !== "behind" || next === "away")) {
+    else {
       const code = next === "away" ? "replica_unreachable" : "replica_behind";
       log.warn({ code, reason }, "pages and metrics are read from the primary");
     }
@@ -160,7 +159,9 @@ export function startReplica(options: ReplicaOptions): Replica {
     try {
       return await inSnapshot(replica.db, async (db) => {
         // In the same snapshot: behind one address there may be several replicas.
-        const asOf = await within(readHeartbeat(db, process));
+        const asOf = await within(readHeartbeat(db, process)).catch((cause) => {
+          throw faultOf(cause) ?? silent(cause);
+        });
         if (asOf === undefined || ageOf(asOf) > most) return undefined;
         const lag = ageOf(asOf);
         return { value: await work({ db, age: { asOf, lagMs: lag, isOld: lag > maxLagMs } }) };
@@ -200,6 +201,18 @@ export function startReplica(options: ReplicaOptions): Replica {
       await looking;
     },
   };
+}
+
+/** It gave no answer in time. An error of Postgres has a code, and is told as it is. */
+function silent(cause: Error): Error {
+  if ("code" in cause) return cause;
+  return new UnreachableError({
+    code: "replica_unreachable",
+    message: `The replica gave ${cause.message}.`,
+    next: "The primary is read instead.",
+    retryable: true,
+    cause,
+  });
 }
 
 function reasonOf(error: unknown): string {

@@ -4,6 +4,7 @@ import { onTestFinished } from "vitest";
 import { startReplica } from "../../src/service/replica.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { createPostgres } from "../chaos/world/servers.ts";
+import { startTcpProxy } from "./tcp-proxy.ts";
 
 /** Short, so that a replica falls behind soon. A heartbeat must come several times within it. */
 export const MAX_LAG_MS = 3_000;
@@ -18,9 +19,10 @@ export async function setupReplica() {
   const logs: Record<string, unknown>[] = [];
   const log = pino({ base: null }, { write: (line) => void logs.push(JSON.parse(line)) });
   const store = openStore({ url: primary.url });
+  const wire = await startTcpProxy(standby.url);
   const replica = startReplica({
     primary: openStore({ url: primary.url, maxConnections: 1 }),
-    replica: openStore({ url: standby.url, maxConnections: 4, connectMs: 1_000 }),
+    replica: openStore({ url: wire.through(standby.url), maxConnections: 4, connectMs: 1_000 }),
     ...{ maxLagMs: MAX_LAG_MS, everyMs: EVERY_MS, log },
   });
   onTestFinished(async () => {
@@ -35,7 +37,7 @@ export async function setupReplica() {
     await client.query(text).finally(() => client.end());
   };
   return {
-    ...{ primary, standby, store, replica, logs },
+    ...{ primary, standby, wire, store, replica, logs },
     /** What it gets meanwhile it shows later. */
     pause: () => onStandby("SELECT pg_wal_replay_pause()"),
     resume: () => onStandby("SELECT pg_wal_replay_resume()"),

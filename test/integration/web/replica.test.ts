@@ -84,14 +84,29 @@ test("pages read the replica and say how old they are; what is ordered from is r
 });
 
 test("a replica that is away is not waited for; it is read again once it is back", async () => {
-  const { show, standby, isUsed, logs } = await setup();
+  const { show, standby, wire, isUsed, logs } = await setup();
+  // Open, and without an answer: the first page asks the primary after three seconds, the others at once.
+  wire.decide = () => "swallow";
+  const before = performance.now();
+  for (const path of OLD) expect(await show(path)).toMatchObject({ status: 200, lagMs: undefined });
+  expect(performance.now() - before).toBeLessThan(20_000);
+  await isUsed(false);
+  wire.decide = () => "pass";
+  wire.cut();
+  await isUsed();
+  expect((await show("/")).lagMs).toEqual(expect.any(Number));
+
   await standby.kill();
   for (const path of OLD) expect(await show(path)).toMatchObject({ status: 200, lagMs: undefined });
   await isUsed(false);
   await standby.start();
   await isUsed();
   expect((await show("/")).lagMs).toEqual(expect.any(Number));
-  expect(logs.map(({ code, replica }) => code ?? replica)).toEqual(["used", "replica_unreachable", "used"]);
+  expect(logs.map(({ code, replica }) => code ?? replica)).toEqual([
+    "used",
+    ...["replica_unreachable", "used"],
+    ...["replica_unreachable", "used"],
+  ]);
 });
 
 test("while the primary is away, pages are old and say so, and metrics say that it is down", async () => {
