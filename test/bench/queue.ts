@@ -109,15 +109,17 @@ try {
     )}\n`,
   );
 
-  // The same hour window for ever older days: answers without records, so that only their number weighs.
+  // The same hour window for ever older days: answers without records, so that only their number weighs. The source's number
+  // is asked for: processes that enter a source at the same instant each draw one, and any of these may be kept.
   const since = new Date(Date.now() - 20 * DAY_MS).toISOString();
   await queued.value(
     `WITH b AS (
        INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
-       VALUES (1, 'hour', '2020-01-01Z', '${since}', '{project}', 1, 'all') RETURNING backfill_id
+       SELECT source_id, 'hour', '2020-01-01Z', '${since}', '{project}', 1, 'all' FROM usage.source
+       RETURNING backfill_id, source_id
      ), s AS (
        INSERT INTO usage.slice (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
-       SELECT 1, b.backfill_id, 'project', 'hour', at, at + interval '1 hour', ARRAY[c.scope_id], ARRAY[e.external_id]
+       SELECT b.source_id, b.backfill_id, 'project', 'hour', at, at + interval '1 hour', ARRAY[c.scope_id], ARRAY[e.external_id]
        FROM b, generate_series(date_trunc('hour', '${since}'::timestamptz) - interval '${DUE} hours', '${since}', interval '1 hour') at,
             (SELECT scope_id, workspace_id FROM usage.scope WHERE group_by = 'project' AND stride = 'hour' LIMIT 1) c
        JOIN usage.entity e ON e.entity_id = c.workspace_id
