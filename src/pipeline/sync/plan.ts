@@ -48,16 +48,17 @@ export async function planSource(
 ): Promise<UsageRequest[]> {
   const { sourceId, store, meters } = source;
   const { groupings = GROUPINGS } = request;
-  const planned: UsageRequest[] = [];
+  const planned: UsageRequest[][] = [];
   for (const [meter, wanted] of byMeter(request.wanted)) {
     const dataStart = meters.get(meter);
     if (dataStart === undefined) continue;
     const strides = stridesOf(wanted);
     await ensureScopes(store.db, { sourceId, meter, groupings, strides: ensuredStrides(meter, strides) });
     const states = await scopeStates(store.db, { sourceId, meter, groupings, strides });
-    planned.push(...slicesFrom(states, { ...source, dataStart }, { ...request, meter, wanted }));
+    planned.push(slicesFrom(states, { ...source, dataStart }, { ...request, meter, wanted }));
   }
-  return planned;
+  // Never as arguments of a call: a large customer's first plan has more slices than a call takes.
+  return planned.flat();
 }
 
 /** What is wanted of each meter, traces of all tiers first. */
@@ -122,7 +123,7 @@ export async function planRetries(
   const { sourceId, store, capabilities } = source;
   const strides = STRIDES.filter((stride) => !capabilities.has(`no_${stride}`));
   const ids = new Set(source.workspaces.map((one) => one.workspaceId));
-  const retries: UsageRequest[] = [];
+  const retries: UsageRequest[][] = [];
   for (const [meter, dataStart] of source.meters) {
     const asked = wanted.filter((want) => (want.meter ?? "traces") === meter);
     const states = await scopeStates(store.db, {
@@ -143,9 +144,9 @@ export async function planRetries(
         return { ...state, missing: due.map((part) => inTier(part, state.stride, dataStart)) };
       });
     const everywhere = strides.map((stride) => ({ stride, range: ALL_TIME }));
-    retries.push(...planSlices({ meter, scopes, wanted: everywhere, dataStart }));
+    retries.push(planSlices({ meter, scopes, wanted: everywhere, dataStart }));
   }
-  return retries;
+  return retries.flat();
 }
 
 function inTier({ start, end }: Interval, stride: Stride, dataStart: number): Interval {
