@@ -1,6 +1,6 @@
 import { type PlannedScope, planSlices } from "../../domain/planning/plan-slices.ts";
 import type { UsageRequest } from "../../domain/planning/request.ts";
-import { ALL_TIME, intersect, subtract } from "../../domain/time/intervals.ts";
+import { ALL_TIME, intersect, spanOf, subtract } from "../../domain/time/intervals.ts";
 import {
   ceilToGrid,
   DAY_MS,
@@ -14,6 +14,7 @@ import {
 import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { missingTime } from "../../store/catalog/missing-time.ts";
 import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { OpenSource } from "../source/source.ts";
@@ -47,18 +48,37 @@ export async function planSource(
   request: PlanRequest,
 ): Promise<UsageRequest[]> {
   const { sourceId, store, meters } = source;
-  const { groupings = GROUPINGS } = request;
+  const { groupings = GROUPINGS, reprocess, retry = "due", inFlight } = request;
+  const workspaceIds = request.workspaceIds ?? source.workspaces.map((one) => one.workspaceId);
   const planned: UsageRequest[][] = [];
   for (const [meter, wanted] of byMeter(request.wanted)) {
     const dataStart = meters.get(meter);
     if (dataStart === undefined) continue;
     const strides = stridesOf(wanted);
     await ensureScopes(store.db, { sourceId, meter, groupings, strides: ensuredStrides(meter, strides) });
-    const states = await scopeStates(store.db, { sourceId, meter, groupings, strides });
-    planned.push(slicesFrom(states, { ...source, dataStart }, { ...request, meter, wanted }));
+    const scopes = await missingTime(store.db, {
+      ...{ sourceId, meter, groupings, strides, workspaceIds, reprocess, retry },
+      within: wholeDaysOf(wanted),
+    });
+    const free = inFlight === undefined ? scopes : scopes.map((scope) => withoutInFlight(scope, inFlight));
+    planned.push(planSlices({ meter, scopes: free, wanted, dataStart }));
   }
   // Never as arguments of a call: a large customer's first plan has more slices than a call takes.
   return planned.flat();
+}
+
+/** From the first wanted instant to the last, widened to whole UTC days: no window of a plan reaches beyond. */
+function wholeDaysOf(wanted: readonly Want[]): Interval {
+  const { start, end } = spanOf(wanted.map(({ range }) => range));
+  return { start: floorToGrid(start, DAY_MS), end: ceilToGrid(end, DAY_MS) };
+}
+
+function withoutInFlight(
+  scope: PlannedScope,
+  inFlight: ReadonlyMap<number, readonly Interval[]>,
+): PlannedScope {
+  const parts = inFlight.get(scope.scopeId);
+  return parts === undefined ? scope : { ...scope, missing: subtract(scope.missing, parts) };
 }
 
 /** What is wanted of each meter, traces of all tiers first. */
@@ -82,7 +102,13 @@ export function slicesFrom(
     readonly dataStart: number;
     readonly workspaces: readonly Pick<OpenSource["workspaces"][number], "workspaceId">[];
   },
-  { meter, wanted, reprocess, retry = "due", inFlight, ...request }: PlanRequest & { readonly meter: Meter },
+  {
+    meter,
+    wanted,
+    reprocess,
+    retry = "due",
+    ...request
+  }: Omit<PlanRequest, "inFlight"> & { readonly meter: Meter },
 ): UsageRequest[] {
   const strides = stridesOf(wanted);
   const workspaceIds = new Set(request.workspaceIds ?? source.workspaces.map((w) => w.workspaceId));
@@ -90,7 +116,7 @@ export function slicesFrom(
     .filter((state) => workspaceIds.has(state.workspaceId) && strides.includes(state.stride))
     .map((state): PlannedScope => {
       const done = reprocess === "all" ? [] : doneParts(state, retry);
-      return { ...state, missing: subtract([ALL_TIME], [...done, ...(inFlight?.get(state.scopeId) ?? [])]) };
+      return { ...state, missing: subtract([ALL_TIME], done) };
     });
   return planSlices({ meter, scopes, wanted, dataStart: source.dataStart });
 }

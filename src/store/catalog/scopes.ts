@@ -24,7 +24,7 @@ export interface ScopeState extends Scope {
 }
 
 /** Scopes of one meter, by default of traces of all tiers. */
-interface WantedScopes {
+export interface WantedScopes {
   readonly sourceId: number;
   readonly meter?: Meter | undefined;
   readonly groupings: readonly GroupBy[];

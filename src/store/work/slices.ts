@@ -58,22 +58,26 @@ export async function enterSlices(
   return entered;
 }
 
-/** The time of each scope that is in flight: queued, or waiting and not paused. */
+/**
+ * The time of each scope that is in flight: queued, or waiting and not paused; sorted, disjoint and not touching. Postgres joins
+ * it: a large customer's first load has hundreds of thousands of slices.
+ */
 export async function slicesInFlight(db: Database, sourceId: number): Promise<Map<number, Interval[]>> {
-  const { rows } = await sql<{ scope_id: number; period_start: Date; period_end: Date }>`
-    select unnest(s.scope_ids) as scope_id, s.period_start, s.period_end
-    from usage.slice s left join usage.backfill b using (backfill_id)
-    where s.source_id = ${sourceId}
-      and (s.state = 'queued' or (s.state = 'waiting' and b.state is distinct from 'paused'))
+  const { rows } = await sql<{ scopeId: number; parts: [start: number, end: number][] }>`
+    select scope_id as "scopeId", (
+      select json_agg(json_build_array(
+        (extract(epoch from lower(p)) * 1000)::bigint, (extract(epoch from upper(p)) * 1000)::bigint
+      ) order by p) from unnest(parts) p
+    ) as parts
+    from (
+      select u.scope_id, range_agg(tstzrange(s.period_start, s.period_end)) as parts
+      from usage.slice s left join usage.backfill b using (backfill_id) cross join unnest(s.scope_ids) u (scope_id)
+      where s.source_id = ${sourceId}
+        and (s.state = 'queued' or (s.state = 'waiting' and b.state is distinct from 'paused'))
+      group by u.scope_id
+    ) f
   `.execute(db);
-  const parts = new Map<number, Interval[]>();
-  for (const row of rows) {
-    const part = { start: row.period_start.getTime(), end: row.period_end.getTime() };
-    const known = parts.get(row.scope_id);
-    if (known === undefined) parts.set(row.scope_id, [part]);
-    else known.push(part);
-  }
-  return parts;
+  return new Map(rows.map(({ scopeId, parts }) => [scopeId, parts.map(([start, end]) => ({ start, end }))]));
 }
 
 /** The share of free places for the slices of the routine that have waited longest. */
