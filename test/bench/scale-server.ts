@@ -1,0 +1,91 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
+import { answer, takeTask } from "./child.ts";
+import { type Customer, idsOf, workspaceIds } from "./scale-shape.ts";
+import { workspaceId } from "./shapes.ts";
+
+/**
+ * The platform of a large customer, in a process of its own. It answers every window with made-up counts, each after its
+ * latency. It keeps nothing, so three years of it cost no memory.
+ */
+
+export interface PlatformAnswer {
+  readonly url: string;
+}
+
+const customer = await takeTask<Customer>();
+process.once("disconnect", () => process.exit());
+
+const ids = workspaceIds(customer);
+const places = new Map(ids.map((id, i) => [id, i]));
+const perWorkspace = idsOf(customer);
+const listing = JSON.stringify(ids.map((id, i) => ({ id, display_name: `Workspace ${i}` })));
+const organization = JSON.stringify({ id: workspaceId(customer.workspaces), display_name: "Large customer" });
+
+const server = createServer((request, response) => void serve(request, response));
+server.listen(0, "127.0.0.1", () => {
+  answer({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` } satisfies PlatformAnswer);
+});
+
+async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
+  await pause(customer.latencyMs);
+  if (pathname === "/api/v1/workspaces") return send(response, listing);
+  if (pathname === "/api/v1/orgs/current") return send(response, organization);
+  if (pathname.endsWith("/granular-usage")) return send(response, usage(searchParams));
+  response.writeHead(404, { "content-type": "application/json" }).end('{"detail":"Not Found"}');
+}
+
+function send(response: ServerResponse, body: string): void {
+  response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
+  response.end(body);
+}
+
+function usage(query: URLSearchParams): string {
+  const start = Date.parse(query.get("start_time") ?? "");
+  const end = Date.parse(query.get("end_time") ?? "");
+  const isHours = end - start < DAY_MS;
+  const size = isHours ? HOUR_MS : DAY_MS;
+  const groupBy = (query.get("group_by") ?? "workspace") as keyof typeof perWorkspace;
+  const asked = query.getAll("workspace_ids").map((id) => places.get(id) ?? -1);
+  const records: string[] = [];
+  for (let at = start; at < end; at += size) {
+    const bucket = new Date(at).toISOString();
+    for (const place of asked) addBucket(records, { groupBy, place, bucket, at: at / size, isHours });
+  }
+  return `{"stride":{"days":${isHours ? 0 : 1},"hours":${isHours ? 1 : 0}},"usage":[${records.join(",")}]}`;
+}
+
+function addBucket(
+  records: string[],
+  of: { groupBy: keyof typeof perWorkspace; place: number; bucket: string; at: number; isHours: boolean },
+): void {
+  const { groupBy, place, bucket, at, isHours } = of;
+  for (let i = 0; i < perWorkspace[groupBy]; i++) {
+    if (groupBy === "user" && (i + at) % (isHours ? 60 : 5) !== 0) continue;
+    const traces = ((place * 7919 + i * 104_729 + at) % 499) + 1;
+    records.push(
+      `{"time_bucket":"${bucket}","dimensions":${dimensions(groupBy, place, i)},"traces":${traces}}`,
+    );
+  }
+}
+
+function dimensions(groupBy: keyof typeof perWorkspace, place: number, i: number): string {
+  const n = place * perWorkspace[groupBy] + i;
+  if (groupBy === "workspace") {
+    return `{"workspace_id":"${ids[place]}","workspace_name":"Workspace ${place}"}`;
+  }
+  if (groupBy === "project") return `{"project_id":"${projectId(n)}","project_name":"Project ${n}"}`;
+  if (groupBy === "user") return `{"user_id":"${userOf(n)}","user_email":"user.${n}@example.com"}`;
+  return `{"api_key_short_key":"lsv2_${n}"}`;
+}
+
+function projectId(n: number): string {
+  return `00000000-0000-4000-9000-${n.toString(16).padStart(12, "0")}`;
+}
+
+function userOf(n: number): string {
+  return `00000000-0000-4000-8000-${n.toString(16).padStart(12, "0")}`;
+}

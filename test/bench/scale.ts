@@ -1,0 +1,205 @@
+import { randomBytes } from "node:crypto";
+import { availableParallelism } from "node:os";
+import { Command, InvalidArgumentError } from "commander";
+import { Redis } from "ioredis";
+import { createOutput, table } from "../../src/cli/report/output.ts";
+import { sharesOf } from "../../src/pipeline/source/rate-shares.ts";
+import { resolveRedis } from "../../src/services/resolve.ts";
+import { openStore } from "../../src/store/db/database.ts";
+import { takeSlicesToQueue } from "../../src/store/work/slices.ts";
+import { startChild } from "./child.ts";
+import { openDatabases } from "./databases.ts";
+import { compactOld, fillCoverage } from "./scale-loaded.ts";
+import type { PlannerAnswer, PlannerTask } from "./scale-planner.ts";
+import { type Environment, NODE_OPTIONS, runCommand } from "./scale-process.ts";
+import type { PlatformAnswer } from "./scale-server.ts";
+import type { Customer } from "./scale-shape.ts";
+import { runWorkers, type WorkersRun } from "./scale-workers.ts";
+
+/**
+ * `npm run bench:scale`: a large customer from its first sync on. Planning, the queue, workers and commands are real processes on
+ * a real Postgres and Redis, and the platform answers after its latency. Three years are not loaded: workers load for some
+ * seconds each, and what all loads would leave in coverage is written at once.
+ */
+
+interface Options {
+  readonly workspaces: number;
+  readonly users: number;
+  readonly days: number;
+  readonly latency: number;
+  readonly rate: number;
+  readonly workers: number[];
+  readonly seconds: number;
+  readonly keep?: boolean;
+}
+
+const whole = (text: string): number => {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("It is not a whole number.");
+  return value;
+};
+const options = new Command("bench:scale")
+  .description("a large customer, from its first sync on")
+  .option("--workspaces <n>", "workspaces", whole, 1000)
+  .option("--users <n>", "users of all workspaces", whole, 100_000)
+  .option("--days <n>", "days of history", whole, 1096)
+  .option("--latency <ms>", "of each answer of the platform", whole, 300)
+  .option("--rate <n>", "requests per 10 s", whole, 200)
+  .option("--workers <n...>", "worker processes, one run each", (n, all: number[]) => [...all, whole(n)], [])
+  .option("--seconds <n>", "of each run", whole, 40)
+  .option("--keep", "leave the database on the server of DATABASE_URL, for bench:pages")
+  .parse()
+  .opts<Options>();
+const numbersOfWorkers = options.workers.length === 0 ? [1, 4, 16] : options.workers;
+
+const output = createOutput({ json: false });
+const customer: Customer = { ...options, latencyMs: options.latency };
+const databases = await openDatabases();
+const redis = await resolveRedis();
+const url = await databases.create();
+const store = openStore({ url });
+const client = new Redis(redis.url);
+const platform = await startChild<PlatformAnswer>("./scale-server.ts", customer);
+const environment: Environment = {
+  ...{ DATABASE_URL: url, REDIS_URL: redis.url, REDIS_PREFIX: `bench-${randomBytes(4).toString("hex")}` },
+  ...{ USAGE_BASE_URL: platform.answer.url, USAGE_API_KEY: "bench-key", USAGE_SYNC_EVERY: "P1D" },
+  USAGE_DATA_START: new Date(Date.now() - options.days * 86_400_000).toISOString().slice(0, 10),
+  ...{ USAGE_RATE_LIMIT: String(options.rate), USAGE_ENV_FILE: "/dev/null" },
+};
+const rows = <T>(query: string): Promise<T[]> =>
+  store.transaction(async ({ client: pg }) => (await pg.query(query)).rows);
+const value = async (query: string) =>
+  Number(Object.values((await rows<Record<string, unknown>>(query))[0] ?? {})[0]);
+const redisMb = async () => Number(/used_memory:(\d+)/.exec(await client.info("memory"))?.[1]) / 1e6;
+const megabytes = async (name: string) =>
+  Math.round((await value(`SELECT pg_total_relation_size('usage.${name}')`)) / 1e6);
+const say = (title: string, head: string[], lines: (string | number)[][]) =>
+  process.stdout.write(`${title}\n${table(head, lines)}\n\n`);
+
+const TAKEN_BACK = "taken back";
+const PLAN = ["plan", "tasks", "entered", "s", "CPU s of Node", "MB more"];
+
+async function plan(what: string): Promise<(string | number)[]> {
+  output.note(what);
+  const task: PlannerTask = { environment };
+  const child = await startChild<PlannerAnswer>("./scale-planner.ts", task, NODE_OPTIONS);
+  await child.close();
+  const { planned, entered, ms, cpuMs, moreMb } = child.answer;
+  return [what, planned, entered, (ms / 1000).toFixed(1), (cpuMs / 1000).toFixed(2), Math.round(moreMb)];
+}
+
+/** The same three times: the median by seconds. */
+async function planAgain(what: string): Promise<(string | number)[]> {
+  const runs: (string | number)[][] = [];
+  for (let round = 0; round < 3; round++) {
+    await rows("TRUNCATE usage.slice");
+    runs.push(await plan(what));
+  }
+  return runs.sort((a, b) => Number(a[3]) - Number(b[3]))[1] as (string | number)[];
+}
+
+try {
+  const plans = [await plan("the first sync")];
+  const total = await value("SELECT count(*) FROM usage.slice");
+  const share = sharesOf(options.rate).fetch;
+  const hoursAt = (rate: number) => (total / rate / 3600).toFixed(1);
+  const requests = await rows<{ by: string; days: number; hours: number }>(`
+    SELECT group_by AS by, count(*) FILTER (WHERE stride = 'day')::integer AS days,
+           count(*) FILTER (WHERE stride = 'hour')::integer AS hours
+    FROM usage.slice GROUP BY group_by ORDER BY group_by`);
+  say(
+    `The first load: ${total} requests, ${hoursAt((share.max * 1000) / share.duration)} hours by the rate limit (${share.max} per ${share.duration / 1000} s for fetch tasks), ${await megabytes("slice")} MB of waiting fetch tasks`,
+    ["dimension", "requests by day", "requests by hour"],
+    requests.map(({ by, days, hours }) => [by, days, hours]),
+  );
+  say("Taking 1,000 tasks for the queue while all of them wait", ["median ms"], [[await medianOfTaking()]]);
+
+  const runs: WorkersRun[] = [];
+  for (const workers of numbersOfWorkers) {
+    output.note(`${workers} workers`);
+    runs.push(await runWorkers(environment, { workers, seconds: options.seconds }, { value, redisMb }));
+  }
+  say(
+    `Workers, ${options.seconds} s each, latency ${options.latency} ms`,
+    ["workers", "requests/s", "hours for all", "records/s", "CPU ms a request", "peak MB", "Redis MB"],
+    runs.map(({ workers, rate, records, cpuMs, peakMb, redisMb: most }) => [
+      ...[workers, rate.toFixed(1), hoursAt(rate), Math.round(records / options.seconds)],
+      ...[cpuMs.toFixed(0), Math.round(peakMb), most.toFixed(1)],
+    ]),
+  );
+
+  output.note("coverage as all loads leave it");
+  // What the workers loaded is planned again: it lies in the same windows.
+  await rows("TRUNCATE usage.coverage, usage.slice");
+  await plan("all again");
+  await fillCoverage(store);
+  const loaded = await value("SELECT count(*) FROM usage.coverage");
+  const loadedMb = await megabytes("coverage");
+  plans.push(await planAgain("all is loaded"));
+  plans.push(await plan("all is loaded, and the tasks of a sync wait"));
+  const sourceId = await value("SELECT source_id FROM usage.source");
+  const merge = await compactOld(store, sourceId);
+  plans.push(await planAgain("a week later, intervals merged"));
+  say("Planning a sync", PLAN, plans);
+  say(
+    "Coverage",
+    ["", "rows", "MB", "s of merging"],
+    [
+      ["all is loaded", loaded, loadedMb, ""],
+      ["a week later", loaded - merge.removed, await megabytes("coverage"), (merge.ms / 1000).toFixed(1)],
+    ],
+  );
+
+  const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+  const commands = [
+    ["status"],
+    ["coverage"],
+    ["plan", "--from", day(options.days), "--to", day(0)],
+    ["plan", "--from", day(20), "--to", day(0), "--stride", "hour"],
+  ];
+  const lines: (string | number)[][] = [];
+  for (const args of commands) {
+    output.note(args.join(" "));
+    const { ms, cpuMs, peakMb, exit, bytes } = await runCommand(environment, args);
+    lines.push([
+      args.join(" "),
+      exit ?? "",
+      (ms / 1000).toFixed(1),
+      (cpuMs / 1000).toFixed(1),
+      Math.round(peakMb),
+      bytes,
+    ]);
+  }
+  say("Commands", ["command", "exit", "s", "CPU s of Node", "peak MB", "bytes"], lines);
+  process.stdout.write(
+    `${options.workspaces} workspaces, ${options.users} users, ${options.days} days. ${databases.version} (${databases.settings}), Node ${process.version}, ${availableParallelism()} cores.\n`,
+  );
+  if (options.keep === true) process.stdout.write(`Kept: ${new URL(url).pathname.slice(1)}\n`);
+} finally {
+  await platform.close();
+  client.disconnect();
+  await store.close();
+  if (options.keep !== true) await databases.drop(url);
+  await redis.close();
+  await databases.close();
+}
+
+/** Milliseconds; taken back each time. */
+async function medianOfTaking(): Promise<number> {
+  await rows("ANALYZE usage.slice");
+  const sourceId = await value("SELECT source_id FROM usage.source");
+  const times: number[] = [];
+  for (let round = 0; round < 5; round++) {
+    const startedAt = performance.now();
+    await store
+      .transaction(async ({ db }) => {
+        await takeSlicesToQueue(db, { sourceId, most: 1000 });
+        times.push(performance.now() - startedAt);
+        throw new Error(TAKEN_BACK);
+      })
+      .catch((error: Error) => {
+        if (error.message !== TAKEN_BACK) throw error;
+      });
+  }
+  return Math.round(times.sort((a, b) => a - b)[2] ?? 0);
+}
