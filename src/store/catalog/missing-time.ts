@@ -5,6 +5,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METER } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
+import { type JsonParts, partsAsJson, toIntervals } from "./scope-time.ts";
 import type { WantedScopes } from "./scopes.ts";
 
 interface Missing extends WantedScopes {
@@ -22,8 +23,7 @@ interface Missing extends WantedScopes {
 interface Alike {
   readonly groupBy: GroupBy;
   readonly stride: Stride;
-  /** Starts and ends, epoch milliseconds. */
-  readonly parts: readonly (readonly [number, number])[];
+  readonly parts: JsonParts;
   /** Scope ids with the platform's id of their workspace. */
   readonly scopes: readonly (readonly [number, string])[];
 }
@@ -66,16 +66,11 @@ export async function missingTime(db: Database, wanted: Missing): Promise<Planne
       select group_by, stride, parts, json_agg(json_build_array(scope_id, external_id)) as scopes
       from missing where not isempty(parts) group by 1, 2, 3
     )
-    select group_by as "groupBy", stride, scopes, (
-      select json_agg(json_build_array(
-        (extract(epoch from lower(p)) * 1000)::bigint, (extract(epoch from upper(p)) * 1000)::bigint
-      )) from unnest(parts) p
-    ) as parts
-    from alike
+    select group_by as "groupBy", stride, scopes, ${partsAsJson(sql`parts`)} as parts from alike
   `.execute(db);
   return rows
     .flatMap(({ groupBy, stride, parts, scopes }) => {
-      const missing = parts.map(([start, end]) => ({ start, end }));
+      const missing = toIntervals(parts);
       return scopes.map(([scopeId, workspaceId]) => ({ scopeId, workspaceId, groupBy, stride, missing }));
     })
     .sort((a, b) => a.scopeId - b.scopeId);

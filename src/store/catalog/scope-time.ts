@@ -29,6 +29,22 @@ export function multirange({ start, end }: Interval): RawBuilder<unknown> {
   return sql`tstzmultirange(tstzrange(${new Date(start)}::timestamptz, ${new Date(end)}::timestamptz))`;
 }
 
+/** SQL value: the parts of a multirange in order, as JSON, for `toIntervals`; null for an empty one. */
+export function partsAsJson(multirange: RawBuilder<unknown>): RawBuilder<JsonParts> {
+  return sql<JsonParts>`(
+    select json_agg(json_build_array(
+      (extract(epoch from lower(p)) * 1000)::bigint, (extract(epoch from upper(p)) * 1000)::bigint
+    ) order by p) from unnest(${multirange}) p
+  )`;
+}
+
+/** Starts and ends, epoch milliseconds. */
+export type JsonParts = readonly (readonly [start: number, end: number])[];
+
+export function toIntervals(parts: JsonParts): Interval[] {
+  return parts.map(([start, end]) => ({ start, end }));
+}
+
 /** Tables whose rows each hold a part of one scope's time, with the columns that say something about each part of that part. */
 const COLUMNS = {
   coverage: ["settled", "fetch_number", "fetched_at", "digest_epoch"],

@@ -1,12 +1,11 @@
 import { sql } from "kysely";
-import type { LoadedInterval } from "../../domain/planning/coverage.ts";
 import type { FailedInterval } from "../../domain/planning/range-status.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
-import { COVERAGE_COLUMNS, toLoadedInterval } from "./scope-time.ts";
+import { type JsonParts, partsAsJson, toIntervals } from "./scope-time.ts";
 
 interface Scope {
   readonly scopeId: number;
@@ -17,9 +16,10 @@ interface Scope {
   readonly workspaceId: string;
 }
 
-/** A scope with its loaded intervals, and with the intervals that failed: those that are due may be retried. */
+/** A scope with its loaded time, and with the intervals that failed: those that are due may be retried. */
 export interface ScopeState extends Scope {
-  readonly coverage: LoadedInterval[];
+  /** Sorted, disjoint and not touching, of final and of provisional time each. */
+  readonly coverage: (Interval & { readonly settled: boolean })[];
   readonly failures: (FailedInterval & { readonly due: boolean })[];
 }
 
@@ -117,15 +117,17 @@ export async function scopeStates(
     ]),
   );
   const isWanted = sql<boolean>`scope_id = any (${[...states.keys()]}::integer[])`;
-  const coverage = await db
-    .selectFrom("coverage")
-    .select(COVERAGE_COLUMNS)
-    .where(isWanted)
-    .where(overlaps)
-    .orderBy("scope_id")
-    .orderBy("period_start")
-    .execute();
-  for (const row of coverage) states.get(row.scope_id)?.coverage.push(toLoadedInterval(row));
+  // Postgres joins what adjoins: of a large customer it holds a quarter of a million intervals.
+  const { rows: loaded } = await sql<{ scopeId: number; settled: boolean; parts: JsonParts }>`
+    select scope_id as "scopeId", settled, ${partsAsJson(sql`parts`)} as parts
+    from (
+      select scope_id, settled, range_agg(tstzrange(period_start, period_end)) as parts
+      from usage.coverage where ${isWanted} and ${overlaps} group by 1, 2
+    ) c
+  `.execute(db);
+  for (const { scopeId, settled, parts } of loaded) {
+    for (const part of toIntervals(parts)) states.get(scopeId)?.coverage.push({ ...part, settled });
+  }
   const failures = await db
     .selectFrom("failure")
     .select(["scope_id", "period_start", "period_end", "state", "code", "retry_at"])

@@ -4,6 +4,7 @@ import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { type Meter, meterOf } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
+import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
 import type { Database } from "../db/database.ts";
 
 /** A slice as a row of the table. */
@@ -63,12 +64,8 @@ export async function enterSlices(
  * it: a large customer's first load has hundreds of thousands of slices.
  */
 export async function slicesInFlight(db: Database, sourceId: number): Promise<Map<number, Interval[]>> {
-  const { rows } = await sql<{ scopeId: number; parts: [start: number, end: number][] }>`
-    select scope_id as "scopeId", (
-      select json_agg(json_build_array(
-        (extract(epoch from lower(p)) * 1000)::bigint, (extract(epoch from upper(p)) * 1000)::bigint
-      ) order by p) from unnest(parts) p
-    ) as parts
+  const { rows } = await sql<{ scopeId: number; parts: JsonParts }>`
+    select scope_id as "scopeId", ${partsAsJson(sql`parts`)} as parts
     from (
       select u.scope_id, range_agg(tstzrange(s.period_start, s.period_end)) as parts
       from usage.slice s left join usage.backfill b using (backfill_id) cross join unnest(s.scope_ids) u (scope_id)
@@ -77,7 +74,7 @@ export async function slicesInFlight(db: Database, sourceId: number): Promise<Ma
       group by u.scope_id
     ) f
   `.execute(db);
-  return new Map(rows.map(({ scopeId, parts }) => [scopeId, parts.map(([start, end]) => ({ start, end }))]));
+  return new Map(rows.map(({ scopeId, parts }) => [scopeId, toIntervals(parts)]));
 }
 
 /** The share of free places for the slices of the routine that have waited longest. */
