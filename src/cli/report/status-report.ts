@@ -17,7 +17,7 @@ import { describeFinality } from "./lateness-report.ts";
 import { counted, instant } from "./output.ts";
 import { second } from "./runs-report.ts";
 import { wrapped } from "./wrap.ts";
-import { describeListedOnly, describeWithdrawn } from "./zeros-report.ts";
+import { describeListedOnly, describeWithdrawn, firstLines } from "./zeros-report.ts";
 
 /** One source in `status`. `rounds` is the name in `--json`. */
 export type ShownStatus = SourceStatus &
@@ -133,10 +133,11 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
       lines.push(line("WARNING", `${problem.message} ${problem.next} [${problem.code}]`));
   }
   lines.push(...status.failures.map((failures) => line("FAILED", describeFailures(failures))));
-  for (const id of status.unlistedWorkspaces) {
-    lines.push(line("WARNING", `Workspace ${id} is no longer listed, but not deleted.`));
-  }
+  const unlisted = status.unlistedWorkspaces.map(
+    (id) => `Workspace ${id} is no longer listed, but not deleted.`,
+  );
   lines.push(
+    ...firstLines(unlisted, "workspaces that are no longer listed").map((text) => line("WARNING", text)),
     ...describeWithdrawn(status.withdrawnZeros).map((text) => line("WARNING", text)),
     ...describeFinality(status.finality, settleAfterMs).map((text) => line("final", text)),
     ...describeListedOnly(status.listedOnly).map((text) => line("zeros", text)),
