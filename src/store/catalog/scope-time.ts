@@ -10,13 +10,11 @@ export interface ScopeTime {
   readonly period: Interval;
 }
 
-/** The columns of coverage that everything but a load reads. */
-export const COVERAGE_COLUMNS = [
-  ...(["scope_id", "period_start", "period_end"] as const),
-  ...(["settled", "fetch_number", "fetched_at"] as const),
-] as const;
-
-export type CoverageRow = Pick<Selectable<Coverage>, (typeof COVERAGE_COLUMNS)[number]>;
+/** The columns of coverage that everything but its digests is about. */
+export type CoverageRow = Pick<
+  Selectable<Coverage>,
+  "scope_id" | "period_start" | "period_end" | "settled" | "fetch_number" | "fetched_at"
+>;
 
 /** SQL condition: the row belongs to one of the scopes and overlaps the period. */
 export function overlaps({ scopeIds, period }: ScopeTime): RawBuilder<boolean> {
