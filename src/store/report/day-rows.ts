@@ -102,7 +102,7 @@ export async function rowsByDay(client: pg.Client, dataset: Dataset, part: Part)
   }));
 }
 
-/** Passes on the rows of some days, day after day, in the order of their key. */
+/** Passes on the rows of some days, day after day, in the order of their key. After their columns each row has the day. */
 export async function readDays(
   client: pg.Client,
   dataset: Dataset,
@@ -119,7 +119,7 @@ export async function readDays(
   const by = [...(day === undefined ? [] : [quote(day.name)]), ...order];
   await client.query(
     `declare rows no scroll cursor for
-     select ${day === undefined ? "null" : quote(day.name)}::text, ${columns.map(({ name }) => quote(name)).join(", ")}
+     select ${columns.map(({ name }) => quote(name)).join(", ")}, ${day === undefined ? "null" : quote(day.name)}::text
      from ${fromOf(dataset, { source })}${where}${by.length === 0 ? "" : ` order by ${by.join(", ")}`}`,
   );
   for (;;) {
@@ -129,11 +129,7 @@ export async function readDays(
       rowMode: "array",
     });
     if (rows.length === 0) break;
-    for (const [of, ownRows] of Map.groupBy(rows, ([first]) => first ?? null))
-      await write(
-        of,
-        ownRows.map(([, ...cells]) => cells),
-      );
+    for (const [of, ownRows] of Map.groupBy(rows, (row) => row.at(-1) ?? null)) await write(of, ownRows);
   }
   await client.query("close rows");
 }
