@@ -95,7 +95,7 @@ export const TOUR: Readonly<Record<string, readonly Step[]>> = {
   ],
   "Without an account": [
     { run: "standin --port 0", type: [["listens on", CTRL_C]] },
-    // README.md shows all of it. Its stand-in bills on, so the figures differ from run to run.
+    // README.md shows most of it. Its stand-in bills on, so the figures differ from run to run.
     { run: "demo --once --data-dir {folder}/demo", lines: 2 },
   ],
 };
