@@ -126,7 +126,7 @@ async function managedLogin(url: string): Promise<string> {
   await query(url, "CREATE ROLE usage_reader NOLOGIN");
   await query(url, "CREATE ROLE usage_reader_masked NOLOGIN");
   // The tests read as these.
-  await query(url, "GRANT usage_reader, usage_reader_masked, pg_read_all_stats TO managed");
+  await query(url, "GRANT usage_reader, usage_reader_masked, pg_monitor TO managed");
   return Object.assign(new URL(url), { username: "managed", password: "managed" }).href;
 }
 
