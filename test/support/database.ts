@@ -108,7 +108,7 @@ export function isPooled(): boolean {
 
 /** The same database past the pooler: for a test's own connections, which prepare statements and end backends. */
 export async function pastPooler(url: string): Promise<string> {
-  if (!isPooled()) return url;
+  if (!isPooled() || new URL(url).host !== new URL(await serviceUrl("pooler")).host) return url;
   const { host } = new URL(await serviceUrl("postgres"));
   return Object.assign(new URL(url), { host }).href;
 }

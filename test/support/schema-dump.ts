@@ -90,7 +90,7 @@ const TRIGGERS = `
   SELECT pg_get_triggerdef(t.oid) || ';' || chr(10) AS text
   FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
   WHERE ${OURS} AND NOT t.tgisinternal
-  ORDER BY t.tgname COLLATE "C"`;
+  ORDER BY t.tgname COLLATE "C", c.relname COLLATE "C"`;
 
 const VIEWS = `
   SELECT format('-- VIEW %s (%s)', ${NAME}, chr(10) || string_agg('--   ' || quote_ident(a.attname) || ' ' || format_type(a.atttypid, a.atttypmod), ',' || chr(10) ORDER BY a.attnum) || chr(10) || '-- ')

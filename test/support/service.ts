@@ -59,7 +59,7 @@ interface ServiceOptions {
 export async function setupService(options: ServiceOptions = {}): Promise<ServiceBench> {
   const { store, databaseUrl, redisUrl } = options.servers ?? (await startServers());
   // A pooler knows no prepared statements.
-  const past = options.servers === undefined ? await pastPooler(databaseUrl) : databaseUrl;
+  const past = await pastPooler(databaseUrl);
   const direct = past === databaseUrl ? store : openStore({ url: past });
   if (direct !== store) onTestFinished(() => direct.close());
   const redis = new Redis(redisUrl.split(",")[0] ?? "", { maxRetriesPerRequest: null, lazyConnect: true });
