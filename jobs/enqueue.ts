@@ -1,8 +1,13 @@
+import type { Queue } from "bullmq";
 import { z } from "zod";
+import { systemClock } from "../src/clock.ts";
 import { enqueueSlices } from "../src/pipeline/sync/enqueue.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** Fills the source's fetch queue from the slices that wait in Postgres. */
+/**
+ * Fills the source's fetch queue from the slices that wait in Postgres. It is added by whoever enters slices or finds that
+ * more may wait. `requeueJob`, which is scheduled, does the same.
+ */
 export const enqueueJob = defineJob({
   // The older name stays: schedules in Redis, releases beside this one and dashboards know it.
   name: "feed",
@@ -10,8 +15,20 @@ export const enqueueJob = defineJob({
   payload: z.strictObject({}),
   options: { ...CONTROL_OPTIONS, attempts: 1 },
   isFrequent: true,
-  handle: async ({ source, fetchQueue }) => {
+  handle: async ({ source, fetchQueue, enqueueSoon }) => {
     const { store, sourceId } = await source.known();
-    return enqueueSlices(store, { sourceId, queue: fetchQueue });
+    const { fed } = await enqueueSlices(store, { sourceId, queue: fetchQueue });
+    // More may wait than the queue had room for, and it is emptied fast: the schedule alone would leave workers idle.
+    if (fed > 0) await enqueueSoon();
+    return { fed };
   },
 });
+
+const SOON_MS = 2_000;
+
+/** Adds an `enqueueJob` for the next even second: one for all hosts. Without Redis the schedule has to do. */
+export async function enqueueSoon(control: Queue, now: number = systemClock.now()): Promise<void> {
+  const at = (Math.floor(now / SOON_MS) + 1) * SOON_MS;
+  const options = { ...enqueueJob.options, delay: at - now, jobId: `${enqueueJob.name}-${at}` };
+  await control.add(enqueueJob.name, {}, options).catch(() => {});
+}

@@ -28,6 +28,7 @@ export const extractSliceJob = defineJob({
       const result = await workMessage(source, { sliceId, generation, isLastAttempt });
       if (!("rows" in result)) return { outcome: result.outcome };
       const { outcome, requests, rows, followUps } = result;
+      if (followUps.length > 0) await context.enqueueSoon();
       return { outcome, requests, ...rows, followUps: followUps.length };
     } catch (error) {
       return retryLater(context, error, sliceId);

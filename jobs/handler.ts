@@ -9,6 +9,8 @@ import "../src/validation.ts";
 /** Is called when a worker takes and finishes jobs. */
 export interface JobWatcher {
   readonly onTaken: () => void;
+  /** The control queue has said whether it has a job: every 10 s at least while one of its places is free. */
+  readonly onAnswer: () => void;
   /** A job of that queue begins. Returns what is called when it has ended, whatever came of it. */
   readonly onWork: (queue: "control" | "fetch") => () => void;
   /** A job succeeded, with the counts it logged. */
@@ -19,7 +21,7 @@ export interface JobWatcher {
 /** Returns a worker's handler: it finds the job's kind, checks its payload, runs it and logs its counts once. */
 export function createHandler(
   context: JobContext,
-  { onTaken, onWork, onDone }: Omit<JobWatcher, "onFailed">,
+  { onTaken, onWork, onDone }: Omit<JobWatcher, "onFailed" | "onAnswer">,
 ) {
   return async (job: Job, token?: string, cancelled?: AbortSignal) => {
     onTaken();

@@ -2,9 +2,9 @@ import { getNextMillis, type JobsOptions, type Queue } from "bullmq";
 import { systemClock } from "../src/clock.ts";
 import { faultOf } from "../src/faults.ts";
 import type { Logger } from "../src/log.ts";
+import type { RedisConnection } from "../src/redis-connect.ts";
 import { alertJob } from "./alert.ts";
 import { checkTotalsJob } from "./check-totals.ts";
-import { enqueueJob } from "./enqueue.ts";
 import type { Hold } from "./hold.ts";
 import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
@@ -16,6 +16,8 @@ import { writeFilesJob } from "./write-files.ts";
 
 /** How often a scheduler checks that its schedules are still in Redis. */
 const RESTORE_EVERY_MS = 20_000;
+/** How often it reads them whole. In between it asks for their names and next runs, by one command. */
+const READ_EVERY_MS = 300_000;
 
 /** When jobs run and how far back they look, as configured. */
 interface ScheduleSettings {
@@ -61,8 +63,7 @@ export function schedulesOf(settings: ScheduleSettings): Schedule[] {
   return [
     ...(probeEveryMs === undefined ? [] : [every(probeEveryMs, probeJob)]),
     every(syncEveryMs, syncJob),
-    every(5_000, enqueueJob),
-    every(20_000, requeueJob),
+    every(10_000, requeueJob),
     // A longer reach includes the shorter ones and runs less often: it costs more requests, and old errors are rare.
     at("30 1 * * *", checkTotalsJob, { reach: "month" }, `${checkTotalsJob.name}-month`),
     at("30 2 * * 0", checkTotalsJob, { reach: "quarter" }, `${checkTotalsJob.name}-quarter`),
@@ -88,9 +89,10 @@ export async function restoreSchedules(
   now: number = systemClock.now(),
 ): Promise<{ restored: number; removed: number }> {
   let restored = 0;
+  const present = new Map((await queue.getJobSchedulers()).map((found) => [found.key, found]));
   for (const schedule of schedules) {
     const { id, job, repeat, data, options } = schedule;
-    const found = await queue.getJobScheduler(id);
+    const found = present.get(id);
     const isTooFar = Number(found?.next ?? 0) > latestNext(repeat, now);
     if (found !== undefined && isSame(found, schedule) && !isTooFar) continue;
     // BullMQ keeps the next run of a schedule that is written again.
@@ -99,9 +101,26 @@ export async function restoreSchedules(
     restored++;
   }
   const known = new Set(schedules.map((schedule) => schedule.id));
-  const surplus = (await queue.getJobSchedulers()).filter((found) => !known.has(found.key));
-  for (const { key } of surplus) await queue.removeJobScheduler(key);
+  const surplus = [...present.keys()].filter((key) => !known.has(key));
+  for (const key of surplus) await queue.removeJobScheduler(key);
   return { restored, removed: surplus.length };
+}
+
+/**
+ * Whether each schedule is in Redis, no other is, and none has its next run too far away. It costs one command, and does
+ * not see whether what a schedule holds is right.
+ */
+export async function areSchedulesPresent(
+  queue: Queue,
+  schedules: readonly Schedule[],
+  { connection, now = systemClock.now() }: { connection: RedisConnection; now?: number },
+): Promise<boolean> {
+  const listed = await connection.zrange(queue.toKey("repeat"), 0, "-1", "WITHSCORES");
+  const next = new Map(listed.flatMap((id, i) => (i % 2 === 0 ? [[id, Number(listed[i + 1])]] : [])));
+  return (
+    next.size === schedules.length &&
+    schedules.every(({ id, repeat }) => (next.get(id) ?? Infinity) <= latestNext(repeat, now))
+  );
 }
 
 /** How much later than one period from now a next run may be: hosts' clocks differ by up to two seconds. */
@@ -131,12 +150,16 @@ async function removeSchedule(
 export async function keepSchedules(
   control: Queue,
   schedules: readonly Schedule[],
-  { log, clockOff }: { log: Logger; clockOff: Hold },
+  { connection, log, clockOff }: { connection: RedisConnection; log: Logger; clockOff: Hold },
 ): Promise<() => Promise<void>> {
+  let readAt = Number.NEGATIVE_INFINITY;
   const restore = async () => {
     if (clockOff.isHeld()) return;
     try {
+      const isRead = performance.now() - readAt < READ_EVERY_MS;
+      if (isRead && (await areSchedulesPresent(control, schedules, { connection }))) return;
       const { restored, removed } = await restoreSchedules(control, schedules);
+      readAt = performance.now();
       if (restored + removed > 0) log.info({ restored, removed }, "schedules");
     } catch (error) {
       const { message } = faultOf(error) ?? (error as Error);

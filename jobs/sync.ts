@@ -21,6 +21,7 @@ export const syncJob = defineJob({
         const { planned, entered, askedAgain } = await planSync({ ...source, runId });
         const { store, sourceId } = source;
         const { fed } = await enqueueSlices(store, { sourceId, queue: context.fetchQueue });
+        if (fed > 0) await context.enqueueSoon();
         return { planned, entered, askedAgain, fed };
       },
       // Its fetch tasks go on.

@@ -14,6 +14,15 @@ import { watchStandstills } from "./standstill.ts";
 /** Jobs of one queue that run at once; the limiter decides how many requests they send. */
 const CONCURRENCY = 4;
 
+/** A job that nobody renews for so long is another worker's, once a check has seen it. */
+const LOCK_MS = 30_000;
+/** How often a worker checks for such jobs. Schedules repeat control jobs anyway; a fetch task has nobody else. */
+const STALLED_CHECK_MS = { control: 15_000, fetch: 5_000 };
+/** How long a worker waits for a job before it looks whether one is there: less than its socket may be silent. */
+const WAIT_FOR_JOB_S = 10;
+/** How long a worker whose connection broke waits before it asks for the next job. BullMQ's default is 15 s. */
+const RETRY_MS = 1_000;
+
 interface WorkersInput {
   readonly slug: string;
   readonly contexts: Readonly<Record<QueueKind, JobContext>>;
@@ -27,6 +36,17 @@ interface WorkersInput {
   readonly telemetry: { readonly telemetry?: Telemetry };
   readonly warn: Warn;
   readonly watcher: JobWatcher;
+}
+
+/** Tells of each answer of the queue, a job or none: the sign that the worker's loop goes round. */
+class ToldWorker extends Worker {
+  onAnswer = (): void => {};
+
+  protected override async moveToActive(token: string, name?: string) {
+    const job = await super.moveToActive(token, name);
+    this.onAnswer();
+    return job;
+  }
 }
 
 /** Takes jobs from both queues of a source. The closer waits for running jobs: abort their signal before. */
@@ -49,18 +69,21 @@ function startWorker(
   const { slug, contexts, limiter, clockOff, connect, prefix, telemetry, warn, watcher } = input;
   const { log, gate } = contexts[kind];
   const connection = connect(`${kind} worker`);
-  const worker = new Worker(queueName(kind, slug), createHandler(contexts[kind], watcher), {
+  const worker = new ToldWorker(queueName(kind, slug), createHandler(contexts[kind], watcher), {
     connection,
     prefix,
     concurrency: CONCURRENCY,
     ...telemetry,
-    lockDuration: 30_000,
-    stalledInterval: 5_000,
+    lockDuration: LOCK_MS,
+    stalledInterval: STALLED_CHECK_MS[kind],
+    drainDelay: WAIT_FOR_JOB_S,
+    runRetryDelay: RETRY_MS,
     maxStalledCount: 20,
     autorun: false,
     ...(kind === "fetch" ? { limiter } : {}),
     settings: { backoffStrategy: (attempts, _type, error) => pauseOf(error ?? new Error(), attempts) },
   });
+  if (kind === "control") worker.onAnswer = watcher.onAnswer;
   worker.on("error", (error) => {
     // Only Redis fails here; a refused connection does not say whose it was.
     const { code = "" } = faultOf(error) ?? {};

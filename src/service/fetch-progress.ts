@@ -55,10 +55,7 @@ export function watchQueue(queue: Queue, { noteWaiting }: FetchProgress, isHeld:
 
 /** Whether messages wait and nothing holds them back: no pause, no limit of requests. */
 export async function isFetchWaiting(queue: Queue): Promise<boolean> {
-  const [waiting, isPaused, limitedForMs] = await Promise.all([
-    queue.getJobCountByTypes("waiting", "prioritized"),
-    queue.isPaused(),
-    queue.getRateLimitTtl(),
-  ]);
-  return waiting > 0 && !isPaused && limitedForMs <= 0;
+  if ((await queue.getJobCountByTypes("waiting", "prioritized")) === 0) return false;
+  const [isPaused, limitedForMs] = await Promise.all([queue.isPaused(), queue.getRateLimitTtl()]);
+  return !isPaused && limitedForMs <= 0;
 }

@@ -20,7 +20,8 @@ export async function startSource(
   started.defer(limited.close);
   if (does.schedules) {
     const { control } = queues.of(source.slug);
-    started.defer(await keepSchedules(control, schedulesFor(config, source), { log, clockOff }));
+    const connection = queues.producer;
+    started.defer(await keepSchedules(control, schedulesFor(config, source), { connection, log, clockOff }));
   }
   secretFiles.onChange(source.apiKey, () => {
     // The schedule does the same at its next sync.

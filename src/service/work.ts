@@ -1,3 +1,4 @@
+import { enqueueSoon } from "../../jobs/enqueue.ts";
 import type { JobContext } from "../../jobs/job.ts";
 import { fetchQueueOf } from "../../jobs/queues.ts";
 import { startWorkers } from "../../jobs/workers.ts";
@@ -25,6 +26,7 @@ export function startWork(
   const context: JobContext = {
     source: handle,
     fetchQueue: fetchQueueOf(queues.of(slug).fetch),
+    enqueueSoon: () => enqueueSoon(queues.of(slug).control),
     userEmail: config.userEmail,
     alerts: {
       slug,
@@ -39,6 +41,9 @@ export function startWork(
     clock: systemClock,
     signal,
   };
+  const noteAlive = () => {
+    state.lastJobAt = systemClock.now();
+  };
   const closeWorkers = startWorkers({
     slug,
     contexts: { control: context, fetch: { ...context, source: withinQueue(handle) } },
@@ -49,9 +54,8 @@ export function startWork(
     telemetry: queues.telemetry,
     warn,
     watcher: {
-      onTaken: () => {
-        state.lastJobAt = systemClock.now();
-      },
+      onTaken: noteAlive,
+      onAnswer: noteAlive,
       onWork: (queue) => (queue === "fetch" ? progress.begin() : () => {}),
       onDone: (done) => metrics.jobDone({ ...done, source: slug }),
       onFailed: (failed) => metrics.jobFailed({ ...failed, source: slug }),

@@ -37,7 +37,9 @@ export async function requeueLost(
 ): Promise<{ requeued: number; removed: number; finishedBackfills: number }> {
   const queued = await queuedSlices(store.db, sourceId);
   const present = await queue.present();
-  const isLost = (slice: (typeof queued)[number]) => slice.expired || !present.has(messageId(slice));
+  // Another process may be adding messages at this moment: each would be enqueued twice.
+  const isLost = (slice: (typeof queued)[number]) =>
+    slice.expired || (!slice.underWay && !present.has(messageId(slice)));
   const lost = queued.filter(isLost).map((slice) => slice.sliceId);
   if (lost.length > 0) await releaseSlices(store.db, lost);
   // Read again: Postgres commits before messages are added, so this answer holds what was enqueued meanwhile.

@@ -9,9 +9,9 @@ import { within } from "./within.ts";
 export interface ProcessState {
   /** Epoch milliseconds. */
   startedAt: number;
-  /** Whether this process takes jobs. If it does, it must have taken one lately. */
+  /** Whether this process takes jobs. If it does, it must have asked for one lately. */
   takesJobs: boolean;
-  /** Epoch milliseconds; undefined before the first job. */
+  /** When it last took a job, or Redis said that there is none; epoch milliseconds. Undefined before the first answer. */
   lastJobAt: number | undefined;
   /** By source; empty where this process fetches nothing. */
   readonly fetching: Map<string, Pick<FetchProgress, "standsStillMs">>;
@@ -29,7 +29,7 @@ export interface Health {
   readonly checks: Readonly<Record<string, string>>;
 }
 
-/** Enqueueing comes every 5 s: a process that took no job for so long hangs, or its Redis does. */
+/** A worker asks every 10 s: a process that had no answer and took no job for so long hangs, or its Redis does. */
 const HUNG_AFTER_MS = 120_000;
 /**
  * Longer than a fetch task may take: minutes for a request, and up to 15 for its load. A process in which nothing was
@@ -55,7 +55,7 @@ export function liveness(state: ProcessState, now: number): Health {
   const minutes = STANDS_STILL_AFTER_MS / 60_000;
   return toHealth({
     event_loop: lag > SLOW_LOOP_MS ? `blocked for ${describeDuration(lag)}` : undefined,
-    jobs: isHung ? `no job was taken for ${Math.round(idle / 1000)} s` : undefined,
+    jobs: isHung ? `no worker asked for a job for ${Math.round(idle / 1000)} s` : undefined,
     fetching:
       stuck.length > 0 && !state.draining
         ? `no fetch task of ${stuck.map(([slug]) => slug).join(", ")} was taken or ended for ${minutes} min, although some are due`

@@ -249,10 +249,22 @@ export async function releaseSlices(db: Database, sliceIds: readonly number[]): 
   `.execute(db);
 }
 
-/** The slices that are queued according to Postgres. `expired` ones have outlived their lease. */
+/** How long after Postgres committed that slices are queued their messages may not be in Redis yet. */
+const UNDER_WAY = sql`interval '10 seconds'`;
+
+/**
+ * The slices that are queued according to Postgres. `expired` ones have outlived their lease; those that are `underWay` were
+ * queued or gave a sign of life just now.
+ */
 export async function queuedSlices(db: Database, sourceId: number) {
-  const { rows } = await sql<{ sliceId: number; generation: number; expired: boolean }>`
-    select slice_id as "sliceId", generation, leased_until < now() as expired
+  const { rows } = await sql<{
+    sliceId: number;
+    generation: number;
+    expired: boolean;
+    underWay: boolean;
+  }>`
+    select slice_id as "sliceId", generation, leased_until < now() as expired,
+           leased_until > now() + ${LEASE} - ${UNDER_WAY} as "underWay"
     from usage.slice where source_id = ${sourceId} and state = 'queued'
   `.execute(db);
   return rows;

@@ -1,8 +1,10 @@
 import { RateLimitError } from "bullmq";
 import { expect, onTestFinished, test } from "vitest";
 import { createHandler } from "../../../jobs/handler.ts";
+import { createHold } from "../../../jobs/hold.ts";
 import type { JobContext } from "../../../jobs/job.ts";
 import { fetchQueueOf } from "../../../jobs/queues.ts";
+import { startWorkers } from "../../../jobs/workers.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
 import { isFetchWaiting } from "../../../src/service/fetch-progress.ts";
@@ -107,6 +109,27 @@ test("fetch messages wait for a worker unless their queue is empty, paused or li
   await fetch.resume();
   await fetch.rateLimit(60_000);
   expect(await isFetchWaiting(fetch)).toBe(false);
+});
+
+test("a worker that gets no job is known to be alive", { timeout: 60_000 }, async () => {
+  const { queues } = await setup();
+  let answers = 0;
+  const ignore = () => {};
+  const context = { log: { warn: ignore }, gate: createHold() } as unknown as JobContext;
+  const close = startWorkers({
+    slug: "default",
+    contexts: { control: context, fetch: context },
+    limiter: { max: 1, duration: 1 },
+    clockOff: createHold(),
+    connect: queues.connectWorker,
+    ...{ prefix: queues.prefix, telemetry: {}, warn: ignore },
+    watcher: {
+      onAnswer: () => void answers++,
+      ...{ onTaken: ignore, onDone: ignore, onFailed: ignore, onWork: () => ignore },
+    },
+  });
+  onTestFinished(close);
+  await poll(() => answers >= 3, { deadlineMs: 40_000 });
 });
 
 test("a job that comes every few seconds is logged at level info only where it did something", async () => {

@@ -1,5 +1,6 @@
 import { Worker } from "bullmq";
 import { expect, onTestFinished, test } from "vitest";
+import { enqueueSoon } from "../../../jobs/enqueue.ts";
 import { fetchQueueOf, PREFIX, queueName, workerConnection } from "../../../jobs/queues.ts";
 import { enqueueSlices, requeueLost } from "../../../src/pipeline/sync/enqueue.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
@@ -56,6 +57,37 @@ test("a backfill that is paused, resumed and cancelled leaves no stale message i
   await steer("cancel");
   expect(await requeue()).toMatchObject({ requeued: 0, removed: 1_000 });
   expect(await inRedis()).toBe(0);
+});
+
+test("however many hosts find that more waits, the queue is filled once in two seconds", async () => {
+  const bench = await setupService({ days: 1 });
+  const control = await bench.openQueue("control");
+  for (const now of [4_000, 4_001, 5_999, 6_000, 7_500]) await enqueueSoon(control, now);
+  const jobs = await control.getJobs(["delayed"]);
+  expect(jobs.map(({ id, name, opts }) => [id, name, opts.delay]).sort()).toEqual([
+    ["feed-6000", "feed", 2_000],
+    ["feed-8000", "feed", 2_000],
+  ]);
+});
+
+test("a slice whose message is missing is enqueued again, but not while the message may still be on its way", async () => {
+  const { store, bullQueue, enqueue, requeue, inRedis } = await setupBackfill();
+  await enqueue();
+  await bullQueue.obliterate({ force: true });
+  expect(await requeue()).toMatchObject({ requeued: 0, removed: 0 });
+  const older = (seconds: number) =>
+    store.transaction(({ client }) =>
+      client.query(
+        `UPDATE usage.slice SET leased_until = now() + interval '10 minutes' - interval '${seconds} s'
+         WHERE state = 'queued'`,
+      ),
+    );
+  await older(9);
+  expect(await requeue()).toMatchObject({ requeued: 0 });
+  await older(11);
+  expect(await requeue()).toMatchObject({ requeued: 1_000 });
+  await enqueue();
+  expect(await inRedis()).toBe(1_000);
 });
 
 test("messages of running and routine slices stay in the queue, and so do foreign jobs", async () => {

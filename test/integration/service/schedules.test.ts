@@ -2,7 +2,7 @@ import { Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { openQueue, PREFIX, workerConnection } from "../../../jobs/queues.ts";
-import { restoreSchedules, schedulesOf } from "../../../jobs/schedule.ts";
+import { areSchedulesPresent, restoreSchedules, schedulesOf } from "../../../jobs/schedule.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
 import { poll } from "../../support/poll.ts";
 import { ask, jobsDone, logOf, setupService, startRedis, syncsGoOn } from "../../support/service.ts";
@@ -13,10 +13,11 @@ const SETTINGS = { syncEveryMs: 900_000, reconcileDays: 45, keepDays: 400, hasWe
 
 let url: string;
 let queue: ReturnType<typeof openQueue>;
+let connection: Redis;
 
 beforeEach(async () => {
   url = await startRedis();
-  const connection = new Redis(url, { maxRetriesPerRequest: null });
+  connection = new Redis(url, { maxRetriesPerRequest: null });
   queue = openQueue("control", "test", connection);
   onTestFinished(async () => {
     await queue.close();
@@ -48,6 +49,25 @@ test("a correct schedule is left alone, a changed one is replaced, an unknown on
     restored: 0,
     removed: 1,
   });
+});
+
+test("one command tells whether all schedules are there, no other is, and no next run is too far away", async () => {
+  const schedules = schedulesOf(SETTINGS);
+  const arePresent = (of = schedules) => areSchedulesPresent(queue, of, { connection });
+  expect(await arePresent()).toBe(false);
+  await restoreSchedules(queue, schedules);
+  const before = Number(/total_commands_processed:(\d+)/.exec(await connection.info("stats"))?.[1]);
+  expect(await arePresent()).toBe(true);
+  // The first `INFO` and this look.
+  const after = Number(/total_commands_processed:(\d+)/.exec(await connection.info("stats"))?.[1]);
+  expect(after - before).toBe(2);
+  expect(await arePresent(schedules.slice(1))).toBe(false);
+  expect(await arePresent(schedulesOf({ ...SETTINGS, probeEveryMs: 60_000 }))).toBe(false);
+  await queue.removeJobScheduler("sweep");
+  expect(await arePresent()).toBe(false);
+  await restoreSchedules(queue, schedules);
+  await connection.zadd(queue.toKey("repeat"), Date.now() + 30_000, "sweep");
+  expect(await arePresent()).toBe(false);
 });
 
 test("a run that is overdue when a process starts is still there afterwards", async () => {

@@ -112,9 +112,9 @@ test("while Postgres cannot keep an answer the platform is not asked, and work g
     await poll(() => said({ code }) > 0, { deadlineMs: 30_000, everyMs: 50 });
     // One answer for each place of the worker may be under way.
     const before = bench.standin.requests.count;
-    // It comes every five seconds, and fails or not.
-    const feeds = said({ name: "feed" });
-    await poll(() => said({ name: "feed" }) >= feeds + 4, { deadlineMs: 60_000, everyMs: 50 });
+    // It comes every ten seconds, and fails or not.
+    const sweeps = said({ name: "sweep" });
+    await poll(() => said({ name: "sweep" }) >= sweeps + 2, { deadlineMs: 60_000, everyMs: 50 });
     expect(bench.standin.requests.count - before).toBeLessThanOrEqual(4);
     const health = await ask(service, "/readyz");
     expect([health.status, await health.json()]).toMatchObject([
