@@ -17,6 +17,11 @@ const FAULTS: readonly { code: string; by: RegExp; next: string; passes?: boolea
     by: /^(08\w{3}|57P0\d|ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$|connection terminated|not queryable|timeout exceeded when trying to connect|query read timeout/i,
     next: "See whether it runs.",
   },
+  {
+    code: "redis_refused",
+    by: /^(WRONGPASS|NOAUTH|NOPERM)/,
+    next: "Correct REDIS_URL, or REDIS_USERNAME and REDIS_PASSWORD. Their files are read again for each login.",
+  },
   { code: "redis_read_only", by: /^READONLY/, next: "See whether it failed over." },
   { code: "redis_full", by: /^(OOM|MISCONF)/, next: "Give it memory or disk." },
   {

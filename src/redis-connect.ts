@@ -1,6 +1,6 @@
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import { EtlError } from "./errors.ts";
-import { isVague, redisFault } from "./redis-fault.ts";
+import { isLoginRefused, isVague, redisFault } from "./redis-fault.ts";
 import type { RedisServer } from "./redis-server.ts";
 
 /** Connections to Redis, whichever kind it is, and what their errors mean. */
@@ -12,35 +12,83 @@ type ConnectionOptions = Omit<RedisOptions, "replyMapping">;
 const FAILOVER = { redirections: 200, pauseMs: 300 };
 const NODE_CONNECT_MS = 5_000;
 
+/**
+ * A connection that logs in with what `server.access` says at that time, so that a rotated password needs no restart. So do
+ * its duplicates, which BullMQ makes for blocking reads.
+ */
 export function connectRedis(server: RedisServer, options: ConnectionOptions): RedisConnection {
   const { kind, hosts, primary, database, options: ofUrl } = server;
-  const { username, password, sentinelUsername, sentinelPassword, tls } = server.access();
-  const login = {
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
-    ...(tls === undefined ? {} : { tls }),
+  const { tls } = server.access();
+  const all = { ...options, ...loginOf(server), ...(tls === undefined ? {} : { tls }) };
+  if (kind === "cluster") return connectCluster(server, { ...ofUrl, ...all });
+  const retryStrategy = withLogin(server, options.retryStrategy);
+  const open = (own: ConnectionOptions) => {
+    const redis = new Redis({ ...own, retryStrategy });
+    return options.maxRetriesPerRequest === null ? keepCommandsOfAll(redis) : redis;
   };
-  if (kind === "cluster") return connectCluster(server, { ...ofUrl, ...options, ...login });
-  if (kind === "single") return new Redis({ ...ofUrl, ...options, ...login, ...hosts[0], db: database });
-  return new Redis({
-    ...options,
-    ...login,
+  if (kind === "single") return open({ ...ofUrl, ...all, ...hosts[0], db: database });
+  return open({
+    ...all,
     db: database,
     sentinels: hosts.map((host) => ({ ...host })),
     name: primary,
-    ...(sentinelUsername === undefined ? {} : { sentinelUsername }),
-    ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
     ...(tls === undefined ? {} : { enableTLSForSentinelMode: true, sentinelTLS: tls }),
-    sentinelRetryStrategy: options.retryStrategy ?? (() => null),
+    sentinelRetryStrategy: withLogin(server, options.retryStrategy) ?? (() => null),
     sentinelCommandTimeout: NODE_CONNECT_MS,
   });
 }
 
-function connectCluster({ hosts }: RedisServer, options: ConnectionOptions): Cluster {
+type Login = Pick<RedisOptions, "username" | "password" | "sentinelUsername" | "sentinelPassword">;
+
+/** With undefined for what is not set: it may have been set before. */
+function loginOf({ access }: RedisServer): Login {
+  const { tls: _tls, ...login } = access();
+  return login as Login;
+}
+
+/** ioredis calls it before each new attempt, as a method of the options that the attempt reads. */
+function withLogin(server: RedisServer, retry: RedisOptions["retryStrategy"]) {
+  if (typeof retry !== "function") return null;
+  return function (this: unknown, times: number) {
+    Object.assign(this as RedisOptions, loginOf(server));
+    return retry(times);
+  };
+}
+
+/**
+ * Lets commands wait while the login is refused, as they do while nobody answers. ioredis would reject them: a job that ended
+ * meanwhile would count as failed.
+ */
+function keepCommands(redis: Redis): Redis {
+  const recover = redis.recoverFromFatalError.bind(redis);
+  redis.recoverFromFatalError = (command, error, options) =>
+    recover(command, error, isLoginRefused(error.message) ? { ...options, offlineQueue: false } : options);
+  return redis;
+}
+
+/** The same for its duplicates. Those of a cluster's node ask for the slots, and must hear why they may not. */
+function keepCommandsOfAll(redis: Redis): Redis {
+  const duplicate = redis.duplicate.bind(redis);
+  redis.duplicate = ((...args) => keepCommandsOfAll(duplicate(...args))) as typeof duplicate;
+  return keepCommands(redis);
+}
+
+/** A cluster's connection opens and closes those to its nodes, and gives each the login that it began with. */
+function followLogin(cluster: Cluster, server: RedisServer): Cluster {
+  cluster.on("+node", (added: Redis) => {
+    for (const node of cluster.nodes()) Object.assign(node.options, loginOf(server));
+    if (added.options.maxRetriesPerRequest === null) keepCommands(added);
+  });
+  const duplicate = cluster.duplicate.bind(cluster);
+  cluster.duplicate = (...args) => followLogin(duplicate(...args), server);
+  return cluster;
+}
+
+function connectCluster(server: RedisServer, options: ConnectionOptions): Cluster {
   const { retryStrategy, enableOfflineQueue, lazyConnect, ...ofNodes } = options;
   const waits = options.maxRetriesPerRequest === null;
-  return new Cluster(
-    hosts.map((host) => ({ ...host })),
+  const cluster = new Cluster(
+    server.hosts.map((host) => ({ ...host })),
     {
       clusterRetryStrategy: retryStrategy ?? (() => null),
       ...(enableOfflineQueue === undefined ? {} : { enableOfflineQueue }),
@@ -54,6 +102,7 @@ function connectCluster({ hosts }: RedisServer, options: ConnectionOptions): Clu
       redisOptions: ofNodes,
     },
   );
+  return followLogin(cluster, server);
 }
 
 /** The servers that hold keys: one, or all primaries of a cluster. */
@@ -87,9 +136,7 @@ export async function askRedis<T>(
     disconnectTimeout: 50,
   });
   const reasons: string[] = [];
-  const note = (error: Error & { lastNodeError?: Error }) => {
-    reasons.push(messageOf(error.lastNodeError ?? error));
-  };
+  const note = (error: Error) => void reasons.push(messageOf(error));
   for (const event of ["node error", "sentinelError", "error"]) connection.on(event, note);
   const deadline = setTimeout(() => {
     reasons.push(`no answer within ${ANSWERS_WITHIN_MS / 1000} s`);
@@ -110,8 +157,9 @@ export async function askRedis<T>(
   }
 }
 
-/** A refused connection to a name with several addresses has no message. */
-function messageOf(error: Error): string {
+/** A refused connection to a name with several addresses has no message; a cluster's error has that of a node. */
+export function messageOf(error: Error & { lastNodeError?: Error }): string {
+  if (error.lastNodeError !== undefined) return messageOf(error.lastNodeError);
   if (error instanceof AggregateError) return error.errors.map(messageOf).join("; ");
   return error.message || String((error as NodeJS.ErrnoException).code ?? "no reason given");
 }

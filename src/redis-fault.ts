@@ -11,6 +11,13 @@ export function isVague(reason: string): boolean {
   return VAGUE.test(reason);
 }
 
+const REFUSED = /\b(WRONGPASS|NOAUTH|NOPERM)\b|invalid (username|password)|AUTH .*without any password/i;
+
+/** Whether an answer says that user or password are not, or no longer, right. */
+export function isLoginRefused(reason: string): boolean {
+  return REFUSED.test(reason);
+}
+
 interface Fault {
   readonly code: string;
   readonly by: RegExp;
@@ -21,7 +28,7 @@ interface Fault {
 const FAULTS: readonly Fault[] = [
   {
     code: "redis_refused",
-    by: /\b(WRONGPASS|NOAUTH|NOPERM)\b|invalid (username|password)|AUTH .*without any password/i,
+    by: REFUSED,
     says: "refuses the login",
     next: ({ kind }) =>
       `Correct REDIS_URL, or REDIS_USERNAME and REDIS_PASSWORD${kind === "sentinel" ? "; REDIS_SENTINEL_PASSWORD is for the Sentinels" : ""}.`,

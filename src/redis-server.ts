@@ -16,7 +16,10 @@ export interface RedisServer {
   readonly options: Readonly<Record<string, string | number>>;
   /** All our keys begin with it. Its braces are a hash tag: all of them share one slot of a cluster. */
   readonly prefix: string;
-  /** A function, so that no log and no page shows what it returns. Undefined `tls`: not encrypted. */
+  /**
+   * A function, so that no log and no page shows what it returns. Secrets in files are read for each call: ask anew for each
+   * login. Undefined `tls`: not encrypted.
+   */
   readonly access: () => RedisAccess;
 }
 
@@ -47,8 +50,11 @@ export interface RedisGiven {
 
 const PORT = 6379;
 
-/** Several hosts make a cluster. A user and a password of their own go before those of the URL. */
-export function redisServerOf(given: RedisGiven): RedisServer {
+/**
+ * Several hosts make a cluster. A user and a password of their own go before those of the URL. `now` gives the settings as
+ * they are at present: only logins may change.
+ */
+export function redisServerOf(given: RedisGiven, now: () => RedisGiven = () => given): RedisServer {
   const { sentinels = [], primary = "mymaster", prefix = "usage-etl", isCluster, ca } = given;
   const url = given.url === undefined ? undefined : parseRedisUrl(given.url);
   const isEncrypted = given.isEncrypted ?? url?.isEncrypted ?? ca !== undefined;
@@ -61,13 +67,17 @@ export function redisServerOf(given: RedisGiven): RedisServer {
     database: url?.database ?? 0,
     options: url?.options ?? {},
     prefix: `{${prefix}}`,
-    access: () => ({
-      username: given.username ?? (url?.username || undefined),
-      password: given.password ?? (url?.password || undefined),
-      sentinelUsername: given.sentinelUsername,
-      sentinelPassword: given.sentinelPassword,
-      tls: isEncrypted ? (ca === undefined ? {} : { ca }) : undefined,
-    }),
+    access: () => {
+      const latest = now();
+      const { username, password } = latest.url === undefined ? {} : parseRedisUrl(latest.url);
+      return {
+        username: latest.username ?? (username || undefined),
+        password: latest.password ?? (password || undefined),
+        sentinelUsername: latest.sentinelUsername,
+        sentinelPassword: latest.sentinelPassword,
+        tls: isEncrypted ? (ca === undefined ? {} : { ca }) : undefined,
+      };
+    },
   };
 }
 

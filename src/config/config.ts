@@ -51,6 +51,14 @@ function fromValues(values: Values, sources: readonly SourceConfig[], redis: Red
     /** As it was given. */
     redisUrl: values.REDIS_URL,
     redis,
+    /** By their settings. They are read again for each login. */
+    redisSecrets: {
+      REDIS_URL: values.REDIS_URL,
+      REDIS_USERNAME: values.REDIS_USERNAME,
+      REDIS_PASSWORD: values.REDIS_PASSWORD,
+      REDIS_SENTINEL_USERNAME: values.REDIS_SENTINEL_USERNAME,
+      REDIS_SENTINEL_PASSWORD: values.REDIS_SENTINEL_PASSWORD,
+    },
     sources,
     /** From the environment, for commands that need no billing host. */
     platform: {

@@ -7,7 +7,7 @@ export function redisFrom(values: Values, problems: string[]): RedisServer | und
   // Undefined where the setting has a problem of its own.
   if (REDIS_URL === undefined && (sentinels ?? []).length === 0) return undefined;
   const ca = caFile === undefined ? undefined : readSecretFile(caFile, "REDIS_CA_FILE", problems);
-  const server = redisServerOf({
+  const read = () => ({
     url: REDIS_URL?.reveal(),
     isCluster: cluster === undefined ? undefined : cluster === "on",
     sentinels,
@@ -20,6 +20,7 @@ export function redisFrom(values: Values, problems: string[]): RedisServer | und
     isEncrypted: values.REDIS_TLS === undefined ? undefined : values.REDIS_TLS === "on",
     ca,
   });
+  const server = redisServerOf(read(), read);
   if (ca !== undefined && !ca.includes("-----BEGIN CERTIFICATE-----")) {
     problems.push("REDIS_CA_FILE holds no certificate in PEM form");
   }

@@ -3,11 +3,14 @@ import type { Secret } from "./secret.ts";
 
 /** The secrets that come from files, by the name of what names the file. */
 export function secretFilesOf(config: Config): ReadonlyMap<string, Secret> {
-  const { databaseUrl, databaseReadUrl, redisUrl, sources } = config;
+  const { databaseUrl, databaseReadUrl, redisSecrets, sources } = config;
   const all: [name: string, secret: Secret | undefined][] = [
     ["DATABASE_URL_FILE", databaseUrl],
     ["DATABASE_READ_URL_FILE", databaseReadUrl],
-    ["REDIS_URL_FILE", redisUrl],
+    ...Object.entries(redisSecrets).map(([name, secret]): [string, Secret | undefined] => [
+      `${name}_FILE`,
+      secret,
+    ]),
     ...sources.flatMap(({ slug, apiKey, bearerToken }): [string, Secret | undefined][] => [
       [`API key file of source ${slug}`, apiKey],
       [`bearer token file of source ${slug}`, bearerToken],

@@ -9,7 +9,8 @@ import {
   writeFaultOf,
 } from "../../jobs/queues.ts";
 import type { Warn } from "../log.ts";
-import { askRedis, type RedisConnection, redisTime } from "../redis-connect.ts";
+import { askRedis, messageOf, type RedisConnection, redisTime } from "../redis-connect.ts";
+import { redisFault } from "../redis-fault.ts";
 import type { RedisServer } from "../redis-server.ts";
 
 type SourceQueues = Readonly<Record<QueueKind, Queue>>;
@@ -34,7 +35,7 @@ export async function openQueues({ slugs, redis, role = "all", isTraced, warn }:
   /** Without a listener, Node would end the process on a connection error. */
   const watched = <T extends RedisConnection | Queue>(emitter: T, at: string): T => {
     (emitter as EventEmitter).on("error", (error: Error) =>
-      warn({ code: "redis_unreachable", at, reason: error.message }),
+      warn({ code: redisFault(redis, [messageOf(error)]).code, at, reason: messageOf(error) }),
     );
     return emitter;
   };

@@ -10,7 +10,7 @@ import { startRedis } from "./service.ts";
 
 /** A Redis Cluster and a Redis with a Sentinel, both with TLS and passwords. They end with the test. */
 
-const PASSWORD = "redis-kinds-password";
+export const PASSWORD = "redis-kinds-password";
 const HOST = "127.0.0.1";
 
 interface Node {
@@ -97,6 +97,15 @@ async function startNode(
   return { port, keys, kill: () => void child.kill("SIGKILL") };
 }
 
+async function rotate(nodes: readonly Node[], password: string, ...sentinels: Node[]): Promise<void> {
+  for (const { keys } of nodes) await keys.config("SET", "masterauth", password);
+  for (const { keys } of [...nodes, ...sentinels])
+    await keys.acl("SETUSER", "default", "resetpass", `>${password}`);
+  for (const { keys } of sentinels) await keys.call("SENTINEL", "SET", "usage", "auth-pass", password);
+  for (const { keys } of [...nodes, ...sentinels])
+    await keys.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+}
+
 const STORED = [`masterauth ${PASSWORD}`, 'save ""', "appendonly yes", "maxmemory-policy noeviction"];
 const SLOTS = 16_384;
 
@@ -107,6 +116,8 @@ export interface RedisKind {
   readonly otherCa: string;
   /** Kills the primary that holds the keys of the prefix. */
   killPrimary(prefix: string): Promise<void>;
+  /** Changes the password of all servers, and of Sentinels, and closes the connections of the others. */
+  rotate(password: string): Promise<void>;
   /** Names of all keys. */
   keys(): Promise<string[]>;
 }
@@ -146,6 +157,7 @@ export async function startCluster(prefix: string): Promise<RedisKind> {
     },
     otherCa: join(folder.dir, "other.pem"),
     killPrimary: async () => owner.kill(),
+    rotate: (password) => rotate(nodes, password),
     keys: async () =>
       (
         await Promise.all(
@@ -185,6 +197,7 @@ export async function startSentinel(): Promise<RedisKind> {
     },
     otherCa: join(folder.dir, "other.pem"),
     killPrimary: async () => primary.kill(),
+    rotate: (password) => rotate([primary, replica], password, sentinel),
     keys: () => replica.keys.keys("*"),
   };
 }

@@ -1,26 +1,12 @@
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync, writeFileSync } from "node:fs";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
+import { secretFolder } from "../../support/secret-folder.ts";
 import { ask, daysAgo, logOf, setupService } from "../../support/service.ts";
 
 /** Passwords and keys in files, which others renew while the service works. */
-
-function secretFolder() {
-  const folder = mkdtempSync(join(tmpdir(), "usage-etl-secrets-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return {
-    path: (name: string) => join(folder, name),
-    /** As Kubernetes and Vault replace a file: nobody sees half of it. */
-    put: (name: string, text: string) => {
-      writeFileSync(join(folder, `${name}.new`), `${text}\n`);
-      renameSync(join(folder, `${name}.new`), join(folder, name));
-    },
-  };
-}
 
 /** A login of the test's own on the server, whose password it may change. */
 async function loginOn(databaseUrl: string, password: string) {

@@ -1,0 +1,166 @@
+import type { EventEmitter } from "node:events";
+import { Worker } from "bullmq";
+import { Redis } from "ioredis";
+import { expect, onTestFinished, test } from "vitest";
+import { checkRedis, openQueue, producerConnection, workerConnection } from "../../../jobs/queues.ts";
+import { readRedis } from "../../../src/config/redis.ts";
+import { messageOf } from "../../../src/redis-connect.ts";
+import type { RedisServer } from "../../../src/redis-server.ts";
+import { poll } from "../../support/poll.ts";
+import { PASSWORD, type RedisKind, startCluster, startSentinel } from "../../support/redis-kinds.ts";
+import { secretFolder } from "../../support/secret-folder.ts";
+import { ask, daysAgo, logOf, setupService, startRedis } from "../../support/service.ts";
+
+/** Logins of Redis from files, which change while queues are in use. */
+
+const PREFIX = "team-a";
+const JOBS = 400;
+
+async function startSingle(): Promise<Pick<RedisKind, "environment" | "rotate">> {
+  const url = new URL(await startRedis());
+  const admin = new Redis(url.href);
+  onTestFinished(() => admin.disconnect());
+  await admin.acl("SETUSER", "default", "resetpass", `>${PASSWORD}`);
+  url.password = "";
+  return {
+    environment: { REDIS_URL: url.href, REDIS_PASSWORD: PASSWORD },
+    rotate: async (password) => {
+      await admin.acl("SETUSER", "default", "resetpass", `>${password}`);
+      await admin.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    },
+  };
+}
+
+test.each([
+  ["one server", startSingle],
+  ["cluster", () => startCluster(`{${PREFIX}}`)],
+  ["Sentinel", startSentinel],
+])(
+  "%s: a password is rotated under load, twice; each job is done and none fails",
+  {
+    timeout: 120_000,
+  },
+  async (_kind, startKind) => {
+    const { environment, rotate } = await startKind();
+    const secrets = secretFolder();
+    secrets.put("password", PASSWORD);
+    const file = secrets.path("password");
+    const ofSentinels =
+      "REDIS_SENTINEL_PASSWORD" in environment
+        ? { REDIS_SENTINEL_PASSWORD: "", REDIS_SENTINEL_PASSWORD_FILE: file }
+        : {};
+    const server = readRedis({
+      ...environment,
+      REDIS_PREFIX: PREFIX,
+      ...{ REDIS_PASSWORD: "", REDIS_PASSWORD_FILE: file, ...ofSentinels },
+    }) as RedisServer;
+    const { prefix } = server;
+    const producer = producerConnection(server);
+    const connection = workerConnection(server);
+    const queue = openQueue("fetch", "test", producer, { prefix });
+    const done: string[] = [];
+    const failed: unknown[] = [];
+    const refusals: string[] = [];
+    const note = (error: Error) => {
+      if (/WRONGPASS/.test(messageOf(error))) refusals.push(messageOf(error));
+    };
+    const worker = new Worker(
+      queue.name,
+      async ({ id = "" }) => {
+        await new Promise((next) => setTimeout(next, 20));
+        done.push(id);
+      },
+      // A job whose end could not be told is done again soon.
+      {
+        connection,
+        prefix,
+        concurrency: 4,
+        lockDuration: 3_000,
+        stalledInterval: 1_000,
+        maxStalledCount: 20,
+      },
+    );
+    for (const emitter of [producer, connection, queue] as EventEmitter[]) emitter.on("error", note);
+    // A cluster's connection tells of its nodes.
+    connection.on("node error", note);
+    worker.on("error", note);
+    worker.on("failed", (_job, error) => failed.push(error));
+    onTestFinished(async () => {
+      await worker.close(true).catch(() => {});
+      for (const one of [producer, connection]) one.disconnect();
+      await queue.close().catch(() => {});
+    });
+    await queue.addBulk(
+      Array.from({ length: JOBS }, (_, i) => ({ name: "job", data: {}, opts: { jobId: `j${i}` } })),
+    );
+
+    for (const [password, share] of [
+      ["second-password", 0.2],
+      ["third-password", 0.6],
+    ] as const) {
+      await poll(() => done.length > JOBS * share, { deadlineMs: 30_000 });
+      const before = refusals.length;
+      // The servers have the new one first.
+      await rotate(password);
+      await poll(() => refusals.length > before, { deadlineMs: 20_000 });
+      secrets.put("password", password);
+    }
+    await poll(async () => new Set(done).size === JOBS, { deadlineMs: 60_000, everyMs: 50 });
+    // Those that were under way may have been done twice. Nothing waits and nothing failed.
+    const left = () => queue.getJobCounts("waiting", "active", "delayed", "failed", "completed");
+    await poll(async () => (await left()).completed === JOBS, { deadlineMs: 30_000, everyMs: 100 });
+    expect(await left()).toMatchObject({ waiting: 0, active: 0, delayed: 0, failed: 0 });
+    expect(failed).toEqual([]);
+    expect(await checkRedis(server)).toHaveLength(_kind === "one server" ? 1 : 0);
+  },
+);
+
+test("the service goes on with a rotated user and password of REDIS_URL_FILE, and nothing is lost", {
+  timeout: 240_000,
+}, async () => {
+  const bench = await setupService({
+    days: 40,
+    workspaces: 1,
+    environment: { USAGE_RATE_LIMIT: "100", USAGE_SYNC_EVERY: "PT30M" },
+  });
+  const login = async (name: string, password: string) => {
+    await bench.redis.acl("SETUSER", name, "on", "resetpass", `>${password}`, "~*", "&*", "+@all");
+    const url = new URL(bench.redisUrl);
+    [url.username, url.password] = [name, password];
+    return url.href;
+  };
+  const secrets = secretFolder();
+  secrets.put("url", await login("ada", "first-password"));
+  const service = await bench.serve({
+    environment: { REDIS_URL: "", REDIS_URL_FILE: secrets.path("url") },
+  });
+  const id = await bench.enterBackfill("--from", daysAgo(39), "--to", daysAgo(20), "--stride", "hour");
+  const loads = () => bench.count("SELECT count(*) FROM usage.fetch WHERE outcome = 'loaded'");
+  const goesOn = async () => {
+    const before = await loads();
+    await poll(async () => (await loads()) > before + 1, { deadlineMs: 60_000, everyMs: 100 });
+  };
+  const said = (code: string) => logOf(service).filter((line) => line.code === code).length;
+  await goesOn();
+
+  // A new user, and the old one is gone: Redis closes its connections.
+  const next = await login("grace", "second-password");
+  await bench.redis.acl("DELUSER", "ada");
+  await poll(() => said("redis_refused") > 0, { deadlineMs: 30_000 });
+  const away = await ask(service, "/readyz");
+  expect([away.status, await away.text()]).toEqual([503, expect.stringContaining("refuses the login")]);
+  secrets.put("url", next);
+  await goesOn();
+  await poll(async () => (await ask(service, "/readyz")).status === 200, { deadlineMs: 30_000 });
+
+  const unfinished = `SELECT count(*) FROM usage.slice WHERE backfill_id = ${id} AND state <> 'done'`;
+  await poll(async () => (await bench.count(unfinished)) === 0, { deadlineMs: 120_000, everyMs: 200 });
+  expect(await bench.count("SELECT count(*) FROM usage.failure")).toBe(0);
+  expect(logOf(service).filter(({ msg, name }) => msg === "job failed" && name === "extract-slice")).toEqual(
+    [],
+  );
+  expect(service.process.exitCode).toBeNull();
+  for (const secret of ["first-password", "second-password"]) {
+    expect(service.said.stdout + service.said.stderr).not.toContain(secret);
+  }
+});
