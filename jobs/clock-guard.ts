@@ -5,7 +5,7 @@ import { createHold, type Hold } from "./hold.ts";
 /** Hosts whose clocks differ by more would schedule the same job at different times. */
 const TOLERANCE_MS = 2_000;
 /** Asks Redis so often. A clock that somebody sets, or that is off, is compared within a second. */
-const ASK_EVERY_MS = 10_000;
+export const ASK_EVERY_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 /** By how much a clock has jumped if nobody corrects it little by little. */
 const JUMP_MS = 250;

@@ -1,7 +1,7 @@
 import { askRedis, primariesOf, type RedisConnection, redisTime } from "../src/redis-connect.ts";
 import { isCluster } from "../src/redis-fault.ts";
 import type { RedisServer } from "../src/redis-server.ts";
-import { isScheduler, openQueue, redisSettings, writeFaultOf } from "./queues.ts";
+import { commandFaultOf, isScheduler, openQueue, redisSettings, writeFaultOf } from "./queues.ts";
 import { syncJob } from "./sync.ts";
 
 /** What Redis and the queues in it show of the service. It changes nothing but a key of its own. */
@@ -14,6 +14,8 @@ export interface RedisView {
   readonly appendsOnly: boolean;
   /** Why it takes no write; undefined if it does. */
   readonly writeFault: string | undefined;
+  /** Why it refuses a command that queues need; undefined if it does not. */
+  readonly commandFault: string | undefined;
   /** Processes that keep schedules: roles `all` and `scheduler`. Undefined if Redis does not tell its clients. */
   readonly schedulers: number | undefined;
   readonly sources: ReadonlyMap<string, QueueView>;
@@ -52,6 +54,7 @@ export async function lookAtRedis(server: RedisServer, slugs: readonly string[])
       clockOffMs: time > after ? time - after : Math.min(0, time - before),
       ...(await redisSettings(connection)),
       writeFault,
+      commandFault: await commandFaultOf(connection, server),
       schedulers:
         lists && Math.max(...lists.map((lines) => lines.filter((line) => isScheduler(line, prefix)).length)),
       sources,

@@ -141,21 +141,61 @@ export function evicts(policy: string): UsageError | undefined {
   });
 }
 
+/** Uses what BullMQ's scripts do: streams, and values packed in Lua. */
+const TRY_SCRIPT = `
+  redis.call('XADD', KEYS[1], '*', 'a', 'b')
+  redis.call('DEL', KEYS[1])
+  return cmsgpack.unpack(cmsgpack.pack('ok'))`;
+
+/** Tries commands that queues need on a key of its own. Resolves to the refusal of one; undefined if all are allowed. */
+export async function commandFaultOf(
+  connection: RedisConnection,
+  { prefix }: RedisServer,
+): Promise<string | undefined> {
+  const key = `${prefix}:ready:try`;
+  try {
+    await connection.eval(TRY_SCRIPT, 1, key);
+    await connection.bzpopmin(key, 0.01);
+    return undefined;
+  } catch (error) {
+    const { message } = error as Error;
+    // A server that is away or takes no write is another fault.
+    if (/^(READONLY|OOM|MISCONF|MOVED|LOADING|CLUSTERDOWN)|connection is closed/i.test(message))
+      return undefined;
+    return message.replace(/\.?\s*$/, "");
+  }
+}
+
+/** What is wrong with a Redis that refuses a command that queues need. */
+export function lacksCommands(reason: string | undefined): UsageError | undefined {
+  if (reason === undefined) return undefined;
+  return new UsageError({
+    code: "redis_unsuitable",
+    message: `Redis refuses what queues need (blocking reads, Lua scripts, streams): ${reason}.`,
+    next: "Allow the user these commands, or use a Redis or Valkey server without a proxy that bans them.",
+  });
+}
+
 export const NOT_APPENDING = "without appendonly, a restart of Redis costs a minute of work";
 
 /**
  * Refuses a Redis that evicts keys. Returns warnings about other settings. Errors: those of `askRedis`, `redis_evicts`,
- * `redis_is_cluster`.
+ * `redis_is_cluster`, `redis_unsuitable`.
  */
 export async function checkRedis(server: RedisServer): Promise<string[]> {
   const {
     policy,
     appendsOnly,
     fault = "",
+    refusal,
   } = await askRedis(server, async (connection) => {
-    return { fault: await writeFaultOf(connection, server), ...(await redisSettings(connection)) };
+    return {
+      fault: await writeFaultOf(connection, server),
+      refusal: await commandFaultOf(connection, server),
+      ...(await redisSettings(connection)),
+    };
   });
-  const refused = isCluster(server, fault) ?? evicts(policy);
+  const refused = isCluster(server, fault) ?? evicts(policy) ?? lacksCommands(refusal);
   if (refused !== undefined) throw refused;
   return appendsOnly ? [] : [NOT_APPENDING];
 }

@@ -15,9 +15,11 @@ import { syncJob } from "./sync.ts";
 import { writeFilesJob } from "./write-files.ts";
 
 /** How often a scheduler checks that its schedules are still in Redis. */
-const RESTORE_EVERY_MS = 20_000;
+export const RESTORE_EVERY_MS = 20_000;
 /** How often it reads them whole. In between it asks for their names and next runs, by one command. */
-const READ_EVERY_MS = 300_000;
+export const READ_EVERY_MS = 300_000;
+
+export const REQUEUE_EVERY_MS = 10_000;
 
 /** When jobs run and how far back they look, as configured. */
 interface ScheduleSettings {
@@ -63,7 +65,7 @@ export function schedulesOf(settings: ScheduleSettings): Schedule[] {
   return [
     ...(probeEveryMs === undefined ? [] : [every(probeEveryMs, probeJob)]),
     every(syncEveryMs, syncJob),
-    every(10_000, requeueJob),
+    every(REQUEUE_EVERY_MS, requeueJob),
     // A longer reach includes the shorter ones and runs less often: it costs more requests, and old errors are rare.
     at("30 1 * * *", checkTotalsJob, { reach: "month" }, `${checkTotalsJob.name}-month`),
     at("30 2 * * 0", checkTotalsJob, { reach: "quarter" }, `${checkTotalsJob.name}-quarter`),

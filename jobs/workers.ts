@@ -17,9 +17,9 @@ const CONCURRENCY = 4;
 /** A job that nobody renews for so long is another worker's, once a check has seen it. */
 const LOCK_MS = 30_000;
 /** How often a worker checks for such jobs. Schedules repeat control jobs anyway; a fetch task has nobody else. */
-const STALLED_CHECK_MS = { control: 15_000, fetch: 5_000 };
+export const STALLED_CHECK_MS = { control: 15_000, fetch: 5_000 };
 /** How long a worker waits for a job before it looks whether one is there: less than its socket may be silent. */
-const WAIT_FOR_JOB_S = 10;
+export const WAIT_FOR_JOB_S = 10;
 /** How long a worker whose connection broke waits before it asks for the next job. BullMQ's default is 15 s. */
 const RETRY_MS = 1_000;
 

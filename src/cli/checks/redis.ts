@@ -1,5 +1,6 @@
+import { idleCommandsPerHour } from "../../../jobs/idle-commands.ts";
 import { lookAtRedis, type QueueView, type RedisView } from "../../../jobs/look.ts";
-import { evicts, NOT_APPENDING } from "../../../jobs/queues.ts";
+import { evicts, lacksCommands, NOT_APPENDING } from "../../../jobs/queues.ts";
 import { describeDuration, systemClock } from "../../clock.ts";
 import type { Config, SourceConfig } from "../../config/config.ts";
 import { describeRedis, type RedisServer } from "../../redis-server.ts";
@@ -24,19 +25,24 @@ export async function checkRedisServer(config: Config, notes: Notes): Promise<Re
       config.sources.map(({ slug }) => slug),
     );
     noteView(view, config.redis, notes);
+    noteCost(config, notes);
     return view;
   } catch (error) {
     notes.fail("redis", problemOf(error));
-    for (const check of ["redis_write", "redis_eviction"]) notes.skip(check, "Redis does not answer.");
+    for (const check of ["redis_write", "redis_commands", "redis_eviction"])
+      notes.skip(check, "Redis does not answer.");
     return undefined;
   }
 }
 
 function noteView(view: RedisView, server: RedisServer, notes: Notes): void {
-  const { version, answeredInMs, writeFault, policy, appendsOnly, clockOffMs } = view;
+  const { version, answeredInMs, writeFault, commandFault, policy, appendsOnly, clockOffMs } = view;
   notes.pass("redis", `${version} ${placeOf(server)} answers in ${answeredInMs} ms`);
   if (writeFault === undefined) notes.pass("redis_write", "takes a write");
   else notes.fail("redis_write", writeProblem(writeFault), EXIT.unreachable);
+  const unsuitable = lacksCommands(commandFault);
+  if (unsuitable === undefined) notes.pass("redis_commands", "allows blocking reads, scripts and streams");
+  else notes.fail("redis_commands", unsuitable);
   const refused = evicts(policy);
   if (refused !== undefined) notes.fail("redis_eviction", refused);
   else if (appendsOnly) notes.pass("redis_eviction", "noeviction, and appendonly is on");
@@ -46,6 +52,16 @@ function noteView(view: RedisView, server: RedisServer, notes: Notes): void {
     return;
   }
   notes.fail("redis_clock", clockProblem(clockOffMs), EXIT.unreachable);
+}
+
+/** Some hosted ones bill by command. */
+function noteCost(config: Config, notes: Notes): void {
+  const sources = config.sources.map((source) => ({ schedules: schedulesFor(config, source).length }));
+  const commands = Math.round(idleCommandsPerHour(sources, config.syncEveryMs) / 100) * 100;
+  notes.pass(
+    "redis_cost",
+    `some ${commands.toLocaleString("en-US")} commands an hour from an idle service of one process (computed)`,
+  );
 }
 
 function placeOf(server: RedisServer): string {

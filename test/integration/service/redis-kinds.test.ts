@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { Redis } from "ioredis";
+import { expect, onTestFinished, test } from "vitest";
 import { checkRedis } from "../../../jobs/queues.ts";
 import { readRedis } from "../../../src/config/redis.ts";
 import type { EtlError } from "../../../src/errors.ts";
@@ -6,7 +7,15 @@ import type { RedisServer } from "../../../src/redis-server.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { type RedisKind, startCluster, startSentinel } from "../../support/redis-kinds.ts";
-import { ask, daysAgo, lateUsageArrives, logOf, setupService, syncsGoOn } from "../../support/service.ts";
+import {
+  ask,
+  daysAgo,
+  lateUsageArrives,
+  logOf,
+  setupService,
+  startRedis,
+  syncsGoOn,
+} from "../../support/service.ts";
 import { setupMigrated } from "../../support/store.ts";
 
 /** The service on a Redis Cluster and behind Sentinels, with TLS and passwords, whose primary is killed under load. */
@@ -70,6 +79,47 @@ test.each([
   },
 );
 
+test("a server that is no cluster is named so, by the service and by doctor", async () => {
+  const environment = { REDIS_URL: await startRedis(), REDIS_CLUSTER: "on" };
+  const refused = checkRedis(readRedis(environment) as RedisServer);
+  await expect(refused).rejects.toMatchObject({
+    code: "redis_not_cluster",
+    message: expect.stringContaining("is no cluster"),
+    next: expect.stringContaining("leave REDIS_CLUSTER out"),
+  });
+  const doctor = await usageEtl(["doctor", "--json"], environment);
+  const checks = JSON.parse(doctor.stdout) as { check: string; status: string; code: string }[];
+  expect(checks.find(({ check }) => check === "redis")).toMatchObject({
+    status: "fail",
+    code: "redis_not_cluster",
+  });
+});
+
+test.each([
+  ["-bzpopmin", "'bzpopmin'"],
+  ["-eval", "'eval'"],
+  // Within a script it is not named.
+  ["-xadd", "executing the script"],
+])("a Redis that bans %s is refused in one clear line", async (ban, named) => {
+  const url = new URL(await startRedis());
+  const admin = new Redis(url.href);
+  onTestFinished(() => admin.disconnect());
+  await admin.acl("SETUSER", "limited", "on", ">secret", "~*", "&*", "+@all", ban);
+  [url.username, url.password] = ["limited", "secret"];
+  const server = readRedis({ REDIS_URL: url.href }) as RedisServer;
+  await expect(checkRedis(server)).rejects.toMatchObject({
+    code: "redis_unsuitable",
+    message: expect.stringMatching(new RegExp(`^Redis refuses what queues need .*${named}`)),
+  });
+  const doctor = await usageEtl(["doctor", "--json"], { REDIS_URL: url.href });
+  const checks = JSON.parse(doctor.stdout) as { check: string; status: string; finding: string }[];
+  expect(checks.find(({ check }) => check === "redis_commands")).toMatchObject({
+    status: "fail",
+    code: "redis_unsuitable",
+    finding: expect.not.stringContaining("\n"),
+  });
+});
+
 /** Each wrong setting gives one line with what to do. */
 async function namesWrongSettings({ environment, otherCa }: RedisKind, kind: string): Promise<void> {
   const problemWith = async (changed: Record<string, string>) => {
@@ -89,7 +139,14 @@ async function namesWrongSettings({ environment, otherCa }: RedisKind, kind: str
   expect(await problemWith({ REDIS_CA_FILE: "", REDIS_TLS: "on" })).toEqual(untrusted);
   const refused = ["redis_refused", expect.stringMatching(/refuses the login.*REDIS_PASSWORD/)];
   expect(await problemWith({ REDIS_PASSWORD: "wrong" })).toEqual(refused);
-  if (kind === "cluster") return;
+  if (kind === "cluster") {
+    const [, ...nodes] = (environment.REDIS_URL ?? "").replace("rediss://", "").split(",");
+    const found = await Promise.all(nodes.map((node) => problemWith({ REDIS_URL: `rediss://${node}` })));
+    const isCluster = ["redis_is_cluster", expect.stringMatching(/node of a cluster.*REDIS_CLUSTER=on/)];
+    // The node that holds the keys of the prefix answers as a single server does.
+    expect(found.filter(([code]) => code !== "none")).toEqual([isCluster, isCluster]);
+    return;
+  }
   expect(await problemWith({ REDIS_SENTINEL_PASSWORD: "wrong" })).toEqual(refused);
   expect(await problemWith({ REDIS_SENTINEL_NAME: "other" })).toEqual([
     "redis_no_primary",
