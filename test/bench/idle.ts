@@ -2,6 +2,8 @@ import { spawn } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
+import { idleCommandsPerHour } from "../../jobs/idle-commands.ts";
+import { schedulesOf } from "../../jobs/schedule.ts";
 import { table } from "../../src/cli/report/output.ts";
 import { resolvePostgres, resolveRedis } from "../../src/services/resolve.ts";
 import { startStandin } from "../../src/standin/server.ts";
@@ -70,6 +72,10 @@ try {
   );
   const rate = (total: number) =>
     `${(total / seconds).toFixed(2)} a second, ${Math.round((total / seconds) * 3600).toLocaleString("en-US")} an hour`;
+  const settings = { syncEveryMs: 900_000, reconcileDays: 45, keepDays: 400, hasWebhook: false };
+  const schedules = schedulesOf(settings).length;
+  const computed = idleCommandsPerHour([{ schedules }], settings.syncEveryMs).toLocaleString("en-US");
+  process.stdout.write(`\nas \`doctor\` computes it: ${computed} an hour`);
   process.stdout.write(`\nsent by clients: ${rate(sum(1))}\nwith those in scripts: ${rate(sum(2))}\n`);
 } finally {
   service.kill("SIGTERM");
