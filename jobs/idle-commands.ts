@@ -16,10 +16,9 @@ export function idleCommandsPerHour(sources: readonly { schedules: number }[], s
   const ofSource = ({ schedules }: { schedules: number }) =>
     times(RESTORE_EVERY_MS) +
     (schedules + 1) * times(READ_EVERY_MS) +
-    // A worker waits, then asks.
+    // A worker waits, then asks. That of the control queue is woken by its jobs.
     2 * times(WAIT_FOR_JOB_S * 1000) +
-    times(STALLED_CHECK_MS.control) +
-    times(STALLED_CHECK_MS.fetch) +
+    2 * times(STALLED_CHECK_MS) +
     times(LOOK_AT_QUEUE_MS) +
     COMMANDS_OF_A_JOB * (times(REQUEUE_EVERY_MS) + times(syncEveryMs));
   return Math.round(sources.reduce((all, source) => all + ofSource(source), times(ASK_EVERY_MS)));

@@ -16,8 +16,8 @@ const CONCURRENCY = 4;
 
 /** A job that nobody renews for so long is another worker's, once a check has seen it. */
 const LOCK_MS = 30_000;
-/** How often a worker checks for such jobs. Schedules repeat control jobs anyway; a fetch task has nobody else. */
-export const STALLED_CHECK_MS = { control: 15_000, fetch: 5_000 };
+/** How often a worker checks for such jobs: a sync whose worker died waits for it too. */
+export const STALLED_CHECK_MS = 5_000;
 /** How long a worker waits for a job before it looks whether one is there: less than its socket may be silent. */
 export const WAIT_FOR_JOB_S = 10;
 /** How long a worker whose connection broke waits before it asks for the next job. BullMQ's default is 15 s. */
@@ -75,7 +75,7 @@ function startWorker(
     concurrency: CONCURRENCY,
     ...telemetry,
     lockDuration: LOCK_MS,
-    stalledInterval: STALLED_CHECK_MS[kind],
+    stalledInterval: STALLED_CHECK_MS,
     drainDelay: WAIT_FOR_JOB_S,
     runRetryDelay: RETRY_MS,
     maxStalledCount: 20,
