@@ -79,9 +79,23 @@ function followLogin(cluster: Cluster, server: RedisServer): Cluster {
     for (const node of cluster.nodes()) Object.assign(node.options, loginOf(server));
     if (added.options.maxRetriesPerRequest === null) keepCommands(added);
   });
+  stayEnded(cluster);
+  settleConnect(cluster);
   const duplicate = cluster.duplicate.bind(cluster);
   cluster.duplicate = (...args) => followLogin(duplicate(...args), server);
   return cluster;
+}
+
+/**
+ * A cluster that has ended gets the status `close` again from ioredis for each node that leaves it later. BullMQ ends and reopens a
+ * connection whose blocking read got no answer: it would wait for ever for a closed one, and its worker would take no job.
+ */
+function stayEnded(cluster: Cluster): void {
+  const own = cluster as unknown as { setStatus(status: string): void };
+  const setStatus = own.setStatus.bind(cluster);
+  own.setStatus = (status) => {
+    if (status !== "close" || cluster.status !== "end") setStatus(status);
+  };
 }
 
 function connectCluster(server: RedisServer, options: ConnectionOptions): Cluster {
@@ -103,6 +117,21 @@ function connectCluster(server: RedisServer, options: ConnectionOptions): Cluste
     },
   );
   return followLogin(cluster, server);
+}
+
+/**
+ * ioredis never settles `connect` of a cluster where a node answered and was gone before the cluster was ready, as in a failover: it
+ * begins anew by itself. BullMQ waits for it before it asks for a job again.
+ */
+function settleConnect(cluster: Cluster): void {
+  const connect = cluster.connect.bind(cluster);
+  cluster.connect = async () => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const onEnd = () => reject(new Error("Connection is closed."));
+    cluster.once("ready", resolve).once("end", onEnd);
+    connect().then(resolve, reject);
+    await promise.finally(() => cluster.off("ready", resolve).off("end", onEnd));
+  };
 }
 
 /** The servers that hold keys: one, or all primaries of a cluster. */
