@@ -38,7 +38,8 @@ export function createLoader(session: Session, redis: RedisServer | undefined): 
     enqueue,
     sync: async (source) => {
       // A killed run may have left tasks marked as queued in a Redis that is gone.
-      await requeueLost(source.store, { sourceId: source.sourceId, queue: await queueOf(source) });
+      const { store, sourceId } = source;
+      await requeueLost(store, { sourceId, queue: await queueOf(source), isAlone: true });
       await asRun(
         source,
         "sync",

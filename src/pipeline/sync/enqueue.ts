@@ -29,17 +29,17 @@ export async function enqueueSlices(store: Store, { sourceId, queue }: Queued): 
 /**
  * Reconciles the queue with Postgres. Slices whose message Redis lost, or whose lease ran out, wait again. Messages whose
  * slice is queued no longer (its backfill was paused or cancelled) are removed: each would use a place in the rate
- * limit. Ends finished backfills.
+ * limit. Ends finished backfills. `isAlone`: no other process adds messages, so one that is not there is lost.
  */
 export async function requeueLost(
   store: Store,
-  { sourceId, queue }: Queued,
+  { sourceId, queue, isAlone = false }: Queued & { readonly isAlone?: boolean },
 ): Promise<{ requeued: number; removed: number; finishedBackfills: number }> {
   const queued = await queuedSlices(store.db, sourceId);
   const present = await queue.present();
   // Another process may be adding messages at this moment: each would be enqueued twice.
   const isLost = (slice: (typeof queued)[number]) =>
-    slice.expired || (!slice.underWay && !present.has(messageId(slice)));
+    slice.expired || ((isAlone || !slice.underWay) && !present.has(messageId(slice)));
   const lost = queued.filter(isLost).map((slice) => slice.sliceId);
   if (lost.length > 0) await releaseSlices(store.db, lost);
   // Read again: Postgres commits before messages are added, so this answer holds what was enqueued meanwhile.
