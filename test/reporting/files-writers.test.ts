@@ -7,6 +7,7 @@ import { openStore } from "../../src/store/db/database.ts";
 import { nameOfDatabase } from "../../src/store/db/database-name.ts";
 import { openPlace, type Place } from "../../src/warehouse/place.ts";
 import { usageEtl } from "../support/cli.ts";
+import { pastPooler } from "../support/database.ts";
 import { FIRST, manifestOf, setupFiles, signal, wrongFiles } from "../support/files.ts";
 import { connectPlain, WORKSPACES } from "../support/reporting.ts";
 import { atManifest, endWriter, readViews, readWithDuckDb } from "../support/warehouse.ts";
@@ -74,7 +75,8 @@ test("a database keeps its name where Postgres keeps its identifier to itself, a
      grant select on usage.source to ${role}; revoke execute on function pg_control_system() from public`,
   );
   onTestFinished(async () => void (await client.query(`drop owned by ${role}; drop role ${role}`)));
-  const url = new URL(one.url);
+  // The pooler does not know that login.
+  const url = new URL(await pastPooler(one.url));
   Object.assign(url, { username: role, password: "x" });
   const limited = await nameOf({ url: url.href });
   expect(limited).toMatch(/^[0-9a-f]{16}$/);
