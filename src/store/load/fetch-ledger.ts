@@ -82,13 +82,14 @@ export async function finishFetch(
 
 /**
  * Lifts the sequence of fetch numbers above all stored numbers, because after a restore it may be behind. One process at
- * a time: a second one must not set the sequence back after the first has lifted it and drawn from it.
+ * a time: a second one must not set the sequence back after the first has lifted it and drawn from it. Where sequences are
+ * behind, the epoch of digests (0106) is behind too: a new one begins, so that no digest that was void is believed again.
  */
 export async function liftFetchNumbers(store: Store): Promise<void> {
   // In a transaction, for its time limits: without them, a host that disappears here would block all others at start-up.
   await store.transaction(async ({ db }) => {
     await sql`select pg_advisory_xact_lock(hashtext('usage-etl fetch numbers'))`.execute(db);
-    await sql`
+    const { rows: lifted } = await sql`
       select setval('usage.fetch_number', stored.newest)
       from (
         select greatest(
@@ -99,6 +100,11 @@ export async function liftFetchNumbers(store: Store): Promise<void> {
         ) as newest
       ) stored, usage.fetch_number s
       where stored.newest > s.last_value or (stored.newest = s.last_value and not s.is_called)
+    `.execute(db);
+    await sql`
+      select setval('usage.digest_epoch', greatest(stored.newest, s.last_value) + 1)
+      from (select coalesce(max(digest_epoch), 0) as newest from usage.coverage) stored, usage.digest_epoch s
+      where stored.newest > s.last_value or ${lifted.length > 0}
     `.execute(db);
   });
 }

@@ -41,3 +41,26 @@ test("fetch numbers are lifted above restored data, even if several processes st
   await drawn.waiting;
   expect((await drawStamp(store.db)).fetchNumber).toBeGreaterThan(drawn.stamp.fetchNumber);
 });
+
+test("where sequences are behind the data, a new epoch of digests begins; else it stays", async () => {
+  const bundle = await setupStore();
+  const { store, reader } = bundle;
+  await enterSource(bundle, { workspaceIds: ["w1"], dataStart: FIRST_DAY });
+  const epoch = async () =>
+    Number((await reader.query("SELECT last_value FROM usage.digest_epoch")).rows[0].last_value);
+  const restore = async (fetchNumber: number, digestEpoch: number) => {
+    await reader.query("DELETE FROM usage.coverage");
+    await reader.query(
+      `INSERT INTO usage.coverage (scope_id, period_start, period_end, settled, fetch_number, fetched_at, digest, digest_epoch)
+       SELECT scope_id, '2026-01-05Z', '2026-01-06Z', true, $1, now(), '\\x00', $2 FROM usage.scope LIMIT 1`,
+      [fetchNumber, digestEpoch],
+    );
+    await reader.query("SELECT setval('usage.fetch_number', 500), setval('usage.digest_epoch', 3)");
+    await liftFetchNumbers(store);
+    return epoch();
+  };
+  expect(await restore(400, 3)).toBe(3);
+  expect(await restore(400, 7)).toBe(8);
+  // Its digest is of the present epoch, but who knows what happened since.
+  expect(await restore(600, 3)).toBe(4);
+});
