@@ -11,7 +11,8 @@ import type { Line } from "./world/report.ts";
 /**
  * `npm run chaos`: every fault alone. `-- --short`: those of the short form, about five minutes. `-- --only TEXT`: those whose
  * name has the text. `-- --times N`: again and again. `-- --random 60m --seed N --seeds N`: an hour of random faults.
- * `-- --planted`: each known bug must be found. Needs root, since Postgres, small disks and clocks are handled.
+ * `-- --patience SECONDS`: for a busy machine, in place of each fault's limit. `-- --planted`: each known bug must be found.
+ * Needs root, since Postgres, small disks and clocks are handled.
  */
 
 const { values } = parseArgs({
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     random: { type: "string" },
     seed: { type: "string" },
     seeds: { type: "string" },
+    patience: { type: "string" },
     planted: { type: "boolean" },
   },
 });
@@ -38,13 +40,14 @@ function repeat(times: number): number {
 }
 
 function environment(): Record<string, string> {
-  const { short, only, random, seed, seeds } = values;
+  const { short, only, random, seed, seeds, patience } = values;
   return {
     ...(short === true ? { CHAOS_SHORT: "1" } : {}),
     ...(only === undefined ? {} : { CHAOS_ONLY: only }),
     ...(random === undefined ? {} : { CHAOS_RANDOM_MS: String(milliseconds(random)) }),
     ...(seed === undefined ? {} : { CHAOS_SEED: seed }),
     ...(seeds === undefined ? {} : { CHAOS_SEEDS: seeds }),
+    ...(patience === undefined ? {} : { CHAOS_PATIENCE: patience }),
   };
 }
 
