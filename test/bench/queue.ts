@@ -1,118 +1,144 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { Command } from "commander";
 import { Redis } from "ioredis";
+import pg from "pg";
 import { table } from "../../src/cli/report/output.ts";
-import { resolvePostgres, resolveRedis } from "../../src/services/resolve.ts";
+import { resolveRedis } from "../../src/services/resolve.ts";
 import { startStandin } from "../../src/standin/server.ts";
-import { openStore } from "../../src/store/db/database.ts";
-import { migrate } from "../../src/store/db/migrate.ts";
+import { openDatabases } from "./databases.ts";
+import { median } from "./report.ts";
 
 /**
- * `npm run bench:queue`: what the queue costs beside `--inline`, for the same slices against the same stand-in, and what
- * 50,000 due slices take of memory. Everything shares the cores of this machine; the stand-in runs in this process.
+ * `npm run bench:queue`: what the queue costs beside `--inline`, for the same slices against the same stand-in, in interleaved
+ * rounds; then what 50,000 due slices take of memory. Everything shares the cores of this machine; the stand-in runs in this
+ * process.
  */
 
-// Started as the image starts it.
 const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
 const DUE = 50_000;
 const DAY_MS = 86_400_000;
+/** `sync --inline` has no worker. */
+const WAYS = [0, 1, 4] as const;
+/** Slices a second between the first and the last request: start-up is not the queue's cost. */
+const RATE = "SELECT count(*) / extract(epoch FROM max(finished_at) - min(fetched_at)) FROM usage.fetch";
+const SLICES = "SELECT count(*) FROM usage.fetch";
+const LEFT = "SELECT count(*) FROM usage.slice WHERE state IN ('waiting', 'queued')";
 
-const postgres = await resolvePostgres();
+const options = new Command("bench:queue")
+  .option("--rounds <n>", "interleaved rounds", Number, 5)
+  .option("--latency <ms>", "over which each answer of the platform comes", Number, 0)
+  .option("--without-due", "only the rounds")
+  .parse()
+  .opts<{ rounds: number; latency: number; withoutDue?: boolean }>();
+
+const databases = await openDatabases();
 const redis = await resolveRedis();
-const standin = await startStandin();
+const slow = { fault: { kind: "slow", ms: options.latency }, times: 1_000_000 } as const;
+const standin = await startStandin(options.latency === 0 ? {} : { faults: { script: [slow] } });
 const client = new Redis(redis.url);
-const children: ChildProcess[] = [];
-const environment = {
-  PATH: process.env.PATH ?? "",
-  REDIS_URL: redis.url,
-  USAGE_BASE_URL: standin.url,
-  USAGE_API_KEY: standin.apiKey,
-  USAGE_RATE_LIMIT: "1000000",
-  USAGE_HOURLY_FOR: "P45D",
-  USAGE_SYNC_EVERY: "P1D",
-  USAGE_LOG_LEVEL: "warn",
-  HTTP_PORT: "0",
-};
+const children = new Set<ChildProcess>();
 
 function start(databaseUrl: string, ...args: string[]): ChildProcess {
-  const env = { ...environment, DATABASE_URL: databaseUrl };
-  const child = spawn(process.execPath, ["--max-semi-space-size=4", CLI, ...args], {
-    env,
+  const child = spawn(process.execPath, [CLI, ...args], {
+    env: {
+      PATH: process.env.PATH ?? "",
+      ...{ DATABASE_URL: databaseUrl, REDIS_URL: redis.url, HTTP_PORT: "0", USAGE_ENV_FILE: "/dev/null" },
+      REDIS_PREFIX: new URL(databaseUrl).pathname.slice(1),
+      ...{ USAGE_BASE_URL: standin.url, USAGE_API_KEY: standin.apiKey, USAGE_RATE_LIMIT: "1000000" },
+      ...{ USAGE_HOURLY_FOR: "P45D", USAGE_SYNC_EVERY: "P1D", USAGE_LOG_LEVEL: "warn" },
+    },
     stdio: ["ignore", "ignore", "inherit"],
   });
-  children.push(child);
+  children.add(child);
   return child;
 }
 
-async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode === null) await new Promise((resolve) => child.once("exit", resolve));
+async function end(started: Iterable<ChildProcess>): Promise<void> {
+  for (const child of started) {
+    children.delete(child);
+    if (child.exitCode !== null) continue;
+    const exit = once(child, "exit");
+    child.kill("SIGTERM");
+    await exit;
+  }
 }
 
-/** A migrated database of its own, with one value asked of it at a time. */
-async function database(name: string) {
-  const admin = openStore({ url: postgres.url });
-  await admin.transaction(async ({ client: pg }) => {
-    // CREATE DATABASE does not run inside a transaction.
-    await pg.query("COMMIT");
-    await pg.query(`CREATE DATABASE ${name}`);
-    await pg.query("BEGIN");
+/** A new database, with one value asked of it at a time. */
+async function openDatabase() {
+  const url = await databases.create();
+  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  const value = async (text: string) => Number(Object.values((await pool.query(text)).rows[0] ?? {})[0]);
+  const close = async () => {
+    await pool.end();
+    await databases.drop(url);
+  };
+  return { url, value, close };
+}
+
+type Database = Awaited<ReturnType<typeof openDatabase>>;
+
+/** The first load of everything. Resolves to the processes that go on. */
+async function load(database: Database, workers: number): Promise<ChildProcess[]> {
+  if (workers === 0) {
+    const sync = start(database.url, "sync", "--inline");
+    const [code] = await once(sync, "exit");
+    if (code !== 0) throw new Error(`sync --inline ended with exit code ${code}.`);
+    return [];
+  }
+  const started = Array.from({ length: workers }, () => start(database.url, "serve", "--role", "worker"));
+  started.push(start(database.url, "serve", "--role", "scheduler"));
+  while ((await database.value(SLICES)) === 0) await pause(100);
+  while ((await database.value(LEFT)) > 0) await pause(100);
+  return started;
+}
+
+async function measureRounds(): Promise<string> {
+  const rates = new Map<number, number[]>(WAYS.map((way) => [way, []]));
+  const slices = new Set<number>();
+  for (let round = 0; round < options.rounds; round++) {
+    for (const way of round % 2 === 0 ? WAYS : WAYS.toReversed()) {
+      const database = await openDatabase();
+      await end(await load(database, way));
+      rates.get(way)?.push(await database.value(RATE));
+      slices.add(await database.value(SLICES));
+      await database.close();
+    }
+  }
+  const inline = rates.get(0) ?? [];
+  const rows = [...rates].map(([way, own]) => {
+    // Both sides of a round meet the same moods of the machine.
+    const ratios = own.map((rate, round) => (inline[round] ?? Number.NaN) / rate);
+    return [
+      way === 0 ? "--inline" : `queue, ${way} worker${way === 1 ? "" : "s"}`,
+      [...slices].join(" or "),
+      Math.round(median(own)),
+      median(ratios).toFixed(2),
+      `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
+    ];
   });
-  await admin.close();
-  const url = Object.assign(new URL(postgres.url), { pathname: `/${name}` }).href;
-  const store = openStore({ url });
-  await migrate(store);
-  const value = (text: string) =>
-    store.transaction(async ({ client: pg }) =>
-      Number(Object.values((await pg.query(text)).rows[0] ?? {})[0]),
-    );
-  return { url, value, close: () => store.close() };
+  return `${table(["way", "slices", "slices/s", "time of inline", "spread"], rows)}\nMedians of ${options.rounds} interleaved rounds; answers take ${options.latency} ms.\n`;
 }
 
-/** Slices a second between the first and the last request of the ledger: start-up is not the queue's cost. */
-const RATE = `SELECT count(*) / extract(epoch FROM max(finished_at) - min(fetched_at)) FROM usage.fetch`;
-const LEFT = "SELECT count(*) FROM usage.slice WHERE state IN ('waiting', 'queued')";
-const peakMb = async (child: ChildProcess) => {
+async function peakMb(child: ChildProcess): Promise<number> {
   const status = await readFile(`/proc/${child.pid}/status`, "utf8");
   return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
-};
-const redisMb = async () => Number(/used_memory:(\d+)/.exec(await client.info("memory"))?.[1]) / 2 ** 20;
+}
 
-try {
-  const inline = await database("bench_inline");
-  await ended(start(inline.url, "sync", "--inline"));
-  const inlineRate = await inline.value(RATE);
-  const slices = await inline.value("SELECT count(*) FROM usage.fetch");
+async function redisMb(): Promise<number> {
+  return Number(/used_memory:(\d+)/.exec(await client.info("memory"))?.[1]) / 2 ** 20;
+}
 
-  const queued = await database("bench_queue");
-  const workers = [
-    start(queued.url, "serve", "--role", "worker"),
-    start(queued.url, "serve", "--role", "worker"),
-  ];
-  workers.push(start(queued.url, "serve", "--role", "scheduler"));
-  while ((await queued.value("SELECT count(*) FROM usage.fetch")) === 0) await pause(100);
-  while ((await queued.value(LEFT)) > 0) await pause(100);
-  const queueRate = await queued.value(RATE);
-  process.stdout.write(
-    `${table(
-      ["way", "slices", "slices/s", "x"],
-      [
-        ["--inline", slices, Math.round(inlineRate), 1],
-        [
-          "queue, two workers",
-          await queued.value("SELECT count(*) FROM usage.fetch"),
-          Math.round(queueRate),
-          Number((queueRate / inlineRate).toFixed(2)),
-        ],
-      ],
-    )}\n`,
-  );
-
+async function measureDue(): Promise<string> {
+  const database = await openDatabase();
+  const started = await load(database, 2);
   // The same hour window for ever older days: answers without records, so that only their number weighs. The source's number
   // is asked for: processes that enter a source at the same instant each draw one, and any of these may be kept.
   const since = new Date(Date.now() - 20 * DAY_MS).toISOString();
-  await queued.value(
+  await database.value(
     `WITH b AS (
        INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
        SELECT source_id, 'hour', '2020-01-01Z', '${since}', '{project}', 1, 'all' FROM usage.source
@@ -131,17 +157,19 @@ try {
     mostRedis = Math.max(mostRedis, await redisMb());
     await pause(250);
   }
-  const [first, second, scheduler] = await Promise.all(workers.map(peakMb));
-  process.stdout.write(
-    `\nwith ${DUE.toLocaleString("en-US")} due slices: Redis ${mostRedis.toFixed(1)} MB, workers ${first} and ${second} MB, scheduler ${scheduler} MB at their peak\n`,
-  );
-  await inline.close();
-  await queued.close();
+  const [first, second, scheduler] = await Promise.all(started.map(peakMb));
+  await end(started);
+  await database.close();
+  return `\nwith ${DUE.toLocaleString("en-US")} due slices: Redis ${mostRedis.toFixed(1)} MB, workers ${first} and ${second} MB, scheduler ${scheduler} MB at their peak\n`;
+}
+
+try {
+  process.stdout.write(await measureRounds());
+  if (options.withoutDue !== true) process.stdout.write(await measureDue());
 } finally {
-  for (const child of children) child.kill("SIGTERM");
-  await Promise.all(children.map(ended));
+  await end(children);
   client.disconnect();
   await standin.close();
   await redis.close();
-  await postgres.close();
+  await databases.close();
 }
