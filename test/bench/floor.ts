@@ -143,7 +143,7 @@ const byNode: RunFloor = async ({ before, after }, databaseUrl, file) => {
   }
 };
 
-function connectionVariables(databaseUrl: string): Record<string, string> {
+export function connectionVariables(databaseUrl: string): Record<string, string> {
   const { hostname, port, username, password, pathname } = new URL(databaseUrl);
   return {
     PGHOST: hostname,
