@@ -24,7 +24,10 @@ test.each(chosen)("$name", { timeout: 1_200_000 }, async (fault) => {
     await untilQuiet(world, FIRST_LOAD_S);
     if (fault.withoutBackfill === undefined) await world.enterBackfill();
     const history = record(world);
-    const stopChanging = repeatedly(CHANGE_EVERY_MS, () => world.change());
+    const stopChanging =
+      fault.withoutChanges === undefined
+        ? repeatedly(CHANGE_EVERY_MS, () => world.change())
+        : () => Promise.resolve();
     const end = await fault.begin(world);
     await pause(fault.forS * 1_000);
     await end();

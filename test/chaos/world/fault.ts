@@ -22,6 +22,8 @@ export interface Fault {
   readonly options?: (() => Promise<WorldOptions>) | WorldOptions;
   /** Default: a backfill of all that is settled runs meanwhile. */
   readonly withoutBackfill?: true;
+  /** Default: usage changes until the fault is over. Here `begin` changes it, since it waits for figures that stand still. */
+  readonly withoutChanges?: true;
   /** The platform contradicts itself, or Postgres goes back in time: only the end is checked. */
   readonly withoutHistory?: true;
   /** Part of the short form. */
