@@ -9,6 +9,7 @@ import { resolvePostgres, resolveRedis } from "../../src/services/resolve.ts";
 import { startStandin } from "../../src/standin/server.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
+import { hand, measureOf } from "./measures.ts";
 
 /**
  * `npm run bench:idle [-- SECONDS]`: what a service that has nothing to do asks of Redis, over a minute: `serve` with all
@@ -72,6 +73,7 @@ try {
   );
   const rate = (total: number) =>
     `${(total / seconds).toFixed(2)} a second, ${Math.round((total / seconds) * 3600).toLocaleString("en-US")} an hour`;
+  hand([measureOf("Redis commands of an idle service with a source", "a second", [sum(1) / seconds])]);
   const settings = { syncEveryMs: 900_000, reconcileDays: 45, keepDays: 400, hasWebhook: false };
   const schedules = schedulesOf(settings).length;
   const computed = idleCommandsPerHour([{ schedules }], settings.syncEveryMs).toLocaleString("en-US");

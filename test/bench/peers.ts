@@ -12,10 +12,11 @@ import { startChild } from "./child.ts";
 import { openDatabases } from "./databases.ts";
 import { connectionVariables } from "./floor.ts";
 import type { LoaderAnswer, LoaderTask } from "./loader.ts";
+import { median } from "./measures.ts";
 import type { PeerAnswer, PeerTask } from "./peer.ts";
 import { EXPORT_DAYS, type ExportShape, writeExport } from "./reconcile-data.ts";
 import type { ExportServerAnswer, ExportServerTask } from "./reconcile-server.ts";
-import { median } from "./report.ts";
+
 import type { ServerAnswer, ServerTask } from "./server.ts";
 import { recordsOf, type Shape, sumOfTraces } from "./shapes.ts";
 

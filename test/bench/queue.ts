@@ -10,7 +10,7 @@ import { table } from "../../src/cli/report/output.ts";
 import { resolveRedis } from "../../src/services/resolve.ts";
 import { startStandin } from "../../src/standin/server.ts";
 import { openDatabases } from "./databases.ts";
-import { median } from "./report.ts";
+import { hand, measureOf, median } from "./measures.ts";
 
 /**
  * `npm run bench:queue`: what the queue costs beside `--inline`, for the same slices against the same stand-in, in interleaved
@@ -112,8 +112,10 @@ async function measureRounds(): Promise<string> {
   const rows = [...rates].map(([way, own]) => {
     // Both sides of a round meet the same moods of the machine.
     const ratios = own.map((rate, round) => (inline[round] ?? Number.NaN) / rate);
+    const name = way === 0 ? "--inline" : `queue, ${way} worker${way === 1 ? "" : "s"}`;
+    if (way !== 0) hand([measureOf(`fetch tasks, ${name}`, "--inline", ratios)]);
     return [
-      way === 0 ? "--inline" : `queue, ${way} worker${way === 1 ? "" : "s"}`,
+      name,
       [...slices].join(" or "),
       Math.round(median(own)),
       median(ratios).toFixed(2),

@@ -6,6 +6,7 @@ import { createOutput, table } from "../../src/cli/report/output.ts";
 import { startChild } from "./child.ts";
 import { type Databases, openDatabases } from "./databases.ts";
 import { runByPsql } from "./floor.ts";
+import { hand, measureOf, median } from "./measures.ts";
 import { type ExportShape, rowsOf, storeOf, writeExport } from "./reconcile-data.ts";
 import type { ExportServerAnswer, ExportServerTask } from "./reconcile-server.ts";
 import type { ReconcilerAnswer, ReconcilerTask } from "./reconciler.ts";
@@ -52,7 +53,6 @@ const FLOOR = {
   ],
 };
 
-const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 const output = createOutput({ json: false });
 const folder = mkdtempSync(join(tmpdir(), "usage-etl-bench-"));
 const databases = await openDatabases();
@@ -104,6 +104,25 @@ async function measure(on: Databases, shape: ExportShape, file?: string): Promis
       found.push({ floor: early ?? (await runFloor()), own });
     }
     const seconds = median(found.map(({ own }) => own.ms)) / 1000;
+    const name = `reconcile, ${file === undefined ? "exports of 20 rows" : `an export of ${shape.name} rows`}`;
+    hand([
+      file === undefined
+        ? measureOf(
+            name,
+            "ms of CPU an export",
+            found.map(({ own }) => own.cpuMs / own.windows),
+          )
+        : measureOf(
+            name,
+            "psql on the same rows",
+            found.map(({ floor, own }) => own.ms / floor),
+          ),
+      measureOf(
+        `${name}, peak memory`,
+        "MB",
+        found.map(({ own }) => own.peakMb),
+      ),
+    ]);
     const [
       {
         own: { windows },

@@ -1,6 +1,7 @@
 import { table } from "../../src/cli/report/output.ts";
 import { FLOORS, type Floor } from "./floor.ts";
 import type { Round } from "./measure.ts";
+import { type Measure, measureOf, median } from "./measures.ts";
 import { recordsOf, type Shape } from "./shapes.ts";
 
 interface FloorLine {
@@ -57,6 +58,29 @@ export function summarise(shape: Shape, rounds: readonly Round[]): Line[] {
   });
 }
 
+/** What is held against the release before. */
+export function measuresOf(shape: Shape, rounds: readonly Round[]): Measure[] {
+  return (["empty", "unchanged"] as const).flatMap((target) => {
+    const of = rounds.filter((round) => round.target === target);
+    const name = `load, ${shape.about}, ${target === "empty" ? "into an empty table" : "unchanged"}`;
+    const ratios = of.flatMap(({ floors, load }) => {
+      const ms = floors["same rows"];
+      return ms === undefined ? [] : [load.ms / ms];
+    });
+    const peaks = of.map(({ load }) => load.peakMb);
+    return [
+      ratios.length > 0
+        ? measureOf(name, "psql on the same rows", ratios)
+        : measureOf(
+            name,
+            "ms of CPU an answer",
+            of.map(({ load }) => load.cpuMs / load.slices),
+          ),
+      measureOf(`${name}, peak memory`, "MB", peaks),
+    ];
+  });
+}
+
 export function describe(lines: readonly Line[]): string {
   const head = ["shape", "table", "records", "answers", "s"];
   const floorHead = FLOORS.flatMap(({ name }) => [name, "x"]);
@@ -79,11 +103,4 @@ export function describe(lines: readonly Line[]): string {
       Math.round(line.peakMb),
     ]),
   );
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length / 2;
-  const [low, high] = [sorted[Math.ceil(middle) - 1] ?? Number.NaN, sorted[Math.floor(middle)] ?? Number.NaN];
-  return (low + high) / 2;
 }

@@ -1,0 +1,71 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { cpus, loadavg, totalmem } from "node:os";
+import { fileURLToPath } from "node:url";
+import { asMarkdown, type Measure, readMarkdown } from "./measures.ts";
+
+/**
+ * `npm run bench -- --all`: the benchmarks that have a floor or an aim, one after the other, into one table of
+ * docs/benchmarks.md. `-- --nightly`: fewer rounds of the same, held against that table; exit code 1 if something became slower or
+ * larger by more than 15 %.
+ */
+
+const TABLE = fileURLToPath(new URL("../../docs/benchmarks.md", import.meta.url));
+const [BEGIN, END] = ["<!-- npm run bench -- --all -->\n", "<!-- end -->"];
+const TOLERATED = 1.15;
+const DEADLINE_MS = 3_600_000;
+
+interface Bench {
+  readonly file: string;
+  readonly args: (rounds: number) => readonly string[];
+}
+
+const BENCHES: readonly Bench[] = [
+  { file: "./load.ts", args: (rounds) => ["--rounds", `${rounds}`] },
+  { file: "./reconcile.ts", args: (rounds) => ["--rounds", `${rounds}`] },
+  { file: "./queue.ts", args: (rounds) => ["--rounds", `${rounds}`, "--without-due"] },
+  { file: "./idle.ts", args: () => [] },
+];
+
+export async function measureAll({ nightly }: { nightly: boolean }): Promise<void> {
+  const measures: Measure[] = [];
+  const loadBefore = loadavg()[0] ?? 0;
+  for (const { file, args } of BENCHES) measures.push(...(await run(file, args(nightly ? 3 : 5))));
+  const page = readFileSync(TABLE, "utf8");
+  const [head = "", tail = ""] = page.split(BEGIN);
+  const [committed = "", rest = ""] = tail.split(END);
+  process.stdout.write(`\n${asMarkdown(measures)}\n`);
+  if (nightly) return compare(measures, readMarkdown(committed));
+  const machine = `${new Date().toISOString().slice(0, 10)}, ${cpus().length} cores (${cpus()[0]?.model}), ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.version}, load average ${loadBefore.toFixed(1)} when it began.`;
+  writeFileSync(TABLE, `${head}${BEGIN}${machine}\n\n${asMarkdown(measures)}\n${END}${rest}`);
+}
+
+async function run(file: string, args: readonly string[]): Promise<readonly Measure[]> {
+  process.stderr.write(`\n${file} ${args.join(" ")}\n`);
+  const child = fork(new URL(file, import.meta.url), [...args], { timeout: DEADLINE_MS });
+  const measures: Measure[] = [];
+  child.on("message", (message: { readonly measures: readonly Measure[] }) =>
+    measures.push(...message.measures),
+  );
+  const [code] = await once(child, "exit");
+  if (code !== 0) throw new Error(`${file} ended with ${code}.`);
+  if (measures.length === 0) throw new Error(`${file} measured nothing.`);
+  return measures;
+}
+
+function compare(measures: readonly Measure[], committed: ReadonlyMap<string, number>): void {
+  const worse = measures.filter(
+    ({ name, median }) => median > TOLERATED * (committed.get(name) ?? Number.POSITIVE_INFINITY),
+  );
+  const unknown = measures.filter(({ name }) => !committed.has(name));
+  for (const { name, of, median } of worse) {
+    process.stdout.write(`${name}: ${median.toFixed(2)} instead of ${committed.get(name)} (1 is ${of})\n`);
+  }
+  for (const { name } of unknown) process.stdout.write(`${name}: not in the table of docs/benchmarks.md\n`);
+  const held = measures.length - unknown.length;
+  process.stdout.write(
+    `${worse.length} of ${held} measures are more than 15 % worse than the table of docs/benchmarks.md.\n`,
+  );
+  process.exitCode = worse.length === 0 && held > 0 ? 0 : 1;
+}
