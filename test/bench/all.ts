@@ -25,6 +25,7 @@ const BENCHES: readonly Bench[] = [
   { file: "./load.ts", args: (rounds) => ["--rounds", `${rounds}`] },
   { file: "./reconcile.ts", args: (rounds) => ["--rounds", `${rounds}`] },
   { file: "./queue.ts", args: (rounds) => ["--rounds", `${rounds}`, "--without-due"] },
+  { file: "./disk.ts", args: () => ["--syncs", "0"] },
   { file: "./idle.ts", args: () => [] },
 ];
 

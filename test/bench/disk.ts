@@ -1,0 +1,160 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { Command } from "commander";
+import pg from "pg";
+import { table } from "../../src/cli/report/output.ts";
+import { resolveRedis } from "../../src/services/resolve.ts";
+import { startStandin } from "../../src/standin/server.ts";
+import { startChild } from "./child.ts";
+import { openDatabases } from "./databases.ts";
+import type { LoaderAnswer, LoaderTask } from "./loader.ts";
+import { hand, measureOf } from "./measures.ts";
+import { startService } from "./scale-process.ts";
+import type { ServerAnswer, ServerTask } from "./server.ts";
+import { recordsOf, type Shape, shapes } from "./shapes.ts";
+
+/**
+ * `npm run bench:disk`: what Postgres writes. Bytes of WAL and of disk for each million records, loaded, unchanged and restated;
+ * then what a number of syncs leaves in each table, with autovacuum as it comes.
+ */
+
+const options = new Command("bench:disk")
+  .option("--records <n>", "records of a load", Number, 1_000_000)
+  .option("--syncs <n>", "syncs of a service, one every two seconds; 96 are a day of them", Number, 96)
+  .parse()
+  .opts<{ records: number; syncs: number }>();
+
+const HOUR_MS = 3_600_000;
+const CHANGES_A_SYNC = 20;
+const SIZE = `SELECT sum(pg_total_relation_size(oid)) FROM pg_class
+  WHERE relnamespace = 'usage'::regnamespace AND relkind IN ('r', 'm')`;
+const TABLES = `SELECT relname AS name, pg_total_relation_size(relid) AS bytes, n_live_tup AS live, n_dead_tup AS dead,
+    autovacuum_count AS vacuums
+  FROM pg_stat_user_tables WHERE schemaname = 'usage' ORDER BY relname`;
+
+const databases = await openDatabases();
+try {
+  if (options.records > 0) process.stdout.write(`${await measureLoads()}\n`);
+  if (options.syncs > 0) process.stdout.write(`\n${await measureSyncs()}\n`);
+  process.stdout.write(`\n${databases.version} (${databases.settings}), ${await walSettings()}.\n`);
+} finally {
+  await databases.close();
+}
+
+async function measureLoads(): Promise<string> {
+  const [shape] = shapes(options.records, 1) as [Shape, ...Shape[]];
+  const url = await databases.create();
+  const rows: (string | number)[][] = [];
+  for (const [what, more] of [
+    ["into an empty table", 0],
+    ["unchanged", 0],
+    ["every count restated", 1],
+  ] as const) {
+    const server = await startChild<ServerAnswer>("./server.ts", {
+      shape,
+      gzip: false,
+      more,
+    } satisfies ServerTask);
+    const before = { wal: await walOf(url), bytes: await value(url, SIZE) };
+    const task: LoaderTask = { shape, databaseUrl: url, platformUrl: server.answer.url };
+    const child = await startChild<LoaderAnswer>("./loader.ts", task);
+    await Promise.all([child.close(), server.close()]);
+    const millions = recordsOf(shape) / 1e6;
+    const wal = ((await walOf(url)) - before.wal) / millions / 1e6;
+    const disk = ((await value(url, SIZE)) - before.bytes) / millions / 1e6;
+    rows.push([what, wal.toFixed(1), disk.toFixed(1)]);
+    hand([measureOf(`write-ahead log of a million records, ${what}`, "MB", [wal])]);
+  }
+  await databases.drop(url);
+  return table(["a million records", "MB of WAL", "MB of disk"], rows);
+}
+
+async function measureSyncs(): Promise<string> {
+  const url = await databases.create();
+  const redis = await resolveRedis();
+  const standin = await startStandin();
+  const service = startService({
+    ...{ DATABASE_URL: url, REDIS_URL: redis.url, HTTP_PORT: "0", USAGE_BASE_URL: standin.url },
+    ...{
+      USAGE_API_KEY: standin.apiKey,
+      USAGE_RATE_LIMIT: "1000000",
+      USAGE_SYNC_EVERY: "PT2S",
+      USAGE_HOURLY_FOR: "P45D",
+    },
+  });
+  try {
+    const syncs = () =>
+      value(url, "SELECT count(*) FROM usage.run WHERE kind = 'sync' AND outcome IS NOT NULL");
+    const waiting = "SELECT count(*) FROM usage.slice WHERE state IN ('waiting', 'queued')";
+    while ((await syncs()) === 0 || (await value(url, waiting)) > 0) await pause(500);
+    const before = { wal: await walOf(url), tables: await query(url, TABLES), syncs: await syncs() };
+    let done = 0;
+    let place = 0;
+    while (done < options.syncs) {
+      for (let i = 0; i < CHANGES_A_SYNC; i++) {
+        const { streams } = standin.organisation;
+        const { project, user, key } = streams[place++ % streams.length] as (typeof streams)[number];
+        standin.ledger.change({ project, user, key, at: Date.now() - (place % 48) * HOUR_MS }, 1);
+      }
+      await pause(2_000);
+      done = (await syncs()) - before.syncs;
+    }
+    // Statistics of a session are told to others once it has been idle for a while.
+    await pause(2_000);
+    const wal = (await walOf(url)) - before.wal;
+    const tables = await query(url, TABLES);
+    const rows = tables.flatMap((now, i) => {
+      const then = before.tables[i];
+      const grown = Number(now.bytes) - Number(then?.bytes);
+      if (Number(now.bytes) < 200_000 && grown < 100_000) return [];
+      return [
+        [
+          now.name ?? "",
+          kb(then?.bytes),
+          kb(now.bytes),
+          now.live ?? 0,
+          now.dead ?? 0,
+          Number(now.vacuums) - Number(then?.vacuums),
+        ],
+      ];
+    });
+    return `${table(["table", "kB before", "kB after", "live rows", "dead rows", "vacuums"], rows)}\n${done} syncs, each with ${CHANGES_A_SYNC} changed counts: ${(wal / done / 1e6).toFixed(2)} MB of WAL a sync.`;
+  } finally {
+    await service.close();
+    await standin.close();
+    await redis.close();
+    await databases.drop(url);
+  }
+}
+
+function kb(bytes: unknown): number {
+  return Math.round(Number(bytes) / 1_000);
+}
+
+function walOf(url: string): Promise<number> {
+  return value(url, "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn");
+}
+
+async function walSettings(): Promise<string> {
+  const url = await databases.create();
+  const names = ["full_page_writes", "wal_level", "wal_compression"];
+  const rows = await query(
+    url,
+    `SELECT name, setting FROM pg_settings WHERE name IN ('${names.join("', '")}') ORDER BY name`,
+  );
+  await databases.drop(url);
+  return rows.map(({ name, setting }) => `${name} ${setting}`).join(", ");
+}
+
+async function value(url: string, text: string): Promise<number> {
+  return Number(Object.values((await query(url, text))[0] ?? {})[0]);
+}
+
+async function query(url: string, text: string): Promise<Record<string, string>[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
