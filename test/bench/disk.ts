@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { Command } from "commander";
 import pg from "pg";
@@ -6,6 +9,7 @@ import { resolveRedis } from "../../src/services/resolve.ts";
 import { startStandin } from "../../src/standin/server.ts";
 import { startChild } from "./child.ts";
 import { openDatabases } from "./databases.ts";
+import { FLOOR_SETUP, FLOORS, type Floor, findFloorClient } from "./floor.ts";
 import type { LoaderAnswer, LoaderTask } from "./loader.ts";
 import { hand, measureOf } from "./measures.ts";
 import { startService } from "./scale-process.ts";
@@ -43,7 +47,10 @@ try {
 async function measureLoads(): Promise<string> {
   const [shape] = shapes(options.records, 1) as [Shape, ...Shape[]];
   const url = await databases.create();
-  const rows: (string | number)[][] = [];
+  const floor = await measureFloor(shape);
+  const rows: (string | number)[][] = [
+    ["psql with the same rows, into an empty table", floor.wal, floor.disk],
+  ];
   for (const [what, more] of [
     ["into an empty table", 0],
     ["unchanged", 0],
@@ -54,18 +61,41 @@ async function measureLoads(): Promise<string> {
       gzip: false,
       more,
     } satisfies ServerTask);
-    const before = { wal: await walOf(url), bytes: await value(url, SIZE) };
-    const task: LoaderTask = { shape, databaseUrl: url, platformUrl: server.answer.url };
-    const child = await startChild<LoaderAnswer>("./loader.ts", task);
-    await Promise.all([child.close(), server.close()]);
-    const millions = recordsOf(shape) / 1e6;
-    const wal = ((await walOf(url)) - before.wal) / millions / 1e6;
-    const disk = ((await value(url, SIZE)) - before.bytes) / millions / 1e6;
-    rows.push([what, wal.toFixed(1), disk.toFixed(1)]);
+    const { wal, disk } = await written(url, shape, async () => {
+      const task: LoaderTask = { shape, databaseUrl: url, platformUrl: server.answer.url };
+      const child = await startChild<LoaderAnswer>("./loader.ts", task);
+      await child.close();
+    });
+    await server.close();
+    rows.push([what, wal, disk]);
     hand([measureOf(`write-ahead log of a million records, ${what}`, "MB", [wal])]);
   }
   await databases.drop(url);
   return table(["a million records", "MB of WAL", "MB of disk"], rows);
+}
+
+/** The same rows by psql, in one MERGE. */
+async function measureFloor(shape: Shape) {
+  const floor = FLOORS.find(({ name }) => name === "same rows") as Floor;
+  const file = join(mkdtempSync(join(tmpdir(), "usage-etl-disk-")), "rows");
+  await floor.writeRows(shape, file);
+  const url = await databases.create(FLOOR_SETUP);
+  const { run } = await findFloorClient();
+  const found = await written(url, shape, () => run(floor, url, file));
+  await databases.drop(url);
+  rmSync(dirname(file), { recursive: true });
+  return found;
+}
+
+/** MB of WAL and of disk for each million records, of `work`. */
+async function written(url: string, shape: Shape, work: () => Promise<unknown>) {
+  const before = { wal: await walOf(url), bytes: await value(url, SIZE) };
+  await work();
+  const millionths = recordsOf(shape);
+  return {
+    wal: Math.round(((await walOf(url)) - before.wal) / millionths),
+    disk: Math.round(((await value(url, SIZE)) - before.bytes) / millionths),
+  };
 }
 
 async function measureSyncs(): Promise<string> {
