@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import type { Clock } from "../../src/clock.ts";
 import type { Database } from "../../src/store/db/database.ts";
@@ -111,7 +113,16 @@ test("the overview changes without a reload, keeps the keyboard where it is, and
   await poll(() => waiting.size === 0);
 });
 
-test("a page that stays open asks as much at each look, and grows neither here nor there", async () => {
+/** Looks at each page. A day of the overview: `LOOKS=5760` (docs/benchmarks.md, Pages). */
+const LOOKS = Number(process.env.LOOKS ?? 25);
+/** MB, after a collection of what nobody holds. */
+const ROOM = 10;
+setFlagsFromString("--expose-gc");
+const collect: () => void = runInNewContext("gc");
+
+test("a page that stays open asks as much at each look, and grows neither here nor there", {
+  timeout: 60_000 + LOOKS * 1_000,
+}, async () => {
   const { url, look, pass, waiting } = await setup();
   for (const [path, everyMs, most] of [
     ["/", 15_000, 12],
@@ -123,14 +134,27 @@ test("a page that stays open asks as much at each look, and grows neither here n
     const elements = () => page.evaluate<number>("document.querySelectorAll('*').length");
     const first = await look(everyMs);
     expect([path, first <= most, first]).toEqual([path, true, first]);
-    const before = await elements();
-    for (let n = 0; n < 25; n++) expect(await look(everyMs)).toBe(first);
-    expect(await elements()).toBe(before);
-    // After ten minutes the stream ends, and the page asks for another by itself.
-    pass(600_000);
-    await poll(() => waiting.size === 0);
-    await poll(() => waiting.size === 1, { deadlineMs: 15_000, everyMs: 100 });
-    expect(await elements()).toBe(before);
+    const cdp = await page.context().newCDPSession(page);
+    const held = async () => {
+      collect();
+      await cdp.send("HeapProfiler.collectGarbage");
+      const { usedSize } = await cdp.send("Runtime.getHeapUsage");
+      return { here: process.memoryUsage().heapUsed / 1e6, there: usedSize / 1e6 };
+    };
+    const [before, heldBefore] = [await elements(), await held()];
+    for (let n = 1; n <= LOOKS; n++) {
+      expect(await look(everyMs)).toBe(first);
+      if (n % 25 !== 0) continue;
+      // After ten minutes the stream ends, and the page asks for another by itself.
+      pass(600_000);
+      await poll(() => waiting.size === 0);
+      await poll(() => waiting.size === 1, { deadlineMs: 15_000, everyMs: 100 });
+      expect(await elements()).toBe(before);
+    }
+    const { here, there } = await held();
+    const grown = { here: here - heldBefore.here, there: there - heldBefore.there };
+    if (LOOKS > 25) console.info(`${path}: ${LOOKS} looks, ${JSON.stringify(grown)} MB more`);
+    expect([grown.here < ROOM, grown.there < ROOM, grown]).toEqual([true, true, grown]);
     await page.close();
     await poll(() => waiting.size === 0);
   }
