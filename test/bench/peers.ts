@@ -27,7 +27,7 @@ import { recordsOf, type Shape, sumOfTraces } from "./shapes.ts";
  */
 
 const options = new Command("bench:peers")
-  .option("--records <n>", "records", Number, 100_000)
+  .option("--records <n>", "records", Number, 20_000)
   .option("--rounds <n>", "interleaved rounds", Number, 3)
   .parse()
   .opts<{ records: number; rounds: number }>();
