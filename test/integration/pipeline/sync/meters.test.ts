@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { fewestRequests } from "../../../../src/domain/planning/request.ts";
-import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { METER, METERS, type Meter } from "../../../../src/domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../../../src/domain/usage/record.ts";
 import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";
 import { planSource, routineDemand } from "../../../../src/pipeline/sync/plan.ts";
+import type { DeploymentMeasure } from "../../../../src/standin/engine/deployment-ledger.ts";
 import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
@@ -331,4 +332,36 @@ test("an answer without any deployment usage ends nothing that was counted", asy
   await learnMeters(source);
   expect(source.meters.get("deployments")).toBe(start);
   expect((await meters(bench))[0]).toMatchObject({ meter: "deployments", is_available: true });
+});
+
+test("a zero that may be the end of a meter is stored once the server is seen to count it", async () => {
+  const bench = await setupAll();
+  await bench.sync(ALL);
+  const before = await stored(bench);
+  const { deploymentLedger, organisation, faults } = bench.standin;
+  for (const { project, user, key } of organisation.deploymentStreams) {
+    for (let at = bench.today - 3 * DAY_MS; at < bench.now; at += HOUR_MS) {
+      for (const measure of METER.deployments.measures)
+        deploymentLedger.change({ project, user, key, at }, measure as DeploymentMeasure, -1_000_000_000);
+    }
+  }
+  // Only what is asked over years, to learn whether deployment usage is counted.
+  const match = { query: { kind: "langsmith_deployments" }, stride: "year" } as const;
+  faults.script({ fault: { kind: "status", status: 500 }, times: 1_000, match });
+  const { run } = await bench.sync(ALL);
+  expect(run.failures.length).toBeGreaterThan(0);
+  expect(new Set(run.failures.map(({ code }) => code))).toEqual(new Set(["meter_doubtful"]));
+  expect(await stored(bench)).toEqual(before);
+
+  faults.clear();
+  await bench.passTime();
+  const again = await bench.sync(ALL);
+  expect(again.run.failures).toEqual([]);
+  const start = bench.today - DAYS_OF_DEPLOYMENTS * DAY_MS;
+  const expected = await answered(bench, {
+    ...{ traces: bench.dataStart, longlived: bench.dataStart, deployments: start },
+  });
+  expect(await stored(bench)).toEqual(expected);
+  expect(expected.size).toBeLessThan(before.size);
+  expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
 });
