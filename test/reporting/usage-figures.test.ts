@@ -9,11 +9,15 @@ import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
 import { bucketsOfIds, bucketTotals } from "../../src/store/report/usage/buckets.ts";
 import { loadedDays, loadedHours } from "../../src/store/report/usage/loaded.ts";
 import type { Per, UsageOf } from "../../src/store/report/usage/records.ts";
-import { usageSums } from "../../src/store/report/usage/sums.ts";
+import { type UsageSum, usageSums } from "../../src/store/report/usage/sums.ts";
 import { clearUsage } from "../support/any-charges.ts";
 import { DAYS, dayOf } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
+
+/** With the 55 days before it: a month is whole on both sides, and the one between is divided. */
+const SPLIT: Days = { from: dayOf(15), to: dayOf(DAYS) };
+const DAYS_BEFORE = [20, 55];
 
 /** More ids than are listed one by one, and records without an id. */
 const IDS = ["", "a", "b", "c", "d", "e", "(none)"];
@@ -72,7 +76,7 @@ test("usage by id, by bucket and what is loaded are those of the views, for any 
           "DELETE FROM usage.hourly_record; DELETE FROM usage.monthly_total; DELETE FROM usage.settlement",
         );
         await enter(bench, by, usage);
-        for (const one of ranges) {
+        for (const one of [...ranges, SPLIT]) {
           for (const workspaceId of [null, await entityOf(client, WORKSPACES[1])]) {
             const of: UsageOf = {
               sourceId: bench.sourceId,
@@ -159,8 +163,15 @@ async function compare(
   const { rows } = await read(range);
   const what = JSON.stringify({ ...of, per, ...range });
   const asked = { ...range, per };
-  const before = { from: addDays(range.from, -20), to: range.from };
-  const sums = await usageSums(store.db, of, { range: asked, before, top: TOP, masked: false });
+  let sums: UsageSum[] = [];
+  for (const days of DAYS_BEFORE) {
+    const before = { from: addDays(range.from, -days), to: range.from };
+    const known = used(sums);
+    sums = await usageSums(store.db, of, { range: asked, before, top: TOP, masked: false });
+    const early = sums.map(({ tracesBefore: traces }) => ({ traces }));
+    expect(sum(early), `${what}: ${days} days before`).toBe(sum((await read(before)).rows));
+    if (days !== DAYS_BEFORE[0]) expect(used(sums), what).toEqual(known);
+  }
   const expected = [...Map.groupBy(rows, ({ id }) => id)].map(([id, of]) => ({ id, traces: sum(of) }));
   const ranked = expected
     .filter(({ id }) => id !== "(none)")
@@ -174,8 +185,6 @@ async function compare(
   );
   expect(sums.find(({ kind }) => kind === "rest")?.traces ?? 0, what).toBe(sum(ranked.slice(TOP)));
   expect(sum(sums), `${what}: total`).toBe(sum(rows));
-  const early = sums.map(({ tracesBefore: traces }) => ({ traces }));
-  expect(sum(early), `${what}: before`).toBe(sum((await read(before)).rows));
 
   const keys = sums.flatMap(({ key }) => (key === null ? [] : [key]));
   const named = await bucketsOfIds(store.db, of, { range: asked, keys });
@@ -215,6 +224,12 @@ async function compareLoaded(store: Store, client: pg.Client, of: UsageOf, range
       expect([what, isIn(part.loaded), isIn(part.final)]).toEqual([what, loaded, final]);
     }
   }
+}
+
+function used(sums: readonly UsageSum[]) {
+  return sums
+    .filter(({ traces }) => traces > 0)
+    .map(({ kind, id, ids, traces }) => ({ kind, id, ids, traces }));
 }
 
 function sum(lines: readonly { traces: string | number }[]): number {

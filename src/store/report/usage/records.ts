@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { type Days, monthsAndDays } from "../../../domain/time/days.ts";
+import { type Days, daysBetween, monthsAndDays } from "../../../domain/time/days.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
 import { type Counted, seriesTermsOf } from "./counted.ts";
 
@@ -73,44 +73,63 @@ function isCounted({ counted = "traces" }: UsageCells): RawBuilder<unknown> {
   return measure === "traces" ? sql`true` : sql`s.measure = ${measure}`;
 }
 
-/** WITH item: the series of these cells, each with its `key`, that hold records of a size. Read once for all parts of a range. */
-export function membersOf(of: UsageCells, per: Per): RawBuilder<unknown> {
-  return sql`member as materialized (
-    select s.series_id, ${keyOf(of, sql`s.entity_id`)} as key
-    from cell c join usage.series s on s.scope_id = ${per === "hour" ? sql`c.hour_scope_id` : sql`c.day_scope_id`}
-    where ${isCounted(of)}
-  )`;
-}
+/** Records of a series that are read in the time of one more search of an index. */
+const SEARCH = 20;
 
 /**
- * SELECT of the sums of a range and of the one right before it, as `key`, `traces` and `before`, in parts to be added up. The
- * records of a series are read by its own index range. Needs `membersOf`.
+ * SELECT of the sums of a range and of the one right before it, as `key`, `traces` and `before`, in parts to be added up: one row a
+ * series, whose records are read by its own index ranges. Needs `cellsOf`.
  */
 export function sumsIn(
   of: UsageOf,
   { range, before }: { range: UsageRange; before: Days },
 ): RawBuilder<unknown> {
   const sums = (column: RawBuilder<unknown>, start: RawBuilder<unknown>, traces: RawBuilder<unknown>) =>
-    sql`sum(${traces}) filter (where ${column} >= ${start}) as traces, sum(${traces}) filter (where ${column} < ${start}) as before`;
-  const parts = tablesOf([before, range], range.per).map(({ table, column, from, to }) => {
-    const found = sums(column, startOf(table, range.from), sql`r.traces`);
-    return sql`
-      select m.key, x.traces, x.before
-      from member m
-      cross join lateral (
-        select ${found} from ${sql.table(`usage.${table}`)} r
-        where r.series_id = m.series_id and ${column} >= ${from} and ${column} < ${to}
-      ) x
-      where x.traces is not null or x.before is not null`;
+    sql`(sum(${traces}) filter (where ${column} >= ${start}))::bigint as traces,
+        (sum(${traces}) filter (where ${column} < ${start}))::bigint as before`;
+  const found = fewestOf([before, range], range.per).map(({ table, column, spans }, n) => {
+    const [from, to] = [spans[0]?.from, spans.at(-1)?.to];
+    const within = spans.map((one) => sql`${column} >= ${one.from} and ${column} < ${one.to}`);
+    return {
+      name: sql.ref(`x${n}`),
+      rows: sql`(
+        select ${sums(column, startOf(table, range.from), sql`r.traces`)} from ${sql.table(`usage.${table}`)} r
+        where r.series_id = s.series_id and ${column} >= ${from} and ${column} < ${to}
+          and ${within.length === 1 ? sql`true` : sql`(${sql.join(within, sql` or `)})`}
+      )`,
+    };
   });
-  if (of.byHours && range.per !== "hour") {
-    const { day, rows } = daysOfHours(of, { from: before.from, to: range.to });
-    const key = keyOf(of, sql`f.entity_id`);
-    parts.push(
-      sql`select ${key} as key, ${sums(day, startOf("dated_record", range.from), sql`f.traces`)} ${rows} group by 1`,
+  const added = (figure: "traces" | "before") =>
+    sql.join(
+      found.map(({ name }) => sql`coalesce(${name}.${sql.ref(figure)}, 0)`),
+      sql` + `,
     );
-  }
-  return sql.join(parts, sql` union all `);
+  const series = sql`
+    select ${keyOf(of, sql`s.entity_id`)} as key, ${added("traces")} as traces, ${added("before")} as before
+    from cell c join usage.series s on s.scope_id = ${range.per === "hour" ? sql`c.hour_scope_id` : sql`c.day_scope_id`}
+    ${sql.join(
+      found.map(({ name, rows }) => sql`cross join lateral ${rows} ${name}`),
+      sql` `,
+    )}
+    where ${isCounted(of)}`;
+  if (!of.byHours || range.per === "hour") return series;
+  const { day, rows } = daysOfHours(of, { from: before.from, to: range.to });
+  const key = keyOf(of, sql`f.entity_id`);
+  return sql`${series}
+    union all
+    select ${key} as key, ${sums(day, startOf("dated_record", range.from), sql`f.traces`)} ${rows} group by 1`;
+}
+
+/** The tables that hold some ranges, each with its parts of them. Month totals only where that takes less time than all days. */
+function fewestOf(ranges: readonly Days[], per: Per): (Omit<Part, "from" | "to"> & { spans: Part[] })[] {
+  const daily = tablesOf(ranges, per === "month" ? "day" : per);
+  const mixed = tablesOf(ranges, per);
+  const months = mixed.filter(({ table }) => table === "monthly_total");
+  const days = mixed.filter(({ table }) => table !== "monthly_total");
+  const spared = months.reduce((sum, { days }) => sum + daysBetween(days), 0);
+  const isShorter = months.length > 0 && spared > SEARCH * days.length;
+  const alone = (isShorter ? days : daily).map((one) => ({ ...one, spans: [one] }));
+  return isShorter ? [...alone, { ...(months[0] as Part), spans: months }] : alone;
 }
 
 type Table = "dated_record" | "monthly_total" | "hourly_record";
@@ -120,6 +139,7 @@ interface Part {
   /** Scope of a cell whose records the table has. */
   readonly scope: RawBuilder<unknown>;
   readonly column: RawBuilder<unknown>;
+  readonly days: Days;
   readonly from: RawBuilder<unknown>;
   readonly to: RawBuilder<unknown>;
 }
@@ -127,6 +147,7 @@ interface Part {
 /** The tables that hold some ranges, each with a part of them. */
 function tablesOf(ranges: readonly Days[], per: Per): Part[] {
   const part = (table: Table, { from, to }: Days): Part => ({
+    days: { from, to },
     ...{ table, scope: table === "hourly_record" ? sql`c.hour_scope_id` : sql`c.day_scope_id` },
     column: table === "monthly_total" ? sql`r.month_start` : sql`r.bucket_start`,
     ...{ from: startOf(table, from), to: startOf(table, to) },

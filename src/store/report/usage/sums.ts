@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Days } from "../../../domain/time/days.ts";
 import type { Database } from "../../db/database.ts";
-import { cellsOf, membersOf, nameOf, sumsIn, type UsageOf, type UsageRange } from "./records.ts";
+import { cellsOf, nameOf, sumsIn, type UsageOf, type UsageRange } from "./records.ts";
 
 /** One line of usage by id. */
 export interface UsageSum {
@@ -30,7 +30,7 @@ export async function usageSums(
   { range, before, top, masked }: { range: UsageRange; before: Days; top: number; masked: boolean },
 ): Promise<UsageSum[]> {
   const { rows } = await sql<UsageSum>`
-    with ${cellsOf(of)}, ${membersOf(of, range.per)},
+    with ${cellsOf(of)},
     part as (
       ${sumsIn(of, { range, before })}
       ${of.by === "workspace" ? sql`union all select workspace_id, 0, 0 from cell` : sql``}
