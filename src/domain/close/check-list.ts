@@ -19,15 +19,30 @@ export interface OpenPoint {
   readonly workspaceIds: readonly string[];
 }
 
+interface Counted extends Pick<OpenPoint, "reason" | "meter" | "groupBy" | "first"> {
+  days: number;
+  last: number;
+  readonly workspaceIds: Set<string>;
+}
+
 /** The points by reason, in the order in which reasons apply. `open` is sorted by day. */
 export function checkListOf(open: readonly OpenDay[]): OpenPoint[] {
-  return [...Map.groupBy(open, (one) => `${one.reason} ${one.meter} ${one.groupBy}`).values()]
-    .map((group) => {
-      const [first, last] = [group[0] as OpenDay, group.at(-1) as OpenDay];
-      const workspaceIds = [...new Set(group.map((one) => one.workspaceId))];
-      const { reason, meter, groupBy } = first;
-      return { reason, meter, groupBy, days: group.length, first: first.day, last: last.day, workspaceIds };
-    })
+  const points = new Map<string, Counted>();
+  // Days of one point stand together mostly, so most of them need no look-up.
+  let point: Counted | undefined;
+  for (const { reason, meter, groupBy, day, workspaceId } of open) {
+    if (point?.reason !== reason || point.meter !== meter || point.groupBy !== groupBy) {
+      const key = `${reason} ${meter} ${groupBy}`;
+      point = points.get(key);
+      point ??= { reason, meter, groupBy, days: 0, first: day, last: day, workspaceIds: new Set() };
+      points.set(key, point);
+    }
+    point.days++;
+    point.last = day;
+    point.workspaceIds.add(workspaceId);
+  }
+  return [...points.values()]
+    .map((one) => ({ ...one, workspaceIds: [...one.workspaceIds] }))
     .sort((a, b) => OPEN_REASONS.indexOf(a.reason) - OPEN_REASONS.indexOf(b.reason));
 }
 

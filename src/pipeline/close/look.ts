@@ -1,11 +1,12 @@
 import type { CalendarMonth } from "../../domain/close/month.ts";
 import type { Database } from "../../store/db/database.ts";
+import { besideTraces } from "../../store/report/beside-traces.ts";
 import { type ClosedMonth, closedMonth } from "../../store/report/closed-months.ts";
 import { monthBeforeData } from "../../store/report/month-close.ts";
 import { type CloseRange, checkMonths, type MonthCheck } from "../../store/report/month-open-days.ts";
-import { type OtherUsage, otherUsage } from "../../store/report/other-usage.ts";
+import type { OtherUsage } from "../../store/report/other-usage.ts";
 import type { SourceWithWorkspaces } from "../../store/report/overview.ts";
-import { type ProviderMonth, providerMonth } from "../../store/report/provider-month.ts";
+import type { ProviderMonth } from "../../store/report/provider-month.ts";
 import { leftOut, monthOf } from "./asked.ts";
 
 /** What is known of a month of a source, without closing it. */
@@ -38,9 +39,8 @@ export async function lookAtMonth(
   const month = monthOf(asked.month, now);
   if (dataStart >= month.end) throw monthBeforeData(month.name);
   const closed = await closedMonth(db, { sourceId, monthStart: month.start });
-  const provider = await providerMonth(db, { sourceId, monthStart: month.start });
   const range = { start: Date.parse(month.start), end: Date.parse(month.end) };
-  const others = await otherUsage(db, { sourceId, range });
+  const { provider, others } = await besideTraces(db, { sourceId, monthStart: month.start, range });
   if (closed !== undefined) return { month, closed, provider, others, required: [], open: [], accepted: 0 };
   const without = leftOut(asked.without, source.workspaceIds);
   const ranges = [daysWithin(month, dataStart)];

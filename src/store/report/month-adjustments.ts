@@ -77,6 +77,7 @@ export async function countAdjusted(
   db: Database,
   closeIds: readonly number[],
 ): Promise<ReadonlyMap<number, Pick<Adjustments, "totals" | "netTraces">>> {
+  if (closeIds.length === 0) return new Map();
   const { rows } = await sql<{ closeId: number } & Pick<Adjustments, "totals" | "netTraces">>`
     select close_id as "closeId", count(*)::integer as totals,
            coalesce(sum(current - closed) filter (where group_by = 'workspace'), 0)::bigint as "netTraces"

@@ -6,13 +6,14 @@ import {
   type OpenReason,
   type WorkspaceAccess,
 } from "../../domain/close/open-day.ts";
+import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 import { unreconciledDays } from "../reconcile/reconciled-days.ts";
-import { otherOpenDays } from "./other-open-days.ts";
+import { type DayFound, otherOpenDaysIn } from "./other-open-days.ts";
 
 /** The days of a close: from the data start on, whole UTC days. */
 export interface CloseRange extends Interval {
@@ -99,13 +100,27 @@ export async function checkMonths(
     const required = eachRequired[i] ?? [];
     const ids = new Set(required.map(({ workspaceId }) => workspaceId));
     const startOf = (meter: Meter) => (meter === "traces" ? range.start : othersStartOf(range));
-    const within = days.filter(
-      ({ day, meter, workspaceId }) => day >= startOf(meter) && day < range.end && ids.has(workspaceId),
+    const within = between(days, Math.min(range.start, othersStartOf(range)), range.end).filter(
+      ({ day, meter, workspaceId }) => day >= startOf(meter) && ids.has(workspaceId),
     );
     const isAccepted = ({ reason }: OpenDay) => acceptDisagreements && DISAGREEMENTS.includes(reason);
     const open = within.filter((one) => !isAccepted(one));
     return { required, open, accepted: within.length - open.length };
   });
+}
+
+/** Those of some days, in order. */
+function between(days: readonly OpenDay[], start: number, end: number): OpenDay[] {
+  const at = (instant: number) => {
+    let [low, high] = [0, days.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((days[middle] as OpenDay).day < instant) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  return days.slice(at(start), at(end));
 }
 
 function othersStartOf({ start, othersStart = start }: CloseRange): number {
@@ -121,7 +136,11 @@ export async function openDays(
   { sourceId, range, required }: Days & { required: readonly RequiredWorkspace[] },
 ): Promise<OpenDay[]> {
   const [start, end] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
-  const { rows } = await sql<Omit<OpenDay, "access">>`
+  const others = otherOpenDaysIn({
+    workspaces: required.map(({ entityId }) => entityId),
+    range: { start: othersStartOf(range), end: range.end },
+  });
+  const { rows } = await sql<DayFound>`
     with own as materialized (
       -- Not from scopes: a workspace that was never planned has none, but each of its days is missing.
       select e.external_id, e.entity_id, g, s.scope_id, n.source_id is not null as has_no_days
@@ -151,7 +170,7 @@ export async function openDays(
         and d.period_start < ${end} and d.period_end > ${start}
       group by 1, 2, 3
     )
-    select (extract(epoch from day) * 1000)::bigint as day, g as "groupBy", own.external_id as "workspaceId",
+    select (extract(epoch from day) * 1000)::bigint as day, 'traces' as meter, g as "groupBy", own.external_id as "workspaceId",
            case when f.scope_id is not null then f.state
                 when c.final @> day then case when d.parts @> day then 'total_differs' else 'provider_differs' end
                 when c.parts @> day then 'provisional'
@@ -173,32 +192,50 @@ export async function openDays(
     ) day
     left join failing f on f.scope_id = own.scope_id and f.period_start <= day and f.period_end > day
     where f.scope_id is not null or (c.final @> day) is not true or d.parts @> day or b.parts @> day
+    union all (${others})
   `.execute(db);
-  const traces = [...rows, ...(await unreconciledDays(db, { sourceId, range }))].map((one) => ({
-    ...one,
-    meter: "traces" as const,
-  }));
-  const others = await otherOpenDays(db, {
-    workspaces: required.map(({ entityId }) => entityId),
-    range: { start: othersStartOf(range), end: range.end },
-  });
-  const accessOf = new Map(required.map(({ workspaceId, access }) => [workspaceId, access]));
-  const byKey = new Map<string, OpenDay>();
-  for (const one of [...traces, ...others]) {
-    const access = accessOf.get(one.workspaceId);
-    if (access === undefined) continue;
-    const key = `${one.day} ${one.meter} ${one.groupBy} ${one.workspaceId}`;
-    const before = byKey.get(key);
-    if (before === undefined || rank(one) < rank(before)) byKey.set(key, { ...one, access });
+  const unreconciled = await unreconciledDays(db, { sourceId, range });
+  const days = new OpenDays(required);
+  for (const one of rows) days.add(one, one.meter);
+  for (const one of unreconciled) days.add(one, "traces");
+  return days.inOrder();
+}
+
+const DIMENSIONS = GROUPINGS.toSorted();
+
+/**
+ * Open days of some workspaces, each with the first reason that applies. Of months that nothing proves these are tens of thousands:
+ * so their order is a number, since joining and comparing texts would take as long as the queries.
+ */
+class OpenDays {
+  readonly #workspaces: ReadonlyMap<string, { readonly rank: number; readonly access: WorkspaceAccess }>;
+  readonly #days = new Map<number, OpenDay>();
+
+  constructor(required: readonly RequiredWorkspace[]) {
+    const sorted = required.toSorted((a, b) => compare(a.workspaceId, b.workspaceId));
+    this.#workspaces = new Map(
+      sorted.map(({ workspaceId, access }, rank) => [workspaceId, { rank, access }]),
+    );
   }
-  // Of months that nothing proves these are tens of thousands: comparing by language would take as long as the query.
-  return [...byKey.values()].sort(
-    (a, b) =>
-      a.day - b.day ||
-      METERS.indexOf(a.meter) - METERS.indexOf(b.meter) ||
-      compare(a.groupBy, b.groupBy) ||
-      compare(a.workspaceId, b.workspaceId),
-  );
+
+  add({ day, groupBy, workspaceId, reason }: Omit<OpenDay, "access" | "meter">, meter: Meter): void {
+    const workspace = this.#workspaces.get(workspaceId);
+    if (workspace === undefined) return;
+    const cell = (day / DAY_MS) * METERS.length + METERS.indexOf(meter);
+    const place =
+      (cell * DIMENSIONS.length + DIMENSIONS.indexOf(groupBy)) * this.#workspaces.size + workspace.rank;
+    const before = this.#days.get(place);
+    if (before !== undefined && rank(before) <= rank({ reason })) return;
+    this.#days.set(place, { day, meter, groupBy, workspaceId, access: workspace.access, reason });
+  }
+
+  /** By day, meter, dimension and workspace. */
+  inOrder(): OpenDay[] {
+    return Array.from(
+      Float64Array.from(this.#days.keys()).sort(),
+      (place) => this.#days.get(place) as OpenDay,
+    );
+  }
 }
 
 function compare(a: string, b: string): number {

@@ -1,11 +1,10 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { OpenReason } from "../../domain/close/open-day.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import type { Database } from "../db/database.ts";
 
-interface OtherOpenDay {
+export interface DayFound {
   /** UTC midnight, epoch milliseconds. */
   readonly day: number;
   readonly meter: Meter;
@@ -16,18 +15,22 @@ interface OtherOpenDay {
 }
 
 /**
- * Every day of other usage than traces of all tiers, of these workspaces (entity ids), that is missing, not final or contradicted;
- * once for each reason (`usage.other_open_days`).
+ * SELECT of every day of other usage than traces of all tiers, of these workspaces (entity ids), that is missing, not final or
+ * contradicted; once for each reason (`usage.other_open_days`).
  */
-export async function otherOpenDays(
-  db: Database,
-  { workspaces, range }: { workspaces: readonly number[]; range: Interval },
-): Promise<OtherOpenDay[]> {
+export function otherOpenDaysIn({
+  workspaces,
+  range,
+}: {
+  workspaces: readonly number[];
+  range: Interval;
+}): RawBuilder<DayFound> {
   const [from, to] = [new Date(range.start), new Date(range.end)].map((end) =>
     end.toISOString().slice(0, 10),
   );
-  const { rows } = await sql<Omit<OtherOpenDay, "day"> & { start: Date }>`
-    select day::timestamp at time zone 'UTC' as start, o.meter, o.group_by as "groupBy", e.external_id as "workspaceId",
+  return sql<DayFound>`
+    select (extract(epoch from day::timestamp at time zone 'UTC') * 1000)::bigint as day, o.meter, o.group_by as "groupBy",
+           e.external_id as "workspaceId",
            case when r.reason = 'missing' and n.source_id is not null then 'not_available' else r.reason end as reason
     from usage.other_open_days o
     join usage.entity e on e.entity_id = o.workspace_id
@@ -38,7 +41,5 @@ export async function otherOpenDays(
     ) r (reason, days)
     cross join lateral unnest(r.days * datemultirange(daterange(${from}::date, ${to}::date))) u (days)
     cross join lateral usage.days_between(lower(u.days), upper(u.days) - 1) day
-    where o.workspace_id = any (${[...workspaces]}::integer[])
-  `.execute(db);
-  return rows.map(({ start, ...row }) => ({ day: start.getTime(), ...row }));
+    where o.workspace_id = any (${[...workspaces]}::integer[])`;
 }

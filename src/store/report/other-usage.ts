@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { KnownUsage } from "../../domain/close/other-usage.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METER, METERS } from "../../domain/usage/meter.ts";
@@ -9,16 +9,28 @@ export type OtherUsage = KnownUsage;
 
 const OTHERS = METERS.filter((meter) => meter !== "traces");
 
+interface Asked {
+  readonly sourceId: number;
+  readonly range: Interval;
+}
+
 /** The other meters that the source wants, or of which any of these days is loaded, in their order. */
-export async function otherUsage(
-  db: Database,
-  { sourceId, range }: { sourceId: number; range: Interval },
-): Promise<OtherUsage[]> {
+export async function otherUsage(db: Database, asked: Asked): Promise<OtherUsage[]> {
+  const { rows } = await otherUsageIn(asked).execute(db);
+  return inOrder(rows);
+}
+
+export function inOrder(rows: readonly OtherUsage[]): OtherUsage[] {
+  return OTHERS.flatMap((meter) => rows.filter((row) => row.meter === meter));
+}
+
+/** SELECT of the same, in any order. */
+export function otherUsageIn({ sourceId, range }: Asked): RawBuilder<OtherUsage> {
   const [from, to] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
   const days = sql`coalesce(sum(extract(epoch from least(t.period_end, ${to}) - greatest(t.period_start, ${from}))) / 86400, 0)`;
   const overlaps = sql`t.scope_id = c.scope_id and t.period_start < ${to} and t.period_end > ${from}`;
   const terms = OTHERS.map((meter) => sql`(${meter}, ${METER[meter].kind}, ${METER[meter].tier})`);
-  const { rows } = await sql<OtherUsage>`
+  return sql<OtherUsage>`
     select m.meter,
            case when k.meter is not null then 'checked' when not w.is_wanted then 'not_wanted'
                 when a.meter is not null then 'not_counted' else 'not_known' end as state,
@@ -47,7 +59,5 @@ export async function otherUsage(
         and exists (select from usage.coverage t where ${overlaps})
       having count(*) > 0
     ) l on true
-    where s.source_id = ${sourceId} and (w.is_wanted or l.is_loaded)
-  `.execute(db);
-  return OTHERS.flatMap((meter) => rows.filter((row) => row.meter === meter));
+    where s.source_id = ${sourceId} and (w.is_wanted or l.is_loaded)`;
 }

@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { ProviderMeter } from "../../domain/provider/meter.ts";
 import type { ProviderOutcome } from "../../domain/provider/reading.ts";
 import type { Database } from "../db/database.ts";
@@ -21,15 +21,24 @@ export interface ProviderMonth {
 
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
+interface Asked {
+  readonly sourceId: number;
+  /** First day, ISO. */
+  readonly monthStart: string;
+}
+
 /**
  * The kept totals of a month that begins on that day (ISO). A total that nothing could be compared with is among the outcomes too.
  * Without totals of any workspace, why there are none.
  */
-export async function providerMonth(
-  db: Database,
-  { sourceId, monthStart }: { sourceId: number; monthStart: string },
-): Promise<ProviderMonth> {
-  const { rows } = await sql<ProviderMonth>`
+export async function providerMonth(db: Database, asked: Asked): Promise<ProviderMonth> {
+  const { rows } = await providerMonthIn(asked).execute(db);
+  return rows[0] as ProviderMonth;
+}
+
+/** SELECT of the same: one row. */
+export function providerMonthIn({ sourceId, monthStart }: Asked): RawBuilder<ProviderMonth> {
+  return sql<ProviderMonth>`
     with kept as (
       select * from usage.provider_total where source_id = ${sourceId} and month_start = ${monthStart}::date and meter is not null
     )
@@ -51,7 +60,5 @@ export async function providerMonth(
                and t.bucket_start >= ${monthStart}::date::timestamp at time zone 'UTC'
                and t.bucket_start < (${monthStart}::date + interval '1 month') at time zone 'UTC'
            ) as "changedSince"
-    from kept k
-  `.execute(db);
-  return rows[0] as ProviderMonth;
+    from kept k`;
 }

@@ -5,9 +5,11 @@ import { DISAGREEMENTS, OPEN_REASONS, type OpenReason } from "../../../src/domai
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../../src/domain/usage/record.ts";
+import { besideTraces } from "../../../src/store/report/beside-traces.ts";
 import { closeMonth } from "../../../src/store/report/month-close.ts";
 import { checkMonths } from "../../../src/store/report/month-open-days.ts";
 import { otherUsage } from "../../../src/store/report/other-usage.ts";
+import { providerMonth } from "../../../src/store/report/provider-month.ts";
 import { trustOfSources } from "../../../src/store/report/trust.ts";
 import { addSource } from "../../support/reporting.ts";
 import { setupMigrated } from "../../support/store.ts";
@@ -270,6 +272,11 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       // What is wanted and not in the close is said, whatever became of it.
       const range = { start: Date.parse(MONTH), end: Date.parse("2026-04-01") };
       const said = await otherUsage(db, { sourceId, range });
+      // The page of a month reads the same by one statement.
+      expect(await besideTraces(db, { sourceId, monthStart: MONTH, range })).toEqual({
+        provider: await providerMonth(db, { sourceId, monthStart: MONTH }),
+        others: said,
+      });
       expect(said.map(({ meter, state }) => `${meter} ${state}`)).toEqual(
         METERS.flatMap((meter) => {
           if (meter === "traces" || meter === "shortlived") return [];
