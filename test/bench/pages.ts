@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,10 +12,12 @@ import { readConfig, requireDatabaseUrl } from "../../src/config/config.ts";
 import { resolveRedis } from "../../src/services/resolve.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
+import type { Spent } from "./count-queries.ts";
 
 /**
- * `DATABASE_URL=... npm run bench:pages`: how long each of the operator's pages takes from the request to its last byte, and how
- * many statements it sends. A service of its own (`--role http`) serves them. `npm run bench:views -- --keep` makes a
+ * `DATABASE_URL=... npm run bench:pages`: how long each of the operator's pages takes from the request to its last byte, what CPU
+ * time of Node and of Postgres (where it runs on the same Linux) that is, and how many statements it sends. On a machine that does other
+ * work, CPU times say more. A service of its own (`--role http`) serves them. `npm run bench:views -- --keep` makes a
  * database of three years. It migrates the database, and changes nothing else.
  */
 
@@ -34,6 +36,9 @@ interface Line {
   readonly status: number;
   readonly medianMs: number;
   readonly p95Ms: number;
+  readonly nodeMs: number;
+  /** Undefined where its processes are not to be seen. */
+  readonly postgresMs: number | undefined;
   readonly statements: number;
   readonly bytes: number;
 }
@@ -77,9 +82,17 @@ try {
   output.data({ machine, lines: [floor, ...lines] }, () =>
     [
       table(
-        ["page", "status", "median ms", "p95 ms", "statements", "kB"],
+        ["page", "status", "median ms", "p95 ms", "CPU of Node", "of Postgres", "statements", "kB"],
         [floor, ...lines].map((one) => [
-          ...[shortened(one.page), one.status, one.medianMs, one.p95Ms, one.statements],
+          ...[
+            shortened(one.page),
+            one.status,
+            one.medianMs,
+            one.p95Ms,
+            one.nodeMs,
+            one.postgresMs ?? null,
+            one.statements,
+          ],
           Math.round(one.bytes / 1000),
         ]),
       ),
@@ -137,18 +150,31 @@ async function pages(): Promise<string[]> {
 
 async function measure(page: string, ask: () => Promise<{ status: number; bytes: number }>): Promise<Line> {
   await ask();
-  const before = await statements();
+  const before = await spent();
   const { status, bytes } = await ask();
-  const sent = (await statements()) - before;
+  const first = await spent();
   const times: number[] = [];
   for (let round = 0; round < options.rounds; round++) {
     const from = performance.now();
     await ask();
     times.push(performance.now() - from);
   }
+  const last = await spent();
   times.sort((a, b) => a - b);
-  const at = (share: number) => Number((times[Math.ceil(share * times.length) - 1] ?? 0).toFixed(1));
-  return { page, status, bytes, statements: sent, medianMs: at(0.5), p95Ms: at(0.95) };
+  const at = (share: number) => rounded(times[Math.ceil(share * times.length) - 1] ?? 0);
+  return {
+    ...{ page, status, bytes, medianMs: at(0.5), p95Ms: at(0.95) },
+    statements: first.statements - before.statements,
+    nodeMs: rounded((last.cpuMs - first.cpuMs) / options.rounds),
+    postgresMs:
+      first.postgresMs === undefined || last.postgresMs === undefined
+        ? undefined
+        : rounded((last.postgresMs - first.postgresMs) / options.rounds),
+  };
+}
+
+function rounded(ms: number): number {
+  return Number(ms.toFixed(1));
 }
 
 /** A page as a browser asks for it, read to its last byte. */
@@ -162,10 +188,26 @@ function shortened(page: string): string {
   return page.replaceAll(/(?:source|workspace)=[^&]*&?/g, "").replace(/[?&]$/, "");
 }
 
-async function statements(): Promise<number> {
+async function spent(): Promise<Spent & { postgresMs: number | undefined }> {
   service.process.send("count");
-  const [count] = await once(service.process, "message");
-  return count as number;
+  const [own] = await once(service.process, "message");
+  return { ...(own as Spent), postgresMs: await sessionsMs() };
+}
+
+/** CPU time of the service's sessions so far, as Linux counts it. */
+async function sessionsMs(): Promise<number | undefined> {
+  const { rows } = await client.query<{ pid: number }>(
+    "SELECT pid FROM pg_stat_activity WHERE application_name = 'usage-etl' AND datname = current_database()",
+  );
+  try {
+    const spentNs = rows.map(({ pid }) =>
+      Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]),
+    );
+    return spentNs.reduce((sum, one) => sum + one, 0) / 1e6;
+  } catch {
+    // It runs on another machine, or in a container.
+    return undefined;
+  }
 }
 
 /** `serve --role http` with the sources of the database. It asks their platforms nothing. */

@@ -2,9 +2,13 @@ import type pg from "pg";
 
 /** What the views are measured on: three years of one organisation, as the service leaves them. */
 export interface Size {
-  /** Hourly records in all, about. */
+  /** Hourly records of three years, about; fewer years have fewer, more workspaces have more. */
   readonly records: number;
   readonly seed: number;
+  /** In place of as many as go with the records. Each has a project, a key and users. */
+  readonly workspaces?: number;
+  /** In place of three. */
+  readonly years?: number;
 }
 
 const YEARS = 3;
@@ -40,10 +44,10 @@ export async function seedUsage(client: pg.Client, size: Size, say: (line: strin
     DROP TABLE bench_series`);
 }
 
-function organisation({ records, seed }: Size): string[] {
+function organisation({ records, seed, workspaces: asked = 0, years = YEARS }: Size): string[] {
   const share = records / FULL;
-  const count = (most: number, least: number) => Math.max(least, Math.round(most * share));
-  const workspaces = count(ORGANISATION.workspace, 2);
+  const count = (most: number, least: number) => Math.max(least, asked, Math.round(most * share));
+  const workspaces = asked === 0 ? count(ORGANISATION.workspace, 2) : asked;
   const entities = [
     { dimension: "workspace", count: workspaces },
     { dimension: "project", count: count(ORGANISATION.project, 4) },
@@ -53,7 +57,7 @@ function organisation({ records, seed }: Size): string[] {
   const apiece = Math.min(WORKSPACES_OF_A_USER, workspaces);
   return [
     `INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest)
-     VALUES ('default', 'http://localhost', (now() - interval '${YEARS} years')::date, 744, '')`,
+     VALUES ('default', 'http://localhost', (now() - interval '${years} years')::date, 744, '')`,
     ...entities.map(
       ({ dimension, count }) => `
         INSERT INTO usage.entity (source_id, dimension, external_id, first_seen_at, last_seen_at)

@@ -21,6 +21,8 @@ import { QUESTIONS, type Question } from "./views-questions.ts";
 interface Options {
   readonly records: number;
   readonly seed: number;
+  readonly workspaces?: number;
+  readonly years?: number;
   readonly rounds: number;
   readonly rawRounds: number;
   readonly only?: string;
@@ -38,6 +40,8 @@ const options = new Command("bench:views")
   .description("questions put to the views, beside the same put to the raw records")
   .option("--records <n>", "hourly records, about", whole, 1_000_000)
   .option("--seed <n>", "of the made-up usage", whole, 1)
+  .option("--workspaces <n>", "so many workspaces, each with a project, a key and users", whole)
+  .option("--years <n>", "so many years in place of three; 0.5 is half a year", Number)
   .option("--rounds <n>", "rounds of the views; medians are shown", whole, 7)
   .option("--raw-rounds <n>", "rounds of the raw questions, which may take long", whole, 1)
   .option("--only <text>", "only questions with that text in their name")
@@ -73,7 +77,11 @@ const output = createOutput({ json: options.json ?? false });
 const service = await resolvePostgres();
 const admin = new pg.Client({ connectionString: service.url });
 await admin.connect();
-const name = `usage_etl_bench_views_${options.records}_${options.seed}`;
+const shape = [
+  options.workspaces && `w${options.workspaces}`,
+  options.years && `m${Math.round(options.years * 12)}`,
+];
+const name = ["usage_etl_bench_views", options.records, options.seed, ...shape].filter(Boolean).join("_");
 const url = Object.assign(new URL(service.url), { pathname: `/${name}` }).href;
 try {
   await prepare();
