@@ -3,6 +3,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { runInline } from "../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../src/pipeline/sync/plan.ts";
+import { closedCosts } from "../../../src/store/report/closed-costs.ts";
+import { adjustmentsOf, countAdjusted } from "../../../src/store/report/month-adjustments.ts";
 import { type CloseRequest, type CloseResult, closeMonth } from "../../../src/store/report/month-close.ts";
 import { checkMonths } from "../../../src/store/report/month-open-days.ts";
 import { adjustedCosts } from "../../../src/store/report/prices.ts";
@@ -117,6 +119,33 @@ test("a later change becomes an adjustment and leaves the closed totals as they 
   );
   // Workspace, project, user and key of the sender.
   expect(await close()).toMatchObject({ state: "closed_before", adjusted: 4 });
+
+  // The page and the command count from the totals that loads keep: the same as the view from the records.
+  const { db } = bench.store;
+  const [{ closeId = 0 } = {}] = await bench.sql<{ closeId: number }>(
+    'SELECT close_id AS "closeId" FROM usage.month_close',
+  );
+  const inView = await bench.sql(
+    `SELECT group_by AS "groupBy", workspace_id AS "workspaceId", workspace_name AS "workspaceName",
+            dimension_id AS "dimensionId", dimension_name AS "dimensionName",
+            closed_traces::bigint AS "closedTraces", current_traces::bigint AS "currentTraces"
+     FROM reporting.usage_month_close WHERE adjustment_traces <> 0 ORDER BY usage.dimension_position(group_by)`,
+  );
+  const counts = { totals: 4, netTraces: 6 };
+  const asked = { closeId, most: 10, masked: false };
+  expect(await adjustmentsOf(db, asked)).toEqual({ ...counts, largest: inView });
+  expect(await adjustmentsOf(db, { ...asked, most: 1 })).toEqual({ ...counts, largest: inView.slice(0, 1) });
+  const masked = await adjustmentsOf(db, { ...asked, masked: true });
+  const id = sender.user?.id;
+  expect(masked.largest).toEqual(
+    inView.map((one) =>
+      (one as { groupBy: string }).groupBy === "user"
+        ? { ...(one as object), dimensionName: `user ${id}` }
+        : one,
+    ),
+  );
+  expect(await countAdjusted(db, [closeId, closeId + 1])).toEqual(new Map([[closeId, counts]]));
+  expect(await countAdjusted(db, [])).toEqual(new Map());
 });
 
 test("a day restated since it was reconciled is open again", async () => {
@@ -388,14 +417,34 @@ test("a close keeps the prices it was made with; a later price is an adjustment"
        WHERE usage_date >= $1::date AND usage_date < $2::date GROUP BY 1 ORDER BY 1`,
       [month.start, month.end].map((ms) => new Date(ms).toISOString().slice(0, 10)),
     );
-  const closedCosts = ["user", "workspace"].map((of) => ({ of, cost, is_closed: true }));
-  expect(await shown()).toEqual(closedCosts);
+  const shownCosts = ["user", "workspace"].map((of) => ({ of, cost, is_closed: true }));
+  expect(await shown()).toEqual(shownCosts);
   await bench.sql("DELETE FROM usage.price");
   await price("0.25");
-  expect(await shown()).toEqual(closedCosts);
+  expect(await shown()).toEqual(shownCosts);
   expect(await adjustedCosts(bench.store.db)).toEqual([
     `default ${new Date(month.start).toISOString().slice(0, 7)}`,
   ]);
+  const [closed] = await bench.sql<{ closeId: number; sourceId: number; monthStart: string }>(
+    `SELECT close_id AS "closeId", source_id AS "sourceId", month_start::text AS "monthStart" FROM usage.month_close`,
+  );
+  if (closed === undefined) throw new Error("not closed");
+  const ofClose = (most: number) => closedCosts(bench.store.db, { ...closed, most });
+  const rows = [
+    {
+      ...{ unitPrice: "0.5", closedCost: String(cost), adjustmentCost: String(-cost), currentCost: "0" },
+      ...{ sku: "base", currency: "USD", workspaceId: bench.workspaceIds[0] },
+    },
+    {
+      ...{ unitPrice: "0.25", closedCost: "0", currentCost: String(cost / 2) },
+      ...{ adjustmentCost: String(cost / 2), sku: "base", currency: "USD" },
+    },
+  ];
+  expect(await ofClose(10)).toMatchObject({ rows, total: 2 });
+  expect(await ofClose(1)).toMatchObject({ rows: rows.slice(0, 1), total: 2 });
+  expect(await closedCosts(bench.store.db, { ...closed, closeId: closed.closeId + 1, most: 1 })).toEqual({
+    ...{ rows: [], total: 0 },
+  });
   expect(await costs()).toEqual([
     ...[
       {

@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { overlaps, type Price, parseUnitPrice } from "../../../src/domain/price.ts";
+import {
+  describePrice,
+  isForSame,
+  measureOf,
+  overlaps,
+  type Price,
+  parseUnitPrice,
+  scopeOf,
+} from "../../../src/domain/price.ts";
 
 describe("parseUnitPrice", () => {
   test.each([
@@ -72,4 +80,50 @@ test.each([
   });
   expect(overlaps(price(one), price(other))).toBe(share);
   expect(overlaps(price(other), price(one))).toBe(share);
+});
+
+describe("prices of a scope", () => {
+  const PRICE: Price = {
+    ...{ sku: "traces", unitPrice: "0.5", currency: "USD", source: null, workspace: null },
+    ...{ validFrom: "2026-01-01", validTo: null },
+  };
+  const of = (source: string | null, workspace: string | null = null): Price => ({
+    ...PRICE,
+    source,
+    workspace,
+  });
+
+  test.each([
+    [of(null), of("eu"), true],
+    [of("eu"), of("eu"), true],
+    [of("eu"), of("us"), false],
+    [of("eu"), of("eu", "w"), true],
+    [of("eu", "w"), of("eu", "w"), true],
+    [of("eu", "w"), of("eu", "v"), false],
+    [of("eu", "w"), of("us", "w"), false],
+    [of(null), of("eu", "w"), true],
+  ])("%j and %j may apply to the same usage: %s", (one, other, may) => {
+    expect(isForSame(one, other)).toBe(may);
+    expect(isForSame(other, one)).toBe(may);
+  });
+
+  test("have one scope where SKU, source and workspace are the same, whatever they cost and when", () => {
+    expect(scopeOf({ ...of("eu", "w"), unitPrice: "2", validFrom: "2020-01-01" })).toBe(
+      scopeOf(of("eu", "w")),
+    );
+    const others = [of(null), of("eu"), of("eu", "w"), of("w", "eu"), { ...PRICE, sku: "seats" }];
+    expect(new Set(others.map(scopeOf)).size).toBe(others.length);
+  });
+
+  test("are of all traces unless they say another measure, and are described by what they apply to", () => {
+    expect([PRICE, { ...PRICE, measure: "longlived" as const }].map(measureOf)).toEqual([
+      "traces",
+      "longlived",
+    ]);
+    expect(describePrice(PRICE)).toBe("traces of every source, 2026-01-01 to further notice: 0.5 USD");
+    expect(describePrice({ ...of("eu"), validTo: "2026-02-01" })).toBe(
+      "traces of eu, 2026-01-01 to 2026-02-01: 0.5 USD",
+    );
+    expect(describePrice(of("eu", "w"))).toContain("traces of w,");
+  });
 });

@@ -163,8 +163,9 @@ test("a billing period begins where the one before it ended, and the start of th
 test("a billing period closes once all of its days are final and reconciled, and later changes stand beside it", async () => {
   const bench = await setup({ days: 50, workspaces: [0], standin: { scale: 0.34 } });
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-  // 27 days: no calendar month, whatever today is.
-  const [before, end] = [bench.today - 37 * DAY_MS, bench.today - 10 * DAY_MS];
+  // 27 days are no calendar month, whatever today is; nor is the period before, which begins on the same day of a month.
+  const shift = new Date(bench.today - 37 * DAY_MS).getUTCDate() === 1 ? DAY_MS : 0;
+  const [before, end] = [bench.today - 37 * DAY_MS - shift, bench.today - 10 * DAY_MS - shift];
   const load = () =>
     bench.fetch({ wanted: [{ stride: "day", range: { start: before, end } }], reprocess: "all" });
   await load();

@@ -1,0 +1,221 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { monthAt, monthBefore } from "../../../src/domain/close/month.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { type CloseOrder, closeSources, isAsAsked } from "../../../src/pipeline/close/close.ts";
+import { closePeriods } from "../../../src/pipeline/close/close-periods.ts";
+import { daysWithin, lookAtMonth } from "../../../src/pipeline/close/look.ts";
+import { sourcesWithWorkspaces } from "../../../src/store/report/overview.ts";
+import { type Bench, setup } from "../../support/source.ts";
+
+/** What is asked of a close: which month or period, of which sources, without which workspaces. */
+
+const by = { name: null, role: "operator", via: "command" } as const;
+const iso = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+const refusal = (asked: Promise<unknown>) =>
+  asked.then(
+    () => "none",
+    ({ code, message, next }) => ({ code, message, next }),
+  );
+
+let bench: Bench;
+
+beforeEach(async () => {
+  bench = await setup({ days: 100, workspaces: [0, 1] });
+  await bench.open();
+});
+
+/** Another source with the same workspaces, whose data starts on that day. */
+const addSource = (slug: string, dataStart: string) =>
+  bench.sql(
+    `WITH s AS (
+       INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest, workspace_ids)
+       SELECT $1, 'http://localhost/' || $1, $2, 1, '', workspace_ids FROM usage.source WHERE slug = 'default' RETURNING *
+     ), e AS (
+       INSERT INTO usage.entity (source_id, dimension, external_id)
+       SELECT source_id, 'workspace', unnest(workspace_ids) FROM s RETURNING entity_id
+     )
+     INSERT INTO usage.workspace (entity_id) SELECT entity_id FROM e`,
+    [slug, dataStart],
+  );
+
+describe("a month", () => {
+  const current = () => monthAt(bench.today);
+  const order = (month: string, more: Partial<CloseOrder> = {}) =>
+    closeSources(bench.store, { month, slugs: [], settleAfterMs: 3 * DAY_MS, by, ...more });
+
+  test("is a year and a month, and over, and one that data lies in", async () => {
+    for (const text of ["2026", "2026-13", "2026-3", "2026-03-01", ""]) {
+      expect(await refusal(order(text))).toEqual({
+        code: "month_invalid",
+        message: `${JSON.stringify(text)} is not a month.`,
+        next: "Give a year and a month, such as 2026-03.",
+      });
+    }
+    expect(await refusal(order(current().name))).toEqual({
+      code: "month_not_over",
+      message: `${current().name} is not over yet.`,
+      next: expect.stringContaining("Close it when its last day is final"),
+    });
+    const before = monthBefore(current());
+    await bench.sql("UPDATE usage.source SET data_start = $1", [current().start]);
+    expect(await refusal(order(before.name))).toMatchObject({ code: "month_before_data" });
+    const [source] = await sourcesWithWorkspaces(bench.store.db);
+    if (source === undefined) throw new Error("no source");
+    const look = {
+      ...{ source, without: [], acceptDisagreements: false, now: bench.now },
+      month: before.name,
+    };
+    expect(await refusal(lookAtMonth(bench.store.db, look))).toMatchObject({ code: "month_before_data" });
+  });
+
+  test("is over from the first instant of the next one on", async () => {
+    const [source] = await sourcesWithWorkspaces(bench.store.db);
+    if (source === undefined) throw new Error("no source");
+    const month = monthBefore(current());
+    const at = (now: number) =>
+      lookAtMonth(bench.store.db, {
+        ...{ source, without: [], acceptDisagreements: false, month: month.name, now },
+      });
+    expect(await refusal(at(Date.parse(month.end) - 1))).toMatchObject({ code: "month_not_over" });
+    expect(await at(Date.parse(month.end))).toMatchObject({ month, closed: undefined });
+  });
+
+  test("has the days from the data start on; deployment usage may have begun before", () => {
+    const month = monthBefore(current());
+    const [start, end] = [Date.parse(month.start), Date.parse(month.end)];
+    const days = (from: number) => daysWithin(month, iso(from));
+    expect(days(start - DAY_MS)).toEqual({ start, end, othersStart: start });
+    expect(days(start)).toEqual({ start, end, othersStart: start });
+    expect(days(end - DAY_MS)).toEqual({ start: end - DAY_MS, end, othersStart: start });
+  });
+
+  test("closes for the sources that are named, or for those whose data begins before its end", async () => {
+    const month = monthBefore(current());
+    await addSource("late", month.end);
+    await addSource("early", iso(Date.parse(month.end) - DAY_MS));
+    const closed = async (slugs: string[]) =>
+      (await order(month.name, { slugs })).closed.map(({ source }) => source).sort();
+    expect(await closed([])).toEqual(["default", "early"]);
+    expect(await closed(["early"])).toEqual(["early"]);
+    expect(await closed(["early", "late", "unknown"])).toEqual(["early"]);
+    expect(await refusal(closed(["late"]))).toMatchObject({ code: "month_before_data" });
+    expect(await refusal(closed(["other", "unknown"]))).toEqual({
+      code: "source_unloaded",
+      message: "Nothing is loaded for source other, unknown.",
+      next: "Run `usage-etl sync` first. Loaded sources: default, early, late.",
+    });
+  });
+
+  test("leaves out workspaces that are known, each once, and says if it was closed so", async () => {
+    const month = monthBefore(current());
+    const [first = "", second = ""] = bench.workspaceIds;
+    expect(await refusal(order(month.name, { without: [first, "unknown"] }))).toMatchObject({
+      code: "workspace_unknown",
+      next: expect.stringContaining(second),
+    });
+    const { closed } = await order(month.name, { without: [second, second] });
+    expect(closed).toMatchObject([{ source: "default", asked: [second], result: { state: "open" } }]);
+    const done = { state: "closed", totals: 0, traces: 0, accepted: 0, settleAfterSeconds: null } as const;
+    const without = [first, second].sort();
+    for (const [asked, result, is] of [
+      [[], { ...done, without: [] }, true],
+      [[second, first], { ...done, without }, true],
+      [[first, second], { ...done, without }, true],
+      [[first], { ...done, without }, false],
+      [[], { ...done, without }, false],
+      [[first], { ...done, without: [] }, false],
+      [[], { state: "open", open: [], digest: null }, false],
+    ] as const) {
+      expect(isAsAsked({ asked, result }), JSON.stringify({ asked, result })).toBe(is);
+    }
+  });
+});
+
+describe("a billing period", () => {
+  const close = (day: string, slugs: string[] = []) =>
+    closePeriods(bench.store, { day, slugs, acceptDisagreements: false, settleAfterMs: 3 * DAY_MS, by });
+  /** Ends of periods: a day, or the midnight that begins it. */
+  const know = (...ends: string[]) =>
+    bench.sql(
+      `INSERT INTO usage.billing_period (source_id, ends_at, plan_tier, first_read_at, read_at)
+       SELECT s.source_id, e, 'plus', now(), now() FROM usage.source s, unnest($1::timestamptz[]) e WHERE s.slug = 'default'`,
+      [ends],
+    );
+
+  test("is named by a day that is one", async () => {
+    for (const day of ["2026-03", "2026-3-20", "2026-13-01", "x2026-03-20", "2026-03-201", ""]) {
+      expect(await refusal(close(day)), day).toEqual({
+        code: "period_invalid",
+        message: `${JSON.stringify(day)} is not a day.`,
+        next: "Give a day of the period, such as 2026-03-20.",
+      });
+    }
+  });
+
+  test("is one that was read: the others are named", async () => {
+    const day = iso(bench.today - 3 * DAY_MS);
+    expect(await refusal(close(day))).toEqual({
+      code: "period_unknown",
+      message: `No billing period of source default is known in which ${day} lies.`,
+      next: "Run `usage-etl totals --provider` to read the one under way, or close the calendar month.",
+    });
+    // Not from the first of a month on: the period before would look like a calendar month.
+    const shift = iso(bench.today - 60 * DAY_MS).endsWith("-01") ? 1 : 0;
+    const daysAgo = (days: number) => iso(bench.today - (days + shift) * DAY_MS);
+    const [start, middle, end] = [daysAgo(60), daysAgo(33), daysAgo(6)];
+    await know(start, middle, end);
+    expect(await refusal(close(day))).toMatchObject({
+      message: expect.stringMatching(
+        new RegExp(`lies\\. Known are \\S+ to ${start}, ${start} to ${middle}, ${middle} to ${end}\\.$`),
+      ),
+    });
+    expect(await refusal(close(end))).toMatchObject({ code: "period_unknown" });
+    // The first one's start is only inferred.
+    const inferred = iso(Date.parse(start) - DAY_MS);
+    expect(await refusal(close(inferred))).toEqual({
+      code: "period_start_unknown",
+      message: expect.stringMatching(/^The billing period \S+ to \S+ of source default has a start that/),
+      next: "Close a later period, or the calendar month.",
+    });
+    for (const [on, period] of [
+      [start, { start, end: middle }],
+      [iso(Date.parse(middle) - DAY_MS), { start, end: middle }],
+      [middle, { start: middle, end }],
+    ] as const) {
+      expect(await close(on), on).toMatchObject([{ source: "default", period, result: { state: "open" } }]);
+    }
+  });
+
+  test("is over, is no calendar month, and lies after the data start", async () => {
+    const month = monthBefore(monthAt(bench.today));
+    const later = iso(bench.today + 40 * DAY_MS);
+    await know(month.start, month.end, later);
+    expect(await refusal(close(month.start))).toEqual({
+      code: "period_is_month",
+      message: `The billing period ${month.start} to ${month.end} of source default is a calendar month.`,
+      next: `Run \`usage-etl close ${month.name}\`.`,
+    });
+    expect(await refusal(close(iso(bench.today)))).toEqual({
+      code: "period_not_over",
+      message: `The billing period ${month.end} to ${later} of source default is not over yet.`,
+      next: expect.stringContaining("Close it when its last day is final"),
+    });
+    await bench.sql("DELETE FROM usage.billing_period");
+    const [start, end] = [iso(bench.today - 37 * DAY_MS), iso(bench.today - 10 * DAY_MS)];
+    await know(start, end);
+    await bench.sql("UPDATE usage.source SET data_start = $1::date + 1", [start]);
+    expect(await refusal(close(start))).toEqual({
+      code: "period_before_data",
+      message: `The billing period ${start} to ${end} begins before the data start.`,
+      next: "Choose a later period. `usage-etl data-start` shows the data start of each source.",
+    });
+    await bench.sql("UPDATE usage.source SET data_start = $1", [start]);
+    expect(await close(start)).toMatchObject([
+      { result: { state: "open", open: { 0: { reason: "missing" } } } },
+    ]);
+  });
+
+  test("is refused for sources that are not loaded", async () => {
+    expect(await refusal(close(iso(bench.today), ["other"]))).toMatchObject({ code: "source_unloaded" });
+  });
+});

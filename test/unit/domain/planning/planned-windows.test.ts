@@ -1,0 +1,116 @@
+import { describe, expect, test } from "vitest";
+import {
+  leftOutOf,
+  outsideOf,
+  planDifference,
+  requestsByDimension,
+  requestsOfWindow,
+  windowsOf,
+} from "../../../../src/domain/planning/planned-windows.ts";
+import type { UnstoredRequest } from "../../../../src/domain/planning/request.ts";
+import { DAY_MS, HOUR_MS, type Stride } from "../../../../src/domain/time/stride.ts";
+import { GROUPINGS, type GroupBy } from "../../../../src/domain/usage/record.ts";
+
+const FIRST = Date.UTC(2026, 0, 5);
+const at = (day: number) => FIRST + day * DAY_MS;
+const request = (groupBy: GroupBy, from: number, to: number, stride: Stride = "day"): UnstoredRequest => ({
+  ...{ meter: "traces", groupBy, members: [{ workspaceId: "w" }] },
+  window: { stride, start: at(from), end: at(to) },
+});
+
+test("the windows of requests are each named once, oldest first, with their requests by dimension", () => {
+  const requests = [
+    request("user", 2, 4),
+    request("workspace", 0, 2),
+    request("user", 0, 2),
+    request("user", 0, 2),
+    request("api_key", 0, 1, "hour"),
+    request("project", 0, 2, "hour"),
+  ];
+  const windows = windowsOf(requests);
+  expect(windows).toEqual([
+    { stride: "hour", start: at(0), end: at(1), requests: [0, 0, 0, 1] },
+    { stride: "day", start: at(0), end: at(2), requests: [1, 0, 2, 0] },
+    { stride: "hour", start: at(0), end: at(2), requests: [0, 1, 0, 0] },
+    { stride: "day", start: at(2), end: at(4), requests: [0, 0, 1, 0] },
+  ]);
+  expect(windows.map(requestsOfWindow)).toEqual([1, 3, 1, 1]);
+  expect(requestsByDimension(requests, ["api_key", "user"])).toEqual([
+    { groupBy: "user", requests: 3 },
+    { groupBy: "api_key", requests: 1 },
+  ]);
+  expect(requestsByDimension([], GROUPINGS).map(({ requests }) => requests)).toEqual([0, 0, 0, 0]);
+});
+
+test("two plans differ by the windows that came and went; one with other requests did both", () => {
+  const [kept, changed, gone] = windowsOf([
+    request("user", 0, 2),
+    request("user", 2, 4),
+    request("user", 4, 6),
+  ]);
+  const [more] = windowsOf([request("user", 2, 4), request("project", 2, 4)]);
+  const [hours] = windowsOf([request("user", 0, 2, "hour")]);
+  if (!kept || !changed || !gone || !more || !hours) throw new Error("no windows");
+  expect(planDifference([kept, changed, gone], [kept, more, hours])).toEqual({
+    came: [more, hours],
+    went: [changed, gone],
+  });
+  expect(planDifference([kept], [{ ...kept }])).toEqual({ came: [], went: [] });
+});
+
+describe("what a range loses", () => {
+  const lost = (
+    from: number,
+    to: number,
+    range: readonly [number, number] | undefined,
+    stride: Stride = "day",
+  ) =>
+    outsideOf(
+      { start: at(from), end: at(to) },
+      {
+        range: range && { start: at(range[0]), end: at(range[1]) },
+        ...{ dataStart: at(2), stride, scopes: 3 },
+      },
+    ).map(({ reason, first, end, buckets }) => [
+      reason,
+      (first - FIRST) / DAY_MS,
+      (end - FIRST) / DAY_MS,
+      buckets,
+    ]);
+
+  test("is the time before the data start and in the future, in buckets of all scopes", () => {
+    expect(lost(0, 6, [2, 4])).toEqual([
+      ["before_data_start", 0, 2, 6],
+      ["future", 4, 6, 6],
+    ]);
+    expect(lost(2, 4, [2, 4])).toEqual([]);
+    expect(lost(3, 4, [3, 4])).toEqual([]);
+    expect(lost(0, 4, [2, 4])).toEqual([["before_data_start", 0, 2, 6]]);
+    expect(lost(2, 6, [2, 5])).toEqual([["future", 5, 6, 3]]);
+    // Half a day is a day, and 12 hours.
+    expect(lost(4, 5.5, [4, 5])).toEqual([["future", 5, 5.5, 3]]);
+    expect(lost(4, 5.5, [4, 5], "hour")).toEqual([["future", 5, 5.5, 36]]);
+  });
+
+  test("is all of it where nothing is left, split at the data start", () => {
+    expect(lost(0, 2, undefined)).toEqual([["before_data_start", 0, 2, 6]]);
+    expect(lost(0, 1, undefined)).toEqual([["before_data_start", 0, 1, 3]]);
+    expect(lost(0, 4, undefined)).toEqual([
+      ["before_data_start", 0, 2, 6],
+      ["future", 2, 4, 6],
+    ]);
+    expect(lost(8, 9, undefined)).toEqual([["future", 8, 9, 3]]);
+  });
+
+  test("for one reason is added up over scopes, from its first instant to its last", () => {
+    const parts = [
+      { start: at(4), end: at(6) },
+      { start: at(1), end: at(2) + HOUR_MS },
+    ];
+    const span = { reason: "final", first: at(1), end: at(6) };
+    expect(leftOutOf("final", "day", parts)).toEqual([{ ...span, buckets: 4 }]);
+    expect(leftOutOf("final", "hour", parts)).toEqual([{ ...span, buckets: 73 }]);
+    expect(leftOutOf("final", "week", parts)).toEqual([{ ...span, buckets: 4 }]);
+    expect(leftOutOf("final", "day", [])).toEqual([]);
+  });
+});

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { rangeSentence } from "../../../../src/domain/planning/range-sentence.ts";
+import type { RangeLine } from "../../../../src/domain/planning/range-status.ts";
+
+const line = (
+  status: RangeLine["status"],
+  buckets: number,
+  of: Partial<Pick<RangeLine, "stride" | "meter">> = {},
+): RangeLine => ({
+  ...{ meter: "traces", groupBy: "user", stride: "day", status, code: null, buckets, retryAt: null },
+  ...{ first: 0, end: 1, ...of },
+});
+
+test("what is loaded is added up by meter, stride and status, the longest stride first", () => {
+  expect(
+    rangeSentence([
+      line("final", 1000),
+      line("final", 200),
+      line("provisional", 3),
+      line("provisional", 7, { stride: "hour" }),
+      line("final", 5, { meter: "longlived" }),
+    ]),
+  ).toEqual({
+    sentence:
+      "All of it is loaded: by day 1,200 final and 3 provisional, by hour 7 provisional; long-lived traces by day 5 final (buckets x workspaces x dimensions).",
+    open: [],
+  });
+});
+
+test("nothing is claimed of what is not loaded", () => {
+  const [missing, failed, none] = [line("missing", 2), line("failed", 2), line("not_available", 2)];
+  expect(rangeSentence([])).toEqual({ sentence: "No usage is expected in that range.", open: [] });
+  const loaded = line("final", 2);
+  expect(rangeSentence([loaded, none])).toEqual({
+    sentence:
+      "All that the server answers is loaded: by day 2 final (buckets x workspaces x dimensions). Not available:",
+    open: [none],
+  });
+  // Without anything loaded that sentence would be empty.
+  expect(rangeSentence([none])).toEqual({ sentence: "Not all of it is loaded:", open: [none] });
+  expect(rangeSentence([missing])).toEqual({ sentence: "Not all of it is loaded:", open: [missing] });
+  for (const other of [missing, failed, line("unverified", 2)]) {
+    expect(rangeSentence([loaded, none, other])).toEqual({
+      sentence: "Not all of it is loaded, only by day 2 final (buckets x workspaces x dimensions):",
+      open: [none, other],
+    });
+  }
+});

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { METERS } from "../../../../src/domain/usage/meter.ts";
+import { numberName } from "../../../../src/domain/usage/number-name.ts";
+import { NO_ID, shownId } from "../../../../src/domain/usage/record.ts";
+
+test("no id is shown as (none), and an id that looks like it is told apart", () => {
+  const ids = [NO_ID, "(none)", "\\(none)", "\\\\(none)", "a (none)", "(none) a", "none", "w"];
+  const shown = ids.map(shownId);
+  expect(shown).toEqual([
+    ...["(none)", "\\(none)", "\\\\(none)", "\\\\\\(none)"],
+    ...["a (none)", "(none) a", "none", "w"],
+  ]);
+  expect(new Set(shown).size).toBe(ids.length);
+});
+
+test("a number is named by its meter, and by its measure where records carry several", () => {
+  expect(METERS.map((meter) => numberName(meter, "agent_runs"))).toEqual([
+    ...["traces", "long-lived traces", "short-lived traces", "agent_runs"],
+  ]);
+});
