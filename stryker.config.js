@@ -1,22 +1,23 @@
 /** `npm run mutate`: see CONTRIBUTING.md. What survives is explained in test/mutation.md. */
 export default {
   mutate: [
-    "src/domain/{planning,time,usage}/*.ts",
-    "src/pipeline/sync/*.ts",
-    "src/pipeline/totals/*.ts",
-    "src/store/load/*.ts",
-    "src/store/reconcile/*.ts",
-    "src/store/report/month-close.ts",
+    "src/domain/**/*.ts",
+    "src/pipeline/{bill,close,reconcile,source,sync,totals}/*.ts",
+    "src/store/{load,reconcile}/*.ts",
+    "src/store/report/{close-digest,closed-*,month-*,other-*,period-close}.ts",
   ],
+  plugins: ["@stryker-mutator/vitest-runner", "./test/support/mutate-sample.ts"],
   testRunner: "vitest",
   vitest: { configFile: "test/support/vitest.mutate.ts" },
   coverageAnalysis: "perTest",
   // Every file that is loaded once would have to be loaded again for each of them.
   ignoreStatic: true,
   concurrency: 1,
+  // A test that waits for a database on a busy machine is no endless loop.
+  timeoutMS: 60_000,
   // No such file: Stryker would rewrite tsconfig.json with an API that TypeScript 7 does not have.
   tsconfigFile: "none",
   cleanTempDir: "always",
-  reporters: ["clear-text", "progress-append-only", "json", "html"],
+  reporters: ["sample", "clear-text", "progress-append-only", "json", "html"],
   clearTextReporter: { reportTests: false, allowColor: false },
 };

@@ -14,6 +14,8 @@ test.each([
   ["a thousandth may come later", [late(1, 500), late(24, 499), late(744, 1, true)], 3, "enough", 1],
   ["more than that may not", [late(1, 500), late(24, 498), late(744, 2, true)], 3, "raise", 31],
   ["waiting for weeks where a day does it", [late(1, 900), late(24, 100)], 14, "lower", 1],
+  ["as long as what comes late needs", [late(1, 900), late(72, 100)], 3, "enough", 3],
+  ["in any order of the classes", [late(48, 499), late(1, 501)], 3, "enough", 2],
   ["at the border of three days", [late(1, 900), late(24, 100)], 3, "enough", 1],
   ["and above it", [late(1, 900), late(24, 100)], 3.5, "lower", 1],
 ])("%s", (_, classes, settleDays, verdict, adviseDays) => {

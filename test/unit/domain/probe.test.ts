@@ -48,6 +48,44 @@ describe("without other traffic", () => {
   });
 });
 
+test("what must rise is named: the workspace, the project, and who sent", () => {
+  const figures = compare(reading({ other: 100 }), reading({ other: 100, [OWN]: 6 }));
+  expect(Object.values(figures).map(({ expectedId }) => expectedId)).toEqual([HOME, OWN, USER, KEY]);
+});
+
+test("until the workspace is known, all are compared together, also one that is new", () => {
+  const figures = compareProbe({
+    before: new Map([["far", reading({ a: 5 })]]),
+    after: new Map([
+      ["far", reading({ a: 5 })],
+      [HOME, reading({ [OWN]: 6 })],
+    ]),
+    ...{ home: undefined, projectId: undefined, expected: 6, sender: { user: "nobody", key: "...none" } },
+  });
+  // All are other people's traces as long as no project is the probe's, and none is of whom the probe expects.
+  expect(figures).toMatchObject([
+    { groupBy: "workspace", expectedId: null, billed: 6, difference: 0, othersAdded: 6 },
+    { groupBy: "project", expectedId: null, billed: 0, difference: -6, othersAdded: 0 },
+    { groupBy: "user", expectedId: "nobody", billed: 6, difference: -6, othersAdded: 6 },
+    { groupBy: "api_key", expectedId: "...none", billed: 6, difference: -6, othersAdded: 6 },
+  ]);
+  const [workspace] = compareProbe({
+    before: new Map([["far", reading({})]]),
+    after: new Map([["far", reading({ [OWN]: 9 })]]),
+    ...{ home: undefined, projectId: OWN, expected: 6, sender: { user: USER, key: KEY } },
+  });
+  expect(workspace).toMatchObject({ billed: 9, difference: 3 });
+});
+
+test("an answer that lacks a workspace shows no traces of it", () => {
+  const figures = compareProbe({
+    before: new Map([[HOME, reading({ [OWN]: 6 })]]),
+    after: new Map([["far", reading({})]]),
+    ...{ home: HOME, projectId: OWN, expected: 6, sender: { user: USER, key: KEY } },
+  });
+  expect(figures.map(({ billed }) => billed)).toEqual([0, 0, -6, -6]);
+});
+
 test("a project that no answer names has no billed trace", () => {
   const figures = compareProbe({
     before: new Map([[HOME, reading({})]]),
@@ -83,6 +121,36 @@ describe("by id", () => {
     expect(compare(before, later({ "": 16, u: 5, v: -5 })).user).toMatchObject({ billed: 6, difference: 5 });
   });
 
+  test("the expected one is found by the end of its short key, and by a UUID in capitals", () => {
+    const found = (sender: { user: string; key: string }, after: WorkspaceReading) =>
+      compareProbe({
+        before: new Map([[HOME, { ...before, user: { ab: 5, AB: 5 }, api_key: { x1234: 5, y1234: 5 } }]]),
+        after: new Map([[HOME, after]]),
+        ...{ home: HOME, projectId: OWN, expected: 6, sender },
+      })
+        .slice(2)
+        .map(({ expectedId, difference }) => [expectedId, difference]);
+    const capitals = later({ ab: 11, AB: 5 }, { x1234: 5, y1234: 11 });
+    // Of several keys with that end, it is the one that rose.
+    expect(found({ user: "AB", key: "...1234" }, capitals)).toEqual([
+      ["ab", 0],
+      ["y1234", 0],
+    ]);
+    expect(found({ user: "ab", key: "...x1234" }, capitals)).toEqual([
+      ["ab", 0],
+      ["x1234", -6],
+    ]);
+    const asWritten = later({ ab: 5, AB: 11 }, { x1234: 11, y1234: 5 });
+    expect(found({ user: "AB", key: "x1234" }, asWritten)).toEqual([
+      ["AB", 0],
+      ["x1234", 0],
+    ]);
+    expect(found({ user: "ab", key: "1234" }, asWritten)).toEqual([
+      ["ab", -6],
+      ["1234", -6],
+    ]);
+  });
+
   test("at most ten ids are named, the largest change first", () => {
     const many = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`u${i}`, i + 1]));
     const { rises = [] } = compare(before, later({ "": 10, ...many })).user ?? {};
@@ -99,6 +167,10 @@ test("too little is lacking, too much of others is unexplained, and too much of 
   expect(progress(6, { user: 105 })).toBe("lacking");
   expect(progress(6, { user: 107 })).toBe("unexplained");
   expect(progress(7)).toBe("billed");
+  // What others lost meanwhile may hide as much.
+  const lost = (user: number) =>
+    progressOf(Object.values(compare(before, reading({ other: 98, [OWN]: 6 }, { user }))), 6);
+  expect([103, 104].map(lost)).toEqual(["lacking", "billed"]);
 });
 
 test("another workspace may rise by what its projects do", () => {
@@ -136,11 +208,10 @@ describe("with other traffic", () => {
       [10, 1],
     ] as const) {
       const after = reading({ a: 53, b: 48, [OWN]: 7 }, { user: 101 + rise });
-      expect(compare(before, after).user).toMatchObject({
-        othersAdded: 3,
-        othersRemoved: 2,
-        difference,
-      });
+      const { user, project } = compare(before, after);
+      expect(user).toMatchObject({ othersAdded: 3, othersRemoved: 2, difference });
+      // Nobody else sends to the probe's own project.
+      expect(project).toMatchObject({ billed: 6, othersAdded: 0, othersRemoved: 0, difference: 0 });
     }
   });
 

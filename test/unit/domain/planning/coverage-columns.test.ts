@@ -8,7 +8,7 @@ import {
 import { HOUR_MS } from "../../../../src/domain/time/stride.ts";
 
 const day = (text: string) => Date.parse(text);
-const range = (start: string, end: string) => ({ start: day(start), end: day(end) });
+const range = (start = "", end = "") => ({ start: day(start), end: day(end) });
 const shown = (all: readonly { start: number; end: number }[]) =>
   all.map(({ start, end }) => [start, end].map((ms) => new Date(ms).toISOString().slice(0, 13)).join(" "));
 
@@ -73,6 +73,11 @@ test("the last months are thirteen, the one under way among them", () => {
   expect(lastMonths(day("2026-04-01"))).toEqual(range("2025-04-01", "2026-05-01"));
 });
 
+test("a range without time is its own neighbour", () => {
+  const at = { start: day("2026-02-01"), end: day("2026-02-01") };
+  expect([neighbour(at, -1), neighbour(at, 1)]).toEqual([at, at]);
+});
+
 test.each([
   [
     "a month has months beside it",
@@ -105,6 +110,6 @@ test.each([
     ["2026-03-01", "2026-03-04"],
   ],
 ] as const)("%s", (_, asked, before, after) => {
-  expect(neighbour(range(...asked), -1)).toEqual(range(...before));
-  expect(neighbour(range(...asked), 1)).toEqual(range(...after));
+  expect(neighbour(range(asked[0], asked[1]), -1)).toEqual(range(before[0], before[1]));
+  expect(neighbour(range(asked[0], asked[1]), 1)).toEqual(range(after[0], after[1]));
 });
