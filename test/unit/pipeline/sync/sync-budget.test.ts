@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import type { Meter } from "../../../../src/domain/usage/meter.ts";
+import { isMessageId, messageId } from "../../../../src/pipeline/sync/fetch-queue.ts";
+import { describeAdded, type Syncing, syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
+
+const NOW = Date.parse("2026-03-10T05:20:00Z");
+const DATA_START = Date.parse("2026-01-05T00:00:00Z");
+
+/** Days are settled after three days, and no hours are kept beyond an hour. */
+function source({
+  workspaces = 1,
+  meters = [["traces", DATA_START]] as [Meter, number][],
+  rateLimit = 10,
+  syncEveryMs = 900_000,
+}): Syncing {
+  return {
+    capabilities: new Set(),
+    strideRetries: new Set(),
+    dataStart: DATA_START,
+    meters: new Map(meters),
+    workspaces: Array.from({ length: workspaces }, (_, n) => ({ workspaceId: `w${n}` })),
+    config: { slug: "eu", rateLimit },
+    settings: {
+      ...{ settleAfterMs: 3 * DAY_MS, hourlyForMs: 3_600_000, syncEveryMs },
+      meters: meters.map(([meter]) => meter),
+    },
+  };
+}
+
+test("a sync asks for the days and hours that are not settled: for workspaces at once, else for each", () => {
+  // Four dimensions in days and in hours. The hour under way and the one before lie in one window.
+  expect(syncBudget(source({}), NOW)).toMatchObject({ needed: 8, added: [], problem: undefined });
+  // By workspace they are asked for together.
+  expect(syncBudget(source({ workspaces: 3 }), NOW).needed).toBe(2 + 2 * 3 * 3);
+  expect(syncBudget(source({ workspaces: 0 }), NOW).needed).toBe(0);
+});
+
+test("what other usage adds is named, from where it begins", () => {
+  const both = source({
+    meters: [
+      ["traces", DATA_START],
+      ["longlived", DATA_START],
+    ],
+  });
+  const budget = syncBudget(both, NOW);
+  expect(budget).toMatchObject({ needed: 12, added: [{ meter: "longlived", requests: 4 }] });
+  expect(describeAdded(budget)).toBe(" (4 of them for long-lived traces)");
+  expect(describeAdded({ added: [] })).toBe("");
+  expect(
+    describeAdded({
+      added: [
+        { meter: "longlived", requests: 4 },
+        { meter: "deployments", requests: 2 },
+      ],
+    }),
+  ).toBe(" (4 of them for long-lived traces, 2 of them for deployment usage)");
+  // One that begins tomorrow adds nothing yet.
+  const later = source({
+    meters: [
+      ["traces", DATA_START],
+      ["longlived", NOW + 2 * DAY_MS],
+    ],
+  });
+  expect(syncBudget(later, NOW).needed).toBe(8);
+});
+
+test("too few requests until the next sync are a problem, with an interval that is enough", () => {
+  // Nine in ten seconds are for fetching.
+  expect(syncBudget(source({ syncEveryMs: 10_000 }), NOW)).toMatchObject({ allowed: 9, problem: undefined });
+  expect(syncBudget(source({ syncEveryMs: 9_000 }), NOW)).toMatchObject({ allowed: 8, problem: undefined });
+  expect(syncBudget(source({ syncEveryMs: 8_888 }), NOW)).toEqual({
+    ...{ needed: 8, added: [], allowed: 7 },
+    problem: {
+      code: "rate_budget_short",
+      message:
+        "A sync of source eu needs 8 requests, and the rate limit allows 7 until the next sync. Figures arrive later with each sync.",
+      next: "Set USAGE_SYNC_EVERY to PT1M or more, or raise USAGE_RATE_LIMIT if the platform grants it.",
+    },
+  });
+  const many = source({ workspaces: 10, syncEveryMs: 60_000 });
+  expect(syncBudget(many, NOW)).toMatchObject({
+    ...{ needed: 62, allowed: 54 },
+    problem: { next: expect.stringContaining("PT2M") },
+  });
+  const longlived = [["longlived", DATA_START]] as [Meter, number][];
+  const short = source({ meters: [["traces", DATA_START], ...longlived], syncEveryMs: 10_000 });
+  expect(syncBudget(short, NOW).problem?.message).toContain(
+    "needs 12 requests (4 of them for long-lived traces), and",
+  );
+});
+
+test("a message of the queue is known by its id, and ids of others are left alone", () => {
+  expect(messageId({ sliceId: 12, generation: 3 })).toBe("12-3");
+  for (const id of ["12-3", "1-0"]) expect(isMessageId(id), id).toBe(true);
+  for (const id of ["12", "12-", "-3", "a12-3", "12-3b", "12-3-4", "repeat:12-3", ""])
+    expect(isMessageId(id), id).toBe(false);
+});
