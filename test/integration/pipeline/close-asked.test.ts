@@ -24,18 +24,18 @@ beforeEach(async () => {
   await bench.open();
 });
 
-/** Another source with the same workspaces, whose data starts on that day. */
-const addSource = (slug: string, dataStart: string) =>
+/** Another source, by default with the same workspaces, whose data starts on that day. */
+const addSource = (slug: string, dataStart: string, workspaceIds = bench.workspaceIds) =>
   bench.sql(
     `WITH s AS (
        INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest, workspace_ids)
-       SELECT $1, 'http://localhost/' || $1, $2, 1, '', workspace_ids FROM usage.source WHERE slug = 'default' RETURNING *
+       VALUES ($1, 'http://localhost/' || $1, $2, 1, '', $3) RETURNING *
      ), e AS (
        INSERT INTO usage.entity (source_id, dimension, external_id)
        SELECT source_id, 'workspace', unnest(workspace_ids) FROM s RETURNING entity_id
      )
      INSERT INTO usage.workspace (entity_id) SELECT entity_id FROM e`,
-    [slug, dataStart],
+    [slug, dataStart, workspaceIds],
   );
 
 describe("a month", () => {
@@ -115,6 +115,13 @@ describe("a month", () => {
     });
     const { closed } = await order(month.name, { without: [second, second] });
     expect(closed).toMatchObject([{ source: "default", asked: [second], result: { state: "open" } }]);
+    // Of each source those that are its own.
+    await addSource("other", month.start, [first, "theirs"]);
+    const both = await order(month.name, { without: [second, "theirs"] });
+    expect(both.closed.map(({ source, asked }) => [source, asked])).toEqual([
+      ["default", [second]],
+      ["other", ["theirs"]],
+    ]);
     const done = { state: "closed", totals: 0, traces: 0, accepted: 0, settleAfterSeconds: null } as const;
     const without = [first, second].sort();
     for (const [asked, result, is] of [

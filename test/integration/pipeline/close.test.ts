@@ -1,12 +1,16 @@
 import { DateTime } from "luxon";
 import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
+import { closeSources } from "../../../src/pipeline/close/close.ts";
+import { lookAtMonth } from "../../../src/pipeline/close/look.ts";
 import { runInline } from "../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../src/pipeline/sync/plan.ts";
+import { digestToClose } from "../../../src/store/report/close-digest.ts";
 import { closedCosts } from "../../../src/store/report/closed-costs.ts";
 import { adjustmentsOf, countAdjusted } from "../../../src/store/report/month-adjustments.ts";
 import { type CloseRequest, type CloseResult, closeMonth } from "../../../src/store/report/month-close.ts";
 import { checkMonths } from "../../../src/store/report/month-open-days.ts";
+import { sourcesWithWorkspaces } from "../../../src/store/report/overview.ts";
 import { adjustedCosts } from "../../../src/store/report/prices.ts";
 import { poll } from "../../support/poll.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
@@ -89,7 +93,30 @@ test("a month stays open until it is loaded and reconciled with the export, then
 
   await bench.reconcile({ range: month });
   const done = { state: "closed", traces: booked(), accepted: 0, without: [], settleAfterSeconds: 259_200 };
-  expect(await close()).toMatchObject(done);
+  // A look finds what a close would, and a close with another digest than that of the look closes nothing.
+  const { db } = bench.store;
+  const monthStart = new Date(month.start).toISOString().slice(0, 10);
+  const look = async () => {
+    const [source] = await sourcesWithWorkspaces(db);
+    if (source === undefined) throw new Error("no source");
+    const at = { month: monthStart.slice(0, 7), now: bench.now };
+    return lookAtMonth(db, { source, without: [], acceptDisagreements: false, ...at });
+  };
+  const looked = await look();
+  expect(looked).toMatchObject({ closed: undefined, required: { length: 1 }, open: [], accepted: 0 });
+  const inOrder = (expectedDigests: string[]) =>
+    closeSources(bench.store, {
+      ...{ month: monthStart.slice(0, 7), slugs: [], settleAfterMs: 3 * DAY_MS, expectedDigests },
+      by: { name: null, role: "operator", via: "command" },
+    });
+  await expect(inOrder(["another"])).rejects.toMatchObject({ code: "month_changed" });
+  expect(await bench.sql("SELECT FROM usage.month_close")).toEqual([]);
+  const about = { sourceId: asked.sourceId, monthStart, without: [], required: looked.required };
+  const { closed: sources } = await inOrder(["another", await digestToClose(db, about)]);
+  expect(sources).toMatchObject([{ source: "default", asked: [], result: done }]);
+  expect(await look()).toMatchObject({
+    ...{ closed: { traces: booked(), accepted: 0 }, required: [], open: [], accepted: 0 },
+  });
   const closed = booked();
   expect(await totals()).toEqual(
     ["api_key", "project", "user", "workspace"].map((group_by) => ({
