@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { planSync } from "../../../../src/pipeline/sync/sync.ts";
-import { syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
+import { knownSyncBudget, syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
 import { takeSlicesToQueue } from "../../../../src/store/work/slices.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
@@ -42,6 +42,17 @@ describe("the requests that a sync needs", () => {
     const [, minutes] = /PT(\d+)M/.exec(need(1, 10_000).problem?.next ?? "") ?? [];
     expect(need(1, Number(minutes) * 60_000).problem).toBeUndefined();
     expect(need(1, (Number(minutes) - 1) * 60_000).problem).toBeDefined();
+
+    // A source that is not open needs the same, by what is stored of it.
+    const known = (slug: string) =>
+      knownSyncBudget(bench.store.db, { config: { ...source.config, slug }, settings: source.settings });
+    expect(await known("default")).toEqual(need(1_000, 900_000));
+    expect(await known("another")).toBeUndefined();
+    await bench.sql("INSERT INTO usage.source_fact (source_id, fact, evidence) VALUES ($1, 'no_hour', 'x')", [
+      source.sourceId,
+    ]);
+    const days = (await known("default"))?.needed ?? 0;
+    expect([days > 0, days < planned]).toEqual([true, true]);
   });
 
   test("are in a warning of each sync that is allowed fewer", async () => {

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import { PlatformError } from "../../../../src/errors.ts";
+import { EtlError, PlatformError } from "../../../../src/errors.ts";
 import { pauseOf, withRetries } from "../../../../src/pipeline/source/retry.ts";
 import { statusError } from "../../../../src/platform/http/errors.ts";
 
@@ -61,4 +61,101 @@ test.each([
   expect(logs).toMatchObject([
     { code: "rate_limited", reason: `GET http://h/ answered 429: slow down (${said})`, waitMs: wait },
   ]);
+});
+
+describe("work that fails", () => {
+  /** Fails with each error in turn, then answers. */
+  async function run(errors: readonly Error[], more: { attempts?: number; signal?: AbortSignal } = {}) {
+    const left = [...errors];
+    const logs: Record<string, unknown>[] = [];
+    const [waits, held]: [number[], number[]] = [[], []];
+    const log = pino({ level: "debug" }, { write: (line) => void logs.push(JSON.parse(line)) });
+    const clock = { now: () => 0, wait: async (ms: number) => void waits.push(ms) };
+    const holdBack = async (ms: number) => void held.push(ms);
+    let tried = 0;
+    const ended = await withRetries({ log, clock, attempts: 3, holdBack, ...more }, async () => {
+      tried++;
+      const error = left.shift();
+      if (error !== undefined) throw error;
+      return "done";
+    }).catch((error: Error) => error);
+    return { ended, tried, waits, held, logs };
+  }
+  const own = new EtlError({ ...facts, code: "store_away" });
+  const final = new EtlError({ ...facts, retryable: false });
+  const limited = said({ status: 429, retryAfterMs: 2_000 });
+  const asks = said({ status: 503, retryAfterMs: 3_000 });
+
+  test("is tried again as often as is allowed, and then the last error is thrown", async () => {
+    expect(await run([asks, asks])).toMatchObject({
+      ended: "done",
+      tried: 3,
+      waits: [3_000, 3_000],
+      held: [],
+    });
+    expect(await run([asks, asks, limited])).toMatchObject({
+      ended: limited,
+      tried: 3,
+      waits: [3_000, 3_000],
+    });
+    expect(await run([asks], { attempts: 1 })).toMatchObject({ ended: asks, tried: 1, waits: [] });
+    const { waits, logs } = await run([own]);
+    expect(waits).toHaveLength(1);
+    expect(logs).toMatchObject([{ level: 30, code: "store_away", attempt: 1, waitMs: waits[0] }]);
+  });
+
+  test("is not tried again where that cannot help, and nobody waits", async () => {
+    const refused = new PlatformError({
+      ...facts,
+      retryable: false,
+      method: "GET",
+      url: "https://x.example",
+    });
+    const foreign = Object.assign(new Error("x"), { retryable: true });
+    for (const error of [final, refused, new Error("a bug"), foreign]) {
+      expect(await run([error]), error.message).toEqual({
+        ended: error,
+        tried: 1,
+        waits: [],
+        held: [],
+        logs: [],
+      });
+    }
+  });
+
+  test("by a limit holds back whoever uses the key, after the last attempt too", async () => {
+    expect(await run([limited, asks])).toMatchObject({ held: [2_000], waits: [2_000, 3_000] });
+    expect(await run([limited], { attempts: 1 })).toMatchObject({ held: [2_000], waits: [] });
+    expect(await run([own, asks])).toMatchObject({ held: [] });
+  });
+
+  test("is not tried again once it is cancelled", async () => {
+    const controller = new AbortController();
+    const stopped = new Error("stopped");
+    controller.abort(stopped);
+    expect(await run([asks], { signal: controller.signal })).toMatchObject({ ended: stopped });
+    expect(await run([asks], { signal: new AbortController().signal })).toMatchObject({
+      ended: "done",
+      tried: 2,
+    });
+  });
+});
+
+test("an odd Retry-After is told of at the first attempt only", async () => {
+  const levels: unknown[] = [];
+  const log = pino({ level: "info" }, { write: (line) => void levels.push(JSON.parse(line).level) });
+  const clock = { now: () => 0, wait: async () => {} };
+  const context = { method: "GET", url: "http://h/", redact: (text: string) => text, variable: "X" } as const;
+  const fail = (retryAfter: string) => async () => {
+    throw statusError({ status: 429, retryAfter, body: "slow down", now: 0 }, context);
+  };
+  await expect(withRetries({ log, clock, attempts: 3 }, fail("soon"))).rejects.toThrow();
+  await expect(withRetries({ log, clock, attempts: 2 }, fail("5"))).rejects.toThrow();
+  expect(levels).toEqual([40, 30, 30]);
+});
+
+test("an error of our own servers waits half a minute at most", () => {
+  const pauses = Array.from({ length: 200 }, () => pauseOf(new EtlError(facts), 30));
+  expect(Math.max(...pauses)).toBeLessThanOrEqual(30_000);
+  expect(Math.max(...pauses)).toBeGreaterThan(15_000);
 });
