@@ -113,6 +113,12 @@ describe("a month", () => {
       code: "workspace_unknown",
       next: expect.stringContaining(second),
     });
+    // Without leaving out any, all days are listed: by day, dimension and workspace.
+    const [all] = (await order(month.name)).closed;
+    if (all?.result.state !== "open") throw new Error("not open");
+    const keys = all.result.open.map((one) => `${iso(one.day)} ${one.groupBy} ${one.workspaceId}`);
+    expect(keys).toEqual(keys.toSorted());
+    expect(keys).toHaveLength(2 * 4 * ((Date.parse(month.end) - Date.parse(month.start)) / DAY_MS));
     const { closed } = await order(month.name, { without: [second, second] });
     expect(closed).toMatchObject([{ source: "default", asked: [second], result: { state: "open" } }]);
     // Of each source those that are its own.

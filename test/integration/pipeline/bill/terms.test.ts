@@ -193,6 +193,15 @@ test("a billing period closes once all of its days are final and reconciled, and
     .reduce((sum, stream) => sum + (bench.standin.ledger.counts(stream, [before, end])[0] ?? 0), 0);
   expect((await close(end - DAY_MS))[0]?.result).toMatchObject({ state: "closed", traces, accepted: 0 });
 
+  const [kept] = await bench.sql<{ detail: string }>(
+    `SELECT settle_after_seconds::integer AS settled, accepted_disagreements AS accepted, a.action, a.detail
+     FROM usage.period_close JOIN usage.operator_action a USING (source_id)`,
+  );
+  expect(kept).toMatchObject({ settled: 3 * 86_400, accepted: 0, action: "period.close" });
+  expect(kept?.detail).toMatch(
+    new RegExp(`^billing period ${day(before)} to ${day(end)}: ${traces} traces in \\d+ totals$`),
+  );
+
   bench.standin.ledger.change(senderOn(bench.standin, 0, before + 5 * DAY_MS), 6);
   await load();
   expect((await close(before))[0]?.result).toMatchObject({ state: "closed_before" });

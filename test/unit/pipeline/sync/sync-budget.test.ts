@@ -92,7 +92,7 @@ test("too few requests until the next sync are a problem, with an interval that 
 
 test("a message of the queue is known by its id, and ids of others are left alone", () => {
   expect(messageId({ sliceId: 12, generation: 3 })).toBe("12-3");
-  for (const id of ["12-3", "1-0"]) expect(isMessageId(id), id).toBe(true);
+  for (const id of ["12-3", "1-0", "1-12"]) expect(isMessageId(id), id).toBe(true);
   for (const id of ["12", "12-", "-3", "a12-3", "12-3b", "12-3-4", "repeat:12-3", ""])
     expect(isMessageId(id), id).toBe(false);
 });
