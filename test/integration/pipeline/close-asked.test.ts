@@ -106,6 +106,16 @@ describe("a month", () => {
     });
   });
 
+  test("of no source at all names none", async () => {
+    const empty = await setup({ days: 40 });
+    const asked = { month: monthBefore(current()).name, slugs: [], settleAfterMs: 0, by };
+    expect(await refusal(closeSources(empty.store, asked))).toEqual({
+      code: "source_unloaded",
+      message: "Nothing is loaded for any source.",
+      next: "Run `usage-etl sync` first.",
+    });
+  });
+
   test("leaves out workspaces that are known, each once, and says if it was closed so", async () => {
     const month = monthBefore(current());
     const [first = "", second = ""] = bench.workspaceIds;

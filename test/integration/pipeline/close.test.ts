@@ -5,6 +5,7 @@ import { closeSources } from "../../../src/pipeline/close/close.ts";
 import { lookAtMonth } from "../../../src/pipeline/close/look.ts";
 import { runInline } from "../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../src/pipeline/sync/plan.ts";
+import { noteBillPart } from "../../../src/store/catalog/bill-parts.ts";
 import { digestToClose } from "../../../src/store/report/close-digest.ts";
 import { closedCosts } from "../../../src/store/report/closed-costs.ts";
 import { adjustmentsOf, countAdjusted } from "../../../src/store/report/month-adjustments.ts";
@@ -102,8 +103,16 @@ test("a month stays open until it is loaded and reconciled with the export, then
     const at = { month: monthStart.slice(0, 7), now: bench.now };
     return lookAtMonth(db, { source, without: [], acceptDisagreements: false, ...at });
   };
+  await noteBillPart(db, { sourceId: asked.sourceId, part: "provider_totals", refusal: "403" });
+  const provider = { readAt: null, refusal: "403", outcomes: [] };
   const looked = await look();
-  expect(looked).toMatchObject({ closed: undefined, required: { length: 1 }, open: [], accepted: 0 });
+  expect(looked).toMatchObject({
+    closed: undefined,
+    required: { length: 1 },
+    open: [],
+    accepted: 0,
+    provider,
+  });
   const inOrder = (expectedDigests: string[]) =>
     closeSources(bench.store, {
       ...{ month: monthStart.slice(0, 7), slugs: [], settleAfterMs: 3 * DAY_MS, expectedDigests },
@@ -113,7 +122,7 @@ test("a month stays open until it is loaded and reconciled with the export, then
   expect(await bench.sql("SELECT FROM usage.month_close")).toEqual([]);
   const about = { sourceId: asked.sourceId, monthStart, without: [], required: looked.required };
   const { closed: sources } = await inOrder(["another", await digestToClose(db, about)]);
-  expect(sources).toMatchObject([{ source: "default", asked: [], result: done }]);
+  expect(sources).toMatchObject([{ source: "default", asked: [], result: done, provider }]);
   expect(await look()).toMatchObject({
     ...{ closed: { traces: booked(), accepted: 0 }, required: [], open: [], accepted: 0 },
   });

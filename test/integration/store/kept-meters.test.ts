@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { sql } from "kysely";
 import { expect, test } from "vitest";
-import { DISAGREEMENTS, OPEN_REASONS, type OpenReason } from "../../../src/domain/close/open-day.ts";
+import {
+  DISAGREEMENTS,
+  OPEN_REASONS,
+  type OpenDay,
+  type OpenReason,
+} from "../../../src/domain/close/open-day.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../../src/domain/usage/record.ts";
@@ -253,6 +258,19 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       const asked = { sourceId, ranges, without: [], acceptDisagreements: given.accepts };
       const [check] = await checkMonths(db, asked);
       expect(check?.open.length).toBe(blocking.length);
+      // By day, then by meter, dimension and workspace.
+      const orderOf = ({ day, meter, groupBy, workspaceId }: OpenDay) =>
+        `${new Date(day).toISOString()} ${METERS.indexOf(meter)} ${groupBy} ${workspaceId}`;
+      const order = check?.open.map(orderOf);
+      expect(order).toEqual(order?.toSorted());
+      // Two halves that are checked at once have the same days.
+      const middle = Date.parse("2026-03-15");
+      const halves = ranges.flatMap((range) => [
+        { ...range, end: middle },
+        { start: middle, end: range.end },
+      ]);
+      const parts = await checkMonths(db, { ...asked, ranges: halves });
+      expect(parts.flatMap(({ open }) => open)).toEqual(check?.open);
       // Closing takes a second, for it reads the charges: a few times are enough.
       if (blocking.length === 0 && closes++ >= MOST_CLOSES) return;
       const result = await close(given.accepts);
