@@ -64,3 +64,25 @@ describe("joinTiers", () => {
     expect(joinTiers(linesOf(...prices)).problems).toEqual([expect.stringContaining(problem)]);
   });
 });
+
+test("prices have one text only if they cost the same", () => {
+  const [price] = joinTiers(linesOf({}, { fromQuantity: 5, unitPrice: "2" })).joined;
+  if (price === undefined) throw new Error("not joined");
+  const one = price.price;
+  const others = [
+    { ...one, sku: "other" },
+    { ...one, source: "eu" },
+    { ...one, workspace: "w" },
+    { ...one, measure: "longlived" as const },
+    { ...one, unitPrice: "3" },
+    { ...one, currency: "EUR" },
+    { ...one, validFrom: "2026-01-02" },
+    { ...one, validTo: "2027-01-01" },
+    { ...one, countedOver: "workspace" as const },
+    { ...one, tiers: [] },
+    { ...one, tiers: [{ fromQuantity: 6, unitPrice: "2" }] },
+    { ...one, tiers: [{ fromQuantity: 5, unitPrice: "3" }] },
+  ];
+  expect(new Set([one, ...others].map(textOf)).size).toBe(1 + others.length);
+  expect(textOf({ ...one, measure: "traces" })).toBe(textOf(one));
+});

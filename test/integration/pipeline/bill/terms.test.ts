@@ -5,7 +5,9 @@ import { describeLimit, marksPassed } from "../../../../src/domain/usage-limit.t
 import { firingAlerts } from "../../../../src/pipeline/alerts.ts";
 import { readBill } from "../../../../src/pipeline/bill/read-bill.ts";
 import { closePeriods } from "../../../../src/pipeline/close/close-periods.ts";
+import { lockScopes } from "../../../../src/store/catalog/scopes.ts";
 import { limitUses } from "../../../../src/store/report/limit-uses.ts";
+import { poll } from "../../../support/poll.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
 
 /** Usage limits and billing periods, as they are read, shown and warned of. */
@@ -191,7 +193,26 @@ test("a billing period closes once all of its days are final and reconciled, and
   const traces = bench.standin.organisation.streams
     .filter(({ project }) => project.workspace.id === bench.workspaceIds[0])
     .reduce((sum, stream) => sum + (bench.standin.ledger.counts(stream, [before, end])[0] ?? 0), 0);
-  expect((await close(end - DAY_MS))[0]?.result).toMatchObject({ state: "closed", traces, accepted: 0 });
+  // A close waits for the loads of the source, and loads for it: its check and its totals see the same records.
+  const { closing } = await bench.store.transaction(async ({ db }) => {
+    const scopes = await db.selectFrom("every_scope").select("scope_id").execute();
+    await lockScopes(
+      db,
+      scopes.map((scope) => scope.scope_id),
+    );
+    let isOver = false;
+    const closing = close(end - DAY_MS).finally(() => {
+      isOver = true;
+    });
+    const waiting = () =>
+      bench.sql(
+        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      );
+    await poll(async () => isOver || (await waiting()).length === 1, { deadlineMs: 20_000 });
+    expect(isOver).toBe(false);
+    return { closing };
+  });
+  expect((await closing)[0]?.result).toMatchObject({ state: "closed", traces, accepted: 0 });
 
   const [kept] = await bench.sql<{ detail: string }>(
     `SELECT settle_after_seconds::integer AS settled, accepted_disagreements AS accepted, a.action, a.detail
