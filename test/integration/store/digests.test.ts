@@ -136,6 +136,50 @@ describe("an answer that is known by its digest", () => {
     expect(await expectTrueDigests(reader)).toBe(4);
   });
 
+  test("makes final what is now, and says of its own days alone that it read them", async () => {
+    const { loads, reader } = await setup();
+    const perDay = async () => {
+      const { rows } = await reader.query<{ fetches: number[]; final: boolean[] }>(
+        `SELECT array_agg(v.fetch_number::int ORDER BY day) AS fetches, array_agg(v.settled ORDER BY day) AS final
+         FROM usage.coverage v JOIN usage.scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
+         CROSS JOIN LATERAL generate_series(v.period_start, v.period_end - interval '1 day', interval '1 day') day
+         GROUP BY w.external_id ORDER BY w.external_id`,
+      );
+      return rows;
+    };
+    const [fetches, final] = [
+      WORKSPACES.map(() => Array(DAYS).fill(0)),
+      WORKSPACES.map(() => Array(DAYS).fill(false)),
+    ];
+    const notFinal = { settleAfterMs: 100 * 365 * DAY_MS };
+    for (const [nth, { asked, more = {} }] of [
+      { asked: ALL, more: notFinal },
+      { asked: { ...ALL, from: 2, days: 3 }, more: notFinal },
+      { asked: ALL, more: notFinal },
+      { asked: ALL },
+      { asked: { ...ALL, from: 1, days: 4 } },
+      { asked: { ...ALL, from: 0, days: 4 } },
+      { asked: { from: 0, days: 5, workspaces: [1] } },
+      // Final days stay final.
+      { asked: { from: 1, days: 3, workspaces: [0] }, more: notFinal },
+      { asked: ALL },
+      { asked: { ...ALL, from: 0, days: 3 } },
+    ].entries()) {
+      expect(await loads.load(asked, more)).toMatchObject({ outcome: "loaded", updated: 0 });
+      expect(loads.compares(), `load ${nth}`).toBe(false);
+      for (const workspace of asked.workspaces) {
+        for (let day = asked.from; day < asked.from + asked.days; day++) {
+          (fetches[workspace] as number[])[day] = nth + 1;
+          if (more !== notFinal) (final[workspace] as boolean[])[day] = true;
+        }
+      }
+      expect(await perDay(), `load ${nth}`).toEqual(
+        WORKSPACES.map((_, one) => ({ fetches: fetches[one], final: final[one] })),
+      );
+    }
+    await expectTrueDigests(reader);
+  });
+
   test("is compared where it says something else, and nowhere else", async () => {
     const { loads, reader } = await setup();
     await loads.load(ALL);
