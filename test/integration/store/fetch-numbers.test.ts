@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { drawStamp, liftFetchNumbers } from "../../../src/store/load/fetch-ledger.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { failScopes, retryNow } from "../../../src/store/load/failures.ts";
+import {
+  beginFetch,
+  drawStamp,
+  finishFetch,
+  liftFetchNumbers,
+  storeNow,
+} from "../../../src/store/load/fetch-ledger.ts";
 import { poll } from "../../support/poll.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 
@@ -63,4 +71,85 @@ test("where sequences are behind the data, a new epoch of digests begins; else i
   expect(await restore(400, 7)).toBe(8);
   // Its digest is of the present epoch, but who knows what happened since.
   expect(await restore(600, 3)).toBe(4);
+});
+
+test("a request is kept as it was asked, and as it ended", async () => {
+  const bundle = await setupStore();
+  const { store, reader } = bundle;
+  const sourceId = await enterSource(bundle, { workspaceIds: ["w1"], dataStart: FIRST_DAY });
+  const window = { stride: "day" as const, start: FIRST_DAY, end: FIRST_DAY + 2 * DAY_MS };
+  const before = await storeNow(store.db);
+  const asked = { sourceId, groupBy: "project" as const, window };
+  const first = await beginFetch(store.db, { ...asked, purpose: "load", meter: "longlived", workspaces: 3 });
+  const second = await beginFetch(store.db, {
+    ...asked,
+    purpose: "reconcile",
+    meter: "deployments",
+    workspaces: 1,
+  });
+  const after = await storeNow(store.db);
+  expect(second.fetchNumber).toBeGreaterThan(first.fetchNumber);
+  for (const { fetchedAt } of [first, second]) {
+    expect(fetchedAt).toBeGreaterThanOrEqual(before);
+    expect(fetchedAt).toBeLessThanOrEqual(after);
+  }
+  const rows = async () =>
+    (
+      await reader.query(
+        `SELECT purpose, kind, trace_tier, group_by, stride, workspaces, outcome, code, status, records::int, traces::int,
+                finished_at IS NOT NULL AS ended, as_of_limit IS NOT NULL AS limited, run_id,
+                extract(epoch FROM period_start)::bigint * 1000 = $1 AND extract(epoch FROM period_end)::bigint * 1000 = $2 AS is_window
+         FROM usage.fetch ORDER BY fetch_number`,
+        [window.start, window.end],
+      )
+    ).rows;
+  const running = {
+    ...{ group_by: "project", stride: "day", is_window: true, run_id: null, outcome: "running" },
+    ...{ code: null, status: null, records: null, traces: null, ended: false, limited: false },
+  };
+  const [load, other] = [
+    { ...running, purpose: "load", kind: "traces", trace_tier: "longlived", workspaces: 3 },
+    { ...running, purpose: "reconcile", kind: "langsmith_deployments", trace_tier: "all", workspaces: 1 },
+  ];
+  expect(await rows()).toEqual([load, other]);
+  await finishFetch(store.db, first, { outcome: "loaded", records: 7, traces: 0 });
+  const loaded = { ...load, outcome: "loaded", records: 7, traces: 0, ended: true, limited: true };
+  expect(await rows()).toEqual([loaded, other]);
+  await finishFetch(store.db, second, { outcome: "failed", code: "server_error", status: 503 });
+  expect(await rows()).toEqual([
+    loaded,
+    { ...other, outcome: "failed", code: "server_error", status: 503, ended: true, limited: true },
+  ]);
+});
+
+test("whoever asks by hand makes all failures of the source due, and none of another one", async () => {
+  const bundle = await setupStore();
+  const { store, reader } = bundle;
+  const sourceId = await enterSource(bundle, { workspaceIds: ["w1"], dataStart: FIRST_DAY });
+  const { rows: scopes } = await reader.query<{ scope_id: number }>(
+    "SELECT scope_id FROM usage.every_scope ORDER BY scope_id LIMIT 2",
+  );
+  const failure = {
+    state: "failed" as const,
+    code: "x",
+    message: "x",
+    scopeIds: scopes.map((one) => one.scope_id),
+  };
+  const dayAt = (day: number) => ({ start: FIRST_DAY + day * DAY_MS, end: FIRST_DAY + (day + 1) * DAY_MS });
+  await failScopes(store, { ...failure, period: dayAt(0), stamp: await drawStamp(store.db) });
+  // One whose time has come keeps it.
+  await reader.query("UPDATE usage.failure SET retry_at = '2020-01-01Z'");
+  await failScopes(store, { ...failure, period: dayAt(2), stamp: await drawStamp(store.db) });
+  const due = async () =>
+    (
+      await reader.query(
+        `SELECT period_start AS day, retry_at <= now() AS due, retry_at = '2020-01-01Z' AS long FROM usage.failure ORDER BY 1, scope_id`,
+      )
+    ).rows.map((row) => [(row.day.getTime() - FIRST_DAY) / DAY_MS, row.due, row.long]);
+  const waiting = [...Array(2).fill([0, true, true]), ...Array(2).fill([2, false, false])];
+  expect(await due()).toEqual(waiting);
+  await retryNow(store.db, sourceId + 1);
+  expect(await due()).toEqual(waiting);
+  await retryNow(store.db, sourceId);
+  expect(await due()).toEqual([...Array(2).fill([0, true, true]), ...Array(2).fill([2, true, false])]);
 });
