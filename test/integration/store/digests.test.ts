@@ -189,6 +189,12 @@ describe("an answer that is known by its digest", () => {
     expect(rows).toEqual([{ n: 1 }]);
     expect(await loads.stored()).toEqual(loads.truth);
     expect(await expectTrueDigests(reader)).toBe(2);
+    // Of a window that begins and ends within what is stored, whose middle differs.
+    (loads.truth[2]?.[0] as number[])[1] = 78;
+    expect(await loads.load({ ...ALL, from: 1, days: 3 })).toMatchObject({
+      ...{ unchanged: 11, updated: 1, retired: 0, inserted: 0, restated: 1 },
+    });
+    expect(await loads.stored()).toEqual(loads.truth);
   });
 
   test("is compared all the same by a repair", async () => {

@@ -44,7 +44,14 @@ async function load(
       ...{ bucketStart: at(day), workspaceId, dimensionId, dimensionName: null, traces },
     })),
   );
-  const scopes = { sourceId, groupBy: "project" as const, stride: window.stride, workspaceIds: workspaces };
+  const { meter } = options;
+  const scopes = {
+    sourceId,
+    meter,
+    groupBy: "project" as const,
+    stride: window.stride,
+    workspaceIds: workspaces,
+  };
   return loadAnswer(store, {
     ...{ sourceId, meter: "traces", groupBy: "project", window, answer, settleAfterMs: 0 },
     stamp: options.stamp ?? (await drawStamp(store.db)),
@@ -254,6 +261,32 @@ describe("an answer that would delete all of a workspace's window", () => {
       ...{ outcome: "unverified", ...NOTHING, unverified: [scopeOfA] },
     });
   });
+});
+
+test("zeros alone delete other usage than traces, so they need a second answer; of traces they are counts", async () => {
+  const { store, sourceId } = bundle;
+  const withA = (p: number, q: number): Row[] => [
+    [0, A, "p", p],
+    [0, A, "q", q],
+    [1, B, "r", 8],
+  ];
+  const [before, zeros] = [withA(5, 2), withA(0, 0)];
+  await load(before);
+  expect(await load(zeros)).toMatchObject({ outcome: "loaded", updated: 2, unchanged: 1 });
+  for (const meter of ["longlived", "deployments"] as const) {
+    await load(before, { meter });
+    const scopes = { sourceId, meter, groupBy: "project", stride: "day", workspaceIds: [A] } as const;
+    const fullyDeleted = await scopesOf(store.db, scopes);
+    expect(await load(zeros, { meter })).toMatchObject({ outcome: "unconfirmed", fullyDeleted });
+    // One count that stays is enough.
+    expect(await load(withA(1, 0), { meter })).toMatchObject({ outcome: "loaded", updated: 2 });
+    const since = (await drawStamp(store.db)).fetchedAt;
+    await noteAccess(store, { sourceId, asked: [A, B], named: [A, B], at: Date.now() });
+    expect(await load(zeros, { meter })).toMatchObject({ outcome: "unconfirmed", fullyDeleted });
+    expect(await load(zeros, { meter, confirms: { fullyDeleted, since } })).toMatchObject({
+      ...{ outcome: "loaded", updated: 1, unchanged: 2 },
+    });
+  }
 });
 
 test("an answer from before the data start moved is discarded", async () => {
