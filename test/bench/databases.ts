@@ -66,7 +66,8 @@ export async function openDatabases(): Promise<Databases> {
   };
 }
 
-async function query(url: string, text: string): Promise<Record<string, string>[]> {
+/** Rows of one statement, in a session of its own. */
+export async function query(url: string, text: string): Promise<Record<string, string>[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {

@@ -3,12 +3,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { Command } from "commander";
-import pg from "pg";
 import { table } from "../../src/cli/report/output.ts";
 import { resolveRedis } from "../../src/services/resolve.ts";
 import { startStandin } from "../../src/standin/server.ts";
 import { startChild } from "./child.ts";
-import { openDatabases } from "./databases.ts";
+import { openDatabases, query } from "./databases.ts";
 import { FLOOR_SETUP, FLOORS, type Floor, findFloorClient } from "./floor.ts";
 import type { LoaderAnswer, LoaderTask } from "./loader.ts";
 import { hand, measureOf } from "./measures.ts";
@@ -170,14 +169,4 @@ async function walSettings(): Promise<string> {
 
 async function value(url: string, text: string): Promise<number> {
   return Number(Object.values((await query(url, text))[0] ?? {})[0]);
-}
-
-async function query(url: string, text: string): Promise<Record<string, string>[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
 }
