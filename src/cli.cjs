@@ -25,5 +25,9 @@ if (major < least || (major === least && minor < leastMinor)) {
     process.emitWarning = (warning, ...rest) =>
       /^SQLite/.test(String(warning)) ? undefined : Reflect.apply(warn, process, [warning, ...rest]);
   }
+  // Before anything else is loaded: without it every start strips and compiles all of the program anew. In `main.ts` it would be
+  // too late for that file itself, and what strips types takes 20 MB.
+  // biome-ignore lint/style/useNodejsImportProtocol: the same.
+  require("module").enableCompileCache();
   import(isClone ? "./main.ts" : "../dist/src/main.js");
 }

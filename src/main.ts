@@ -1,7 +1,3 @@
-import { enableCompileCache } from "node:module";
-
-// Before anything else is loaded: without it every start strips and compiles all of the program anew.
-enableCompileCache();
 // A reader such as `head` may leave early: the command goes on, and its exit code says what it did.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
