@@ -1,4 +1,8 @@
-#!/usr/bin/env node
+#!/bin/sh
+":" //; exec node --max-semi-space-size=4 "$0" "$@"
+// A shell runs the second line and goes on as Node. A smaller young generation saves a third of the memory; V8 takes that
+// setting at its start only, and not every `env` can pass it on.
+//
 // `src/cli.ts` is a link to this file. An old Node cannot load a .ts file, but it follows the link and runs this one, which
 // it understands. So write nothing here that Node 12 does not know. A package from npm has no .ts files: Node does not run
 // them below node_modules.
