@@ -1,10 +1,7 @@
-import { DateTime, Duration, Settings } from "luxon";
 import { z } from "zod";
+import { DateTime, Duration } from "../luxon.ts";
 import { parseHost, parseRedisUrl } from "../redis-server.ts";
 import { Secret } from "./secret.ts";
-
-// No text here depends on a language. Without it luxon asks for the system's, which takes 40 ms and 7 MB of every command.
-Settings.defaultLocale = "en-US";
 
 const DAY_MS = 86_400_000;
 /** Beyond it a date cannot be told, or a plan does not end. */

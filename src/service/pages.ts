@@ -1,3 +1,4 @@
+import type { FastifyInstance } from "fastify";
 import { enqueueJob } from "../../jobs/enqueue.ts";
 import { lookAtRedis } from "../../jobs/look.ts";
 import { systemClock } from "../clock.ts";
@@ -14,6 +15,11 @@ import type { WebServices } from "./web/routes.ts";
 const STATEMENT_TIMEOUT_MS = 8_000;
 /** Apart from the workers' pool, so that neither waits for the other. */
 const CONNECTIONS = 4;
+
+/** Adds the pages to a server. Loaded where they are served: a worker does without them. */
+export function pagesOf(services: WebServices): (app: FastifyInstance) => Promise<void> {
+  return async (app) => (await import("./web/web.ts")).addPages(app, services);
+}
 
 interface PagesInput {
   readonly config: Config;

@@ -6,9 +6,8 @@ import type { Store } from "../store/db/database.ts";
 import type { ProcessState } from "./http/health.ts";
 import { createMetrics } from "./http/metrics.ts";
 import { startHttpServer } from "./http/server.ts";
-import { pageServices } from "./pages.ts";
+import { pageServices, pagesOf } from "./pages.ts";
 import type { Service } from "./serve.ts";
-import { addPages } from "./web/web.ts";
 
 /** Health, metrics and pages of a process that works without Redis. It is never ready: nobody takes jobs. */
 export async function servePages(given: { config: Config; store: Store; log: Logger }): Promise<Service> {
@@ -36,7 +35,7 @@ export async function servePages(given: { config: Config; store: Store; log: Log
       async () => [],
       async () => [],
     ),
-    addPages: (app) => addPages(app, pages),
+    addPages: pagesOf(pages),
     board: undefined,
   }).catch(async (error) => {
     await pages.close();

@@ -11,12 +11,11 @@ import { createClosers } from "./closers.ts";
 import type { ProcessState } from "./http/health.ts";
 import { createMetrics } from "./http/metrics.ts";
 import { startHttpServer } from "./http/server.ts";
-import { pageServices } from "./pages.ts";
+import { pageServices, pagesOf } from "./pages.ts";
 import { openQueues } from "./queues.ts";
 import { replicaOf } from "./replica.ts";
 import { watchSecretFiles } from "./secret-files.ts";
 import { startSource } from "./source.ts";
-import { addPages } from "./web/web.ts";
 
 export type Role = "all" | "scheduler" | "worker" | "http";
 
@@ -89,7 +88,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
       redisTime: queues.time,
       metrics,
       clock: systemClock,
-      ...(pages === undefined ? {} : { addPages: (app) => addPages(app, pages) }),
+      ...(pages === undefined ? {} : { addPages: pagesOf(pages) }),
       board: token === undefined ? undefined : { token, queues: queues.all },
     });
     started.defer(http.close);

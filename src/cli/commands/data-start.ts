@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { DateTime } from "luxon";
 import { UsageError } from "../../errors.ts";
+import { DateTime } from "../../luxon.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { moveDataStart } from "../../store/catalog/data-start.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";

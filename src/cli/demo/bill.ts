@@ -1,5 +1,5 @@
-import { DateTime } from "luxon";
 import { monthAt, monthBefore } from "../../domain/close/month.ts";
+import { DateTime } from "../../luxon.ts";
 import { readBill } from "../../pipeline/bill/read-bill.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
 import { type Standin, startStandin } from "../../standin/server.ts";

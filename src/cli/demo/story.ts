@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DateTime } from "luxon";
 import { z } from "zod";
+import { DateTime } from "../../luxon.ts";
 import type { FaultStep } from "../../standin/faults.ts";
 import { type Standin, startStandin } from "../../standin/server.ts";
 

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { Duration } from "luxon";
 import type { PlatformAccess } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
+import { Duration } from "../../luxon.ts";
 import type { ControlPlaneClient } from "../../platform/agents/control-plane.ts";
 import { controlPlaneClientOf, type DeploymentClients, deploymentClientsOf } from "../../platform/clients.ts";
 import type { Session } from "./session.ts";

@@ -1,5 +1,5 @@
-import { DateTime } from "luxon";
 import { FIRST_DAY, LAST_DAY } from "../../config/settings.ts";
+import { DateTime } from "../../luxon.ts";
 
 /** Epoch milliseconds of an ISO 8601 day or instant, without an offset in UTC; or what is wrong with it, as a sentence. */
 export function readInstant(text: string): number | string {

@@ -1,10 +1,10 @@
-import { Pool } from "undici";
 import { type Clock, describeDuration, systemClock } from "../../clock.ts";
 import { PlatformError, UsageError } from "../../errors.ts";
 import { parseBaseUrl } from "./base-url.ts";
 import { AnswerBody } from "./body.ts";
 import { Deadline } from "./deadline.ts";
 import { type RequestContext, statusError, transportError } from "./errors.ts";
+import { Pool } from "./pool.ts";
 import { createRedactor, hideTexts, type Redact } from "./redact.ts";
 
 /** A secret that may change while requests are sent: each one carries what it is then. */

@@ -1,5 +1,5 @@
-import { DateTime } from "luxon";
 import { describeDuration } from "../../clock.ts";
+import { DateTime } from "../../luxon.ts";
 
 /** Nobody waits longer before an attempt, whatever a server asks for. */
 export const LONGEST_WAIT_MS = 300_000;

@@ -1,5 +1,5 @@
-import { DateTime } from "luxon";
 import { NO_ID } from "../../domain/usage/record.ts";
+import { DateTime } from "../../luxon.ts";
 
 /** Ids are UUIDs or short keys; a longer text fits no index. */
 const MAX_ID_LENGTH = 512;
