@@ -11,6 +11,7 @@ import { createClosers } from "./closers.ts";
 import type { ProcessState } from "./http/health.ts";
 import { createMetrics } from "./http/metrics.ts";
 import { startHttpServer } from "./http/server.ts";
+import { keepMemorySmall } from "./memory.ts";
 import { pageServices, pagesOf } from "./pages.ts";
 import { openQueues } from "./queues.ts";
 import { replicaOf } from "./replica.ts";
@@ -108,6 +109,8 @@ export async function serve(options: ServeOptions): Promise<Service> {
     };
     clockOff.onChange(noteClock);
     noteClock();
+    const stopWatch = keepMemorySmall();
+    started.defer(async () => stopWatch());
     return { url: http.url, close };
   } catch (error) {
     await close();
