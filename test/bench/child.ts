@@ -1,5 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 /** Starts a file of this folder as a process of its own, hands it `task`, and waits for its first message. */
 export async function startChild<T>(
@@ -7,7 +9,9 @@ export async function startChild<T>(
   task: unknown,
   nodeOptions: readonly string[] = [],
 ): Promise<{ answer: T; close: () => Promise<void> }> {
-  const child = fork(new URL(file, import.meta.url), [], { execArgv: [...nodeOptions] });
+  // As the command line starts: compiling all of the program anew would count as its memory.
+  const env = { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache") };
+  const child = fork(new URL(file, import.meta.url), [], { execArgv: [...nodeOptions], env });
   child.send(task as object);
   const answer = await firstMessage<T>(child, file);
   return {

@@ -1,11 +1,7 @@
-import { enableCompileCache } from "node:module";
+import { writeFiles } from "../../src/pipeline/warehouse/write-files.ts";
+import { openStore } from "../../src/store/db/database.ts";
+import { openPlace } from "../../src/warehouse/place.ts";
 import { answer, takeTask } from "./child.ts";
-
-// As the command line starts: compiling all of the program anew would count as its memory.
-enableCompileCache();
-const { writeFiles } = await import("../../src/pipeline/warehouse/write-files.ts");
-const { openStore } = await import("../../src/store/db/database.ts");
-const { openPlace } = await import("../../src/warehouse/place.ts");
 
 /** The measured process: what `usage-etl files write` does, from the first statement to the manifest. */
 export interface FileWriterTask {

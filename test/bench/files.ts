@@ -26,7 +26,7 @@ const options = new Command("bench:files")
     ...all,
     count(text),
   ])
-  // As the image starts it.
+  // As the program starts.
   .option("--node-option <option...>", "for the measured process", ["--max-semi-space-size=4"])
   .parse()
   .opts<{ rows: number; ofDay?: number[]; nodeOption: string[] }>();

@@ -32,7 +32,7 @@ const options = new Command("bench:reconcile")
   .option("--rows <n...>", "rows of the large exports", (text, all: number[] = []) => [...all, count(text)])
   .option("--exports <n>", "exports of twenty rows", count, 500)
   .option("--rounds <n>", "rounds; medians are shown", count, 3)
-  // As the image starts it.
+  // As the program starts.
   .option("--node-option <option...>", "for the measured process", ["--max-semi-space-size=4"])
   .parse()
   .opts<Options>();

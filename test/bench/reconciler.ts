@@ -1,14 +1,10 @@
-import { enableCompileCache } from "node:module";
+import { createOutput } from "../../src/cli/report/output.ts";
+import { createSession } from "../../src/cli/session/session.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { reconcile } from "../../src/pipeline/reconcile/reconcile.ts";
 import { answer, takeTask } from "./child.ts";
 import { EXPORT_DAYS } from "./reconcile-data.ts";
 import { dayOf } from "./shapes.ts";
-
-// As the command line starts: compiling all of the program anew would count as its memory.
-enableCompileCache();
-const { createOutput } = await import("../../src/cli/report/output.ts");
-const { createSession } = await import("../../src/cli/session/session.ts");
-const { readConfig } = await import("../../src/config/config.ts");
-const { reconcile } = await import("../../src/pipeline/reconcile/reconcile.ts");
 
 /** The measured process: what `usage-etl reconcile --group-by user` does, from the first request to the last commit. */
 export interface ReconcilerTask {

@@ -11,7 +11,7 @@ const USAGE = fileURLToPath(new URL("./scale-usage.ts", import.meta.url));
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** As the image starts it. */
+/** As the program starts. */
 export const NODE_OPTIONS = ["--max-semi-space-size=4"];
 
 /** A process of the service. Its closer asks it to end, and waits. */
