@@ -26,6 +26,7 @@ const BENCHES: readonly Bench[] = [
   { file: "./reconcile.ts", args: (rounds) => ["--rounds", `${rounds}`] },
   { file: "./queue.ts", args: (rounds) => ["--rounds", `${rounds}`, "--without-due"] },
   { file: "./disk.ts", args: () => ["--syncs", "0"] },
+  { file: "./start.ts", args: (rounds) => [`${rounds}`] },
   { file: "./idle.ts", args: () => [] },
 ];
 

@@ -7,6 +7,7 @@ import { table } from "../../src/cli/report/output.ts";
 import { startChild } from "./child.ts";
 import { type Databases, openDatabases } from "./databases.ts";
 import type { FileWriterAnswer, FileWriterTask } from "./file-writer.ts";
+import { NODE_OPTIONS } from "./scale-process.ts";
 
 /**
  * `npm run bench:files`: the files of one view with many rows, written to a folder: all of them, then again when nothing has changed,
@@ -27,7 +28,7 @@ const options = new Command("bench:files")
     count(text),
   ])
   // As the program starts.
-  .option("--node-option <option...>", "for the measured process", ["--max-semi-space-size=4"])
+  .option("--node-option <option...>", "for the measured process", [...NODE_OPTIONS])
   .parse()
   .opts<{ rows: number; ofDay?: number[]; nodeOption: string[] }>();
 

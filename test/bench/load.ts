@@ -9,6 +9,7 @@ import { FLOORS, findFloorClient } from "./floor.ts";
 import { measureRound, type Round } from "./measure.ts";
 import { hand } from "./measures.ts";
 import { describe, type Line, measuresOf, summarise } from "./report.ts";
+import { NODE_OPTIONS } from "./scale-process.ts";
 import type { ServerAnswer, ServerTask } from "./server.ts";
 import { shapes } from "./shapes.ts";
 
@@ -40,9 +41,7 @@ const options = new Command("bench")
   .option("--shape <name...>", "only these: windows, one, small")
   .option("--gzip", "the platform compresses its answers")
   // As the program starts.
-  .option("--node-option <option...>", "for the measured process, such as --cpu-prof", [
-    "--max-semi-space-size=4",
-  ])
+  .option("--node-option <option...>", "for the measured process, such as --cpu-prof", [...NODE_OPTIONS])
   .option("--json", "one JSON document on stdout")
   .parse()
   .opts<Options>();

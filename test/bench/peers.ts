@@ -16,6 +16,7 @@ import type { PeerAnswer, PeerTask } from "./peer.ts";
 import { EXPORT_DAYS, type ExportShape, writeExport } from "./reconcile-data.ts";
 import type { ExportServerAnswer, ExportServerTask } from "./reconcile-server.ts";
 
+import { NODE_OPTIONS } from "./scale-process.ts";
 import type { ServerAnswer, ServerTask } from "./server.ts";
 import { recordsOf, type Shape, sumOfTraces } from "./shapes.ts";
 
@@ -74,7 +75,7 @@ const peers: readonly Peer[] = [
     missing: () => undefined,
     run: async (databaseUrl) => {
       const task: LoaderTask = { shape, databaseUrl, platformUrl: json.answer.url };
-      const child = await startChild<LoaderAnswer>("./loader.ts", task);
+      const child = await startChild<LoaderAnswer>("./loader.ts", task, NODE_OPTIONS);
       await child.close();
       return { ms: child.answer.ms, peakMb: child.answer.peakMb };
     },

@@ -11,6 +11,7 @@ import { resolveRedis } from "../../src/services/resolve.ts";
 import { startStandin } from "../../src/standin/server.ts";
 import { openDatabases } from "./databases.ts";
 import { hand, measureOf, median } from "./measures.ts";
+import { NODE_OPTIONS } from "./scale-process.ts";
 
 /**
  * `npm run bench:queue`: what the queue costs beside `--inline`, for the same slices against the same stand-in, in interleaved
@@ -43,7 +44,7 @@ const client = new Redis(redis.url);
 const children = new Set<ChildProcess>();
 
 function start(databaseUrl: string, ...args: string[]): ChildProcess {
-  const child = spawn(process.execPath, [CLI, ...args], {
+  const child = spawn(process.execPath, [...NODE_OPTIONS, CLI, ...args], {
     env: {
       PATH: process.env.PATH ?? "",
       ...{ DATABASE_URL: databaseUrl, REDIS_URL: redis.url, HTTP_PORT: "0", USAGE_ENV_FILE: "/dev/null" },

@@ -10,6 +10,7 @@ import { hand, measureOf, median } from "./measures.ts";
 import { type ExportShape, rowsOf, storeOf, writeExport } from "./reconcile-data.ts";
 import type { ExportServerAnswer, ExportServerTask } from "./reconcile-server.ts";
 import type { ReconcilerAnswer, ReconcilerTask } from "./reconciler.ts";
+import { NODE_OPTIONS } from "./scale-process.ts";
 
 /**
  * `npm run bench:reconcile`: an export held against the store, from the request to the commit, beside psql doing the same to a file
@@ -33,7 +34,7 @@ const options = new Command("bench:reconcile")
   .option("--exports <n>", "exports of twenty rows", count, 500)
   .option("--rounds <n>", "rounds; medians are shown", count, 3)
   // As the program starts.
-  .option("--node-option <option...>", "for the measured process", ["--max-semi-space-size=4"])
+  .option("--node-option <option...>", "for the measured process", [...NODE_OPTIONS])
   .parse()
   .opts<Options>();
 

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { table } from "../../src/cli/report/output.ts";
 import { resolvePostgres, resolveRedis } from "../../src/services/resolve.ts";
 import { startStandin } from "../../src/standin/server.ts";
+import { hand, measureOf } from "./measures.ts";
 
 /**
  * `npm run bench:start [-- ROUNDS]`: how long commands and roles of the service take to start, and what memory they take at
@@ -34,6 +35,8 @@ try {
     await run(args);
     const all: Awaited<ReturnType<typeof run>>[] = [];
     for (let round = 0; round < rounds; round++) all.push(await run(args));
+    const cpu = all.map(({ cpuMs }) => cpuMs);
+    hand([measureOf(`start of \`${args.join(" ")}\``, "ms of CPU", cpu)]);
     commands.push([args.join(" "), ...(["ms", "cpuMs", "peakMb"] as const).map((key) => shown(all, key))]);
   }
   const roles = [];
@@ -44,6 +47,15 @@ try {
     const rested = await serve(role, REST_MS);
     const { restMb = 0, ownMb = 0 } = rested;
     const all = [...ready, rested];
+    const name = `\`serve --role ${role}\``;
+    hand([
+      measureOf(
+        `start of ${name}`,
+        "ms of CPU",
+        all.map(({ cpuMs }) => cpuMs),
+      ),
+      measureOf(`${name} at rest`, "MB", [restMb]),
+    ]);
     const times = (["ms", "cpuMs", "readyMb"] as const).map((key) => shown(all, key));
     roles.push([`serve --role ${role}`, ...times, Math.round(restMb), Math.round(ownMb)]);
   }
