@@ -1,21 +1,34 @@
 -- Which projects have traces that became long-lived, month by month: the usual cause of a larger invoice than expected.
 CREATE OR REPLACE VIEW reporting.usage_upgrade_project_monthly AS
 WITH project AS MATERIALIZED (
-  SELECT source_id, month_start, workspace_id, workspace_name, project_id, project_name,
-         coalesce(sum(traces) FILTER (WHERE trace_tier = 'longlived'), 0)::bigint AS longlived_traces,
-         -- Null where the short-lived ones are: then no share is known.
-         CASE WHEN bool_and(traces IS NOT NULL) FILTER (WHERE trace_tier = 'shortlived') THEN sum(traces)::bigint END AS traces,
-         bool_and(is_final) AS is_final
-  FROM reporting.fct_usage_project_by_tier_monthly
-  WHERE is_complete
-  GROUP BY source_id, month_start, workspace_id, workspace_name, project_id, project_name
+  -- What a project had in its month before comes from the same sort: joined to itself, each row would be compared with all others.
+  SELECT g.*, lag(month_start) OVER months AS month_before, lag(longlived_traces) OVER months AS longlived_before,
+         lag(traces) OVER months AS traces_before
+  FROM (
+    SELECT source_id, month_start, workspace_id, workspace_name, project_id, project_name,
+           coalesce(sum(traces) FILTER (WHERE trace_tier = 'longlived'), 0)::bigint AS longlived_traces,
+           -- Null where the short-lived ones are: then no share is known.
+           CASE WHEN bool_and(traces IS NOT NULL) FILTER (WHERE trace_tier = 'shortlived') THEN sum(traces)::bigint END AS traces,
+           bool_and(is_final) AS is_final
+    FROM reporting.fct_usage_project_by_tier_monthly
+    WHERE is_complete
+    GROUP BY source_id, workspace_id, project_id, month_start, workspace_name, project_name
+  ) g
+  WINDOW months AS (PARTITION BY source_id, workspace_id, project_id ORDER BY month_start)
+),
+-- Once for all workspaces, not for each: Postgres expects one of them.
+proof AS MATERIALIZED (
+  SELECT scope_id, starts, reconciled_at, matched_at, proved_at FROM usage.every_proved_day
+),
+trace_proof AS MATERIALIZED (
+  SELECT scope_id, starts, reconciled_at, matched_at, proved_at FROM usage.proved_day
 ),
 whole AS MATERIALIZED (
   SELECT m.slug, m.workspace_id, m.month_start, v.reconciled_at, v.matched_at, v.proved_at
   FROM usage.figure_months m
   JOIN usage.source s USING (source_id)
-  LEFT JOIN usage.every_proved_day p ON p.scope_id = m.scope_id
-  LEFT JOIN usage.proved_day a ON a.scope_id = m.trace_scope_id
+  LEFT JOIN proof p ON p.scope_id = m.scope_id
+  LEFT JOIN trace_proof a ON a.scope_id = m.trace_scope_id
   CROSS JOIN LATERAL (
     SELECT greatest(m.month_start, s.data_start) AS first, (m.month_start + interval '1 month')::date - 1 AS last
   ) d
@@ -62,8 +75,11 @@ FROM project p
 JOIN whole x ON x.slug = p.source_id AND x.workspace_id = p.workspace_id AND x.month_start = p.month_start
 LEFT JOIN whole m
   ON m.slug = p.source_id AND m.workspace_id = p.workspace_id AND m.month_start = (p.month_start - interval '1 month')::date
-LEFT JOIN project b
-  ON b.source_id = p.source_id AND b.workspace_id = p.workspace_id AND b.project_id = p.project_id AND b.month_start = m.month_start
+-- Of the calendar month before, if the project had usage in it.
+CROSS JOIN LATERAL (
+  SELECT CASE WHEN p.month_before = m.month_start THEN p.longlived_before END AS longlived_traces,
+         CASE WHEN p.month_before = m.month_start THEN p.traces_before END AS traces
+) b
 LEFT JOIN late l
   ON l.slug = p.source_id AND l.workspace_id = p.workspace_id AND l.project_id = p.project_id AND l.month_start = p.month_start;
 COMMENT ON VIEW reporting.usage_upgrade_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage whose days are all loaded in both tiers. Shows how many traces are long-lived, and how that changed since the month before. Traces add up over all of these; shares do not.';
