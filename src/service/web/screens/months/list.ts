@@ -1,17 +1,21 @@
 import { type CalendarMonth, monthAt, monthBefore } from "../../../../domain/close/month.ts";
+import { GROUPINGS } from "../../../../domain/usage/record.ts";
 import { daysWithin } from "../../../../pipeline/close/look.ts";
 import type { Database } from "../../../../store/db/database.ts";
 import { type ClosedMonth, closedMonths } from "../../../../store/report/closed-months.ts";
 import { countAdjusted } from "../../../../store/report/month-adjustments.ts";
 import { checkMonths } from "../../../../store/report/month-open-days.ts";
-import type { ListedSource } from "../../../../store/report/overview.ts";
+import type { SourceWithWorkspaces } from "../../../../store/report/overview.ts";
 import { type Html, html } from "../../html.ts";
 import { count, instant } from "../../parts/text.ts";
 import { inShort } from "./check-list.ts";
 import { address } from "./links.ts";
 
-/** Months on a page. The check of one that is open reads all of its days. */
+/** Months on a page. */
 const ON_A_PAGE = 12;
+/** The check of a month that is open reads each of its days x dimensions x workspaces that nothing proves: so many on a page, about. */
+const MOST_DAYS = 40_000;
+const DAYS_OF_A_MONTH = 30;
 
 interface Row {
   readonly month: CalendarMonth;
@@ -22,22 +26,25 @@ interface Row {
 /** The months of a source from `newest` back to its data start, the newest first. */
 export async function monthList(
   db: Database,
-  { source, newest, now }: { source: ListedSource; newest: CalendarMonth; now: number },
+  { source, newest, now }: { source: SourceWithWorkspaces; newest: CalendarMonth; now: number },
 ): Promise<Html> {
-  const months: CalendarMonth[] = [];
+  const listed: CalendarMonth[] = [];
   for (
     let month = newest;
-    month.end > source.dataStart && months.length < ON_A_PAGE;
+    month.end > source.dataStart && listed.length < ON_A_PAGE;
     month = monthBefore(month)
   ) {
-    months.push(month);
+    listed.push(month);
   }
-  const oldest = months.at(-1);
-  if (oldest === undefined)
+  const [last] = listed.slice(-1);
+  if (last === undefined)
     return html`<p>The data of ${source.source} starts on ${source.dataStart}, after this month.</p>`;
-  const closes = await closedMonths(db, { sourceId: source.sourceId, from: oldest.start, to: newest.end });
+  const closes = await closedMonths(db, { sourceId: source.sourceId, from: last.start, to: newest.end });
   const closed = new Map(closes.map((one) => [one.month, one]));
-  const open = months.filter(({ name, end }) => !closed.has(name) && Date.parse(end) <= now);
+  const isOpen = ({ name, end }: CalendarMonth) => !closed.has(name) && Date.parse(end) <= now;
+  const months = fitting(listed, isOpen, source.workspaceIds.length);
+  const oldest = months.at(-1) ?? last;
+  const open = months.filter(isOpen);
   const ranges = open.map((month) => daysWithin(month, source.dataStart));
   const [checks, adjusted] = await Promise.all([
     ranges.length === 0
@@ -70,6 +77,17 @@ export async function monthList(
             }</td></tr>`,
       )}</tbody></table></div>
     ${older.end > source.dataStart ? html`<p><a href="${address("/months", { source: source.source, newest: older.name })}">Older months</a></p>` : ""}`;
+}
+
+/** The first of some months, with as many open ones as a page checks: at least one. Closed months need no check. */
+export function fitting(
+  months: readonly CalendarMonth[],
+  isOpen: (month: CalendarMonth) => boolean,
+  workspaces: number,
+): CalendarMonth[] {
+  const most = Math.max(1, Math.floor(MOST_DAYS / (DAYS_OF_A_MONTH * GROUPINGS.length * workspaces)));
+  const end = months.filter(isOpen)[most];
+  return months.slice(0, end === undefined ? months.length : months.indexOf(end));
 }
 
 function ofClosed(close: ClosedMonth, adjusted: { totals: number; netTraces: number } | undefined) {
