@@ -166,10 +166,7 @@ async function measure(page: string, ask: () => Promise<{ status: number; bytes:
     ...{ page, status, bytes, medianMs: at(0.5), p95Ms: at(0.95) },
     statements: first.statements - before.statements,
     nodeMs: rounded((last.cpuMs - first.cpuMs) / options.rounds),
-    postgresMs:
-      first.postgresMs === undefined || last.postgresMs === undefined
-        ? undefined
-        : rounded((last.postgresMs - first.postgresMs) / options.rounds),
+    postgresMs: last.sessions && rounded(sinceOf(first.sessions, last.sessions) / options.rounds),
   };
 }
 
@@ -188,26 +185,32 @@ function shortened(page: string): string {
   return page.replaceAll(/(?:source|workspace)=[^&]*&?/g, "").replace(/[?&]$/, "");
 }
 
-async function spent(): Promise<Spent & { postgresMs: number | undefined }> {
+/** CPU time by process. */
+type Sessions = ReadonlyMap<number, number>;
+
+async function spent(): Promise<Spent & { sessions: Sessions | undefined }> {
   service.process.send("count");
   const [own] = await once(service.process, "message");
-  return { ...(own as Spent), postgresMs: await sessionsMs() };
+  return { ...(own as Spent), sessions: await sessions() };
 }
 
 /** CPU time of the service's sessions so far, as Linux counts it. */
-async function sessionsMs(): Promise<number | undefined> {
+async function sessions(): Promise<Sessions | undefined> {
   const { rows } = await client.query<{ pid: number }>(
     "SELECT pid FROM pg_stat_activity WHERE application_name = 'usage-etl' AND datname = current_database()",
   );
   try {
-    const spentNs = rows.map(({ pid }) =>
-      Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]),
-    );
-    return spentNs.reduce((sum, one) => sum + one, 0) / 1e6;
+    const spentNs = (pid: number) => Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]);
+    return new Map(rows.map(({ pid }) => [pid, spentNs(pid) / 1e6]));
   } catch {
     // It runs on another machine, or in a container.
     return undefined;
   }
+}
+
+/** The pool opens sessions, and closes idle ones. */
+function sinceOf(first: Sessions | undefined, last: Sessions): number {
+  return [...last].reduce((sum, [pid, ms]) => sum + ms - (first?.get(pid) ?? 0), 0);
 }
 
 /** `serve --role http` with the sources of the database. It asks their platforms nothing. */
