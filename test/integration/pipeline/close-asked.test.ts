@@ -193,6 +193,7 @@ describe("a billing period", () => {
       ),
     });
     expect(await refusal(close(end))).toMatchObject({ code: "period_unknown" });
+    expect(await refusal(close(daysAgo(99)))).toMatchObject({ code: "period_unknown" });
     // The first one's start is only inferred.
     const inferred = iso(Date.parse(start) - DAY_MS);
     expect(await refusal(close(inferred))).toEqual({

@@ -215,6 +215,11 @@ test("platform totals that differ keep a month open unless somebody accepts them
     state: "open",
     open: { length: 1, 0: { day: month.start + 9 * DAY_MS, groupBy: "project", reason: "total_differs" } },
   });
+  const { closed: sources } = await closeSources(bench.store, {
+    ...{ month: new Date(month.start).toISOString().slice(0, 7), slugs: [], settleAfterMs: 0 },
+    by: { name: null, role: "operator", via: "command" },
+  });
+  expect(sources).toMatchObject([{ result: { state: "open" } }]);
   expect(await close({ acceptDisagreements: true })).toMatchObject({ state: "closed", accepted: 1 });
 });
 

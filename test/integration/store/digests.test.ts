@@ -164,6 +164,10 @@ describe("an answer that is known by its digest", () => {
       { asked: { from: 1, days: 3, workspaces: [0] }, more: notFinal },
       { asked: ALL },
       { asked: { ...ALL, from: 0, days: 3 } },
+      { asked: ALL },
+      // Of one workspace it is the stored interval, of the other one a part of it.
+      { asked: { from: 0, days: 4, workspaces: [0] } },
+      { asked: { ...ALL, from: 0, days: 4 } },
     ].entries()) {
       expect(await loads.load(asked, more)).toMatchObject({ outcome: "loaded", updated: 0 });
       expect(loads.compares(), `load ${nth}`).toBe(false);
