@@ -105,6 +105,11 @@ class Loads {
     return counts;
   }
 
+  /** Whether coverage was written anew, and not only who read it last. */
+  replacesCoverage(): boolean {
+    return this.statements.some((text) => /insert into "?(usage"?\."?)?coverage/i.test(text));
+  }
+
   compares(): boolean {
     return this.statements.some((text) => text.includes("usage_stage"));
   }
@@ -125,14 +130,14 @@ describe("an answer that is known by its digest", () => {
       updated: 0,
       inserted: 0,
     });
-    expect(loads.compares()).toBe(false);
+    expect([loads.compares(), loads.replacesCoverage()]).toEqual([false, false]);
     const { rows } = await reader.query(
       "SELECT count(DISTINCT fetch_number)::int AS n, max(fetch_number)::int AS newest FROM usage.coverage",
     );
     expect(rows).toEqual([{ n: 1, newest: 2 }]);
     // A part of the window, and a part of the workspaces.
     expect(await loads.load({ from: 1, days: 2, workspaces: [1] })).toMatchObject({ unchanged: 4 });
-    expect(loads.compares()).toBe(false);
+    expect([loads.compares(), loads.replacesCoverage()]).toEqual([false, true]);
     expect(await expectTrueDigests(reader)).toBe(4);
   });
 
