@@ -86,6 +86,7 @@ test("a request is kept as it was asked, and as it ended", async () => {
     purpose: "reconcile",
     meter: "deployments",
     workspaces: 1,
+    runId: 7,
   });
   const after = await storeNow(store.db);
   expect(second.fetchNumber).toBeGreaterThan(first.fetchNumber);
@@ -109,7 +110,14 @@ test("a request is kept as it was asked, and as it ended", async () => {
   };
   const [load, other] = [
     { ...running, purpose: "load", kind: "traces", trace_tier: "longlived", workspaces: 3 },
-    { ...running, purpose: "reconcile", kind: "langsmith_deployments", trace_tier: "all", workspaces: 1 },
+    {
+      ...running,
+      purpose: "reconcile",
+      kind: "langsmith_deployments",
+      trace_tier: "all",
+      workspaces: 1,
+      run_id: 7,
+    },
   ];
   expect(await rows()).toEqual([load, other]);
   await finishFetch(store.db, first, { outcome: "loaded", records: 7, traces: 0 });
