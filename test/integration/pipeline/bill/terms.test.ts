@@ -125,6 +125,13 @@ test("each part of the bill stands for itself: what is refused is left alone, wh
   // What was read before stays.
   expect(await uses(bench)).toHaveLength(1);
 
+  // A limit that rejects is the one that was read, with its value.
+  bill.limits.pop();
+  bill.rejecting.set(bench.workspaceIds[0] ?? "", "monthly_traces");
+  await read(bench);
+  expect(await uses(bench)).toMatchObject([{ limitType: "monthly_traces", value: 5, isRejecting: true }]);
+  bill.rejecting.clear();
+
   bench.standin.settings.bill = false;
   faults.clear();
   expect(await read(bench)).toMatchObject({
