@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { Secret } from "./secret.ts";
-import { bearerToken, sourceSchema } from "./settings.ts";
+import { sourceSchema } from "./settings.ts";
+import { bearerToken } from "./value-schemas.ts";
 import { readSecretFile, secretFromFile, type Values } from "./variables.ts";
 import "../validation.ts";
 
