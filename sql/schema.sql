@@ -2180,7 +2180,8 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   is_unavailable boolean,
 --   day_series integer[],
 --   hour_series integer[],
---   expected_days datemultirange
+--   expected_days datemultirange,
+--   fence bigint
 -- )
 
 -- VIEW usage.cell_months (

@@ -25,13 +25,13 @@ JOIN (
            + tstzmultirange(usage.expected_hours(cell.data_start, cell.hourly_hours)) * usage.time_of(cell.expected_days) AS shown,
          -- Only the view by workspace looks figures up. Other cells have thousands of series.
          CASE WHEN cell.group_by = 'workspace' THEN ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = cell.hour_scope_id) END
-           AS hour_series
+           AS hour_series,
+         -- Once for each cell, and not for those that a filter leaves out: see usage.cell_days.
+         row_number() OVER (PARTITION BY cell.slug, cell.group_by, cell.workspace_id) AS fence
   FROM usage.cell cell
   LEFT JOIN usage.hour_coverage c ON c.scope_id = cell.hour_scope_id
   LEFT JOIN usage.hour_failure f ON f.scope_id = cell.hour_scope_id
   LEFT JOIN usage.source_fact n ON n.source_id = cell.source_id AND n.fact = 'no_hour'
-  -- Keeps the planner from computing this for each hour and mention: once for each cell is enough.
-  OFFSET 0
 )
 -- coalesce: of a bare @> the planner expects one hour in a thousand.
 x ON coalesce(x.shown @> h.usage_hour, false)

@@ -81,21 +81,21 @@ FROM (
   ) usage_date
 ) d
 JOIN (
-  SELECT v.*, usage.touched_days(v.shown) AS shown_days
+  -- Once for each cell, and not for those that a filter leaves out: see usage.cell_days.
+  SELECT v.*, usage.touched_days(v.shown) AS shown_days,
+         row_number() OVER (PARTITION BY v.slug, v.group_by, v.workspace_id) AS outer_fence
   FROM (
     SELECT c.slug, c.workspace_id, c.group_by, c.hour_scope_id, c.hours, c.final_hours, f.failed, f.parts AS failure_parts,
            n.source_id IS NOT NULL AS is_unavailable, p.parts AS proved_parts, p.starts AS proof_starts,
            p.reconciled_at AS proved_at,
            c.hours * tstzmultirange(tstzrange(NULL, date_trunc('hour', now(), 'UTC') + interval '1 hour'))
-             + tstzmultirange(usage.expected_hours(c.data_start, c.hourly_hours)) * usage.time_of(c.expected_days) AS shown
+             + tstzmultirange(usage.expected_hours(c.data_start, c.hourly_hours)) * usage.time_of(c.expected_days) AS shown,
+           row_number() OVER (PARTITION BY c.slug, c.group_by, c.workspace_id) AS fence
     FROM usage.cell_time c
     LEFT JOIN usage.hour_failure f ON f.scope_id = c.hour_scope_id
     LEFT JOIN usage.source_fact n ON n.source_id = c.source_id AND n.fact = 'no_hour'
     LEFT JOIN usage.hour_proof p ON p.scope_id = c.hour_scope_id
-    OFFSET 0
   ) v
-  -- Keeps the planner from computing this for each day and mention: once for each cell is enough.
-  OFFSET 0
 ) x ON x.shown_days @> d.usage_date
 CROSS JOIN LATERAL (
   SELECT tstzrange(d.usage_date::timestamp AT TIME ZONE 'UTC', (d.usage_date + 1)::timestamp AT TIME ZONE 'UTC') AS whole

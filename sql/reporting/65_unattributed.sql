@@ -3,7 +3,11 @@
 -- after the first cells.
 CREATE OR REPLACE VIEW reporting.usage_unattributed_daily AS
 -- Materialized: a cell is computed once, not for each cell that it is compared with.
-WITH cell AS MATERIALIZED (SELECT * FROM usage.cell_days)
+WITH cell AS MATERIALIZED (
+  SELECT source_id, slug, workspace_id, workspace_name, group_by, data_start, expected_days, day_scope_id, hour_scope_id, loaded, final,
+         failed, days_of_hours
+  FROM usage.cell_days
+)
 SELECT g.slug AS source_id, t.usage_date, g.workspace_id, g.workspace_name, g.group_by,
        t.workspace_traces, t.attributed_traces,
        CASE WHEN f.is_final THEN t.workspace_traces - t.attributed_traces END AS unattributed_traces, f.is_final

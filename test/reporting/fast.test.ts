@@ -77,3 +77,29 @@ test("figures are looked up only where a query shows them", async () => {
     expect(rows.map((row) => row["QUERY PLAN"]).join("\n")).not.toContain("_record");
   }
 });
+
+test("a filter on source, dimension or workspace leaves out other cells before anything is computed of them", async () => {
+  const { url } = await setupSource();
+  const client = await connectPlain(url);
+  const { rows: found } = await client.query("SELECT min(workspace_id) AS id FROM reporting.dim_workspace");
+  const workspace = `source_id = 'default' AND workspace_id = '${found[0].id}'`;
+  for (const [view, question] of [
+    ["fct_usage_workspace_daily", workspace],
+    ["fct_usage_workspace_hourly", workspace],
+    ["fct_usage_workspace_monthly", workspace],
+    ["usage_coverage_daily", `${workspace} AND group_by = 'project'`],
+    ["usage_month_to_date", "workspace_id IS NOT NULL"],
+  ]) {
+    const { rows } = await client.query(
+      `EXPLAIN (VERBOSE) SELECT * FROM reporting.${view} WHERE ${question}`,
+    );
+    const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+    // What is filtered after it was computed. The fence itself is never computed.
+    expect(plan, view).not.toMatch(
+      /Subquery Scan on .*\n( *Output: .*\n)? *Filter: .*(group_by|workspace_id|slug)/,
+    );
+    expect(plan, view).not.toContain("row_number");
+  }
+  const { rows } = await client.query("EXPLAIN (VERBOSE) SELECT * FROM reporting.usage_unattributed_daily");
+  expect(JSON.stringify(rows)).not.toContain("row_number");
+});
