@@ -71,6 +71,11 @@ export class ExportKeys {
     if (row !== undefined) this.last = { key: out.id, bucketHour: out.bucketHour, line: row.line };
   }
 
+  /** The key of a number that was given since the last `take`. */
+  keyOf(number: number): AnswerKey {
+    return this.#numbering.keys[number - this.#first] as AnswerKey;
+  }
+
   /** Call `take` now, so that memory stays bounded. */
   get isFull(): boolean {
     const { keys, moreNames, mostNames } = this.#numbering;

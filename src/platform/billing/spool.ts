@@ -7,6 +7,8 @@ import { EtlError } from "../../errors.ts";
 /** Most exports fit; a larger one goes to a file. */
 const IN_MEMORY_BYTES = 1_048_576;
 const READ_BYTES = 65_536;
+/** What is cut out of a piece lives until the next one. Of larger ones, more survives a collection, and garbage grows old. */
+const LENT_BYTES = 16_384;
 
 /**
  * Keeps a body so that it can be read several times: no transaction waits for the network (rule 13 of docs/architecture.md), and
@@ -53,7 +55,10 @@ export class Spool {
         ahead = read(at + READ_BYTES);
         ahead.catch(() => {});
       }
-      yield buffer.subarray(0, bytesRead);
+      const piece = lent ? LENT_BYTES : READ_BYTES;
+      for (let from = 0; from < bytesRead; from += piece) {
+        yield buffer.subarray(from, Math.min(bytesRead, from + piece));
+      }
     }
   }
 

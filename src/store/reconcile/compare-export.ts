@@ -3,9 +3,10 @@ import { lockScopes } from "../catalog/scopes.ts";
 import { splitByAccess } from "../catalog/workspace-access.ts";
 import type { Store, Transaction } from "../db/database.ts";
 import { type KeptDifferences, keepDifferences } from "./differences.ts";
-import { type StagedExport, stageExport } from "./export-stage.ts";
+import { type StagedExport, stageExport, TooManyKeys } from "./export-stage.ts";
 import { findDifferences } from "./find-differences.ts";
 import { markReconciled } from "./reconciled.ts";
+import { differingBuckets } from "./stored-content.ts";
 
 export interface ExportedWindow extends StagedExport {
   readonly stamp: FetchStamp;
@@ -29,19 +30,40 @@ export interface Comparison extends KeptDifferences {
 
 const NOTHING = { compared: 0, open: 0, platformDisagrees: 0, repaired: 0, withdrawn: 0, closed: 0 };
 
+/** Hours of the buckets that are compared record by record; undefined: all. */
+type Buckets = ReadonlySet<number> | undefined;
+
 /**
- * Reconciles the stored records of a window with its export, in one transaction: streams the export into a temporary table and
- * compares by key in one statement. Stores each difference, closes those that are not found again, and marks time without any
- * as reconciled. Compares final time only.
+ * Reconciles the stored records of a window with its export, in one transaction. Reads every record of both sides: buckets
+ * whose content is equal are done, the others are streamed into a temporary table and compared by key in one statement. Stores
+ * each difference, closes those that are not found again, and marks time without any as reconciled. Compares final time only.
  *
  * Throws `ExportFlaw` and what reading the export throws; then nothing has changed.
  */
 export async function compareExport(store: Store, exported: ExportedWindow): Promise<Comparison> {
+  // Of an export that may lack its end, rows decide what is known.
+  let buckets: Buckets = exported.whole ? new Set() : undefined;
+  for (;;) {
+    const comparison = await compareBuckets(store, exported, buckets).catch((error) => {
+      if (error instanceof TooManyKeys) return { again: undefined };
+      throw error;
+    });
+    if ("outcome" in comparison) return comparison;
+    buckets = comparison.again;
+  }
+}
+
+/** `again`: nothing is known yet; these buckets have to be compared record by record. */
+async function compareBuckets(
+  store: Store,
+  exported: ExportedWindow,
+  buckets: Buckets,
+): Promise<Comparison | { again: Buckets }> {
   return store.transaction(async (transaction) => {
     const { db } = transaction;
     const { meter = "traces", window, stamp, scopeIds, whole } = exported;
     // Before the locks, so that no load waits while the export is read.
-    const stage = await stageExport(transaction, exported);
+    const stage = await stageExport(transaction, { ...exported, buckets });
     const { rows, traces } = stage;
     // Loads of these scopes wait, so that coverage and records show the same moment.
     await lockScopes(db, scopeIds);
@@ -50,7 +72,20 @@ export async function compareExport(store: Store, exported: ExportedWindow): Pro
     const { proven, unverified } = await splitByAccess(db, { answer: stage, scopeIds, stamp });
     const compared = proven.filter((id) => settled.has(id));
     const within = { window, stamp, scopeIds: compared, whole };
-    const { compared: keys, found } = await findDifferences(transaction, { ...within, stage });
+    let equalRecords = 0;
+    if (stage.content !== undefined && buckets !== undefined) {
+      const { content } = stage;
+      const asked = { window, scopeIds, compared, content, staged: buckets };
+      const outside = await differingBuckets(transaction, asked);
+      // What changed since the first look may change again: then all are compared.
+      if (outside.differing.size > 0) return { again: buckets.size === 0 ? outside.differing : undefined };
+      equalRecords = outside.equalRecords;
+    }
+    const isPart = stage.content !== undefined;
+    const { compared: keys, found } = await findDifferences(transaction, {
+      ...within,
+      ...{ stage, buckets: isPart ? buckets : undefined },
+    });
     const kept =
       found === 0 && isClean
         ? NOTHING
@@ -60,7 +95,7 @@ export async function compareExport(store: Store, exported: ExportedWindow): Pro
     return {
       outcome: "compared",
       ...kept,
-      compared: keys,
+      compared: equalRecords + keys,
       rows,
       traces,
       unverified,

@@ -1,9 +1,11 @@
+import { createHash } from "node:crypto";
 import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { ExportRow } from "../../domain/usage/export.ts";
+import { type ContentKey, ExportContent } from "../../domain/usage/export-content.ts";
 import { ExportKeys, type ExportNotes } from "../../domain/usage/export-keys.ts";
 import { dimensionOf, type Meter } from "../../domain/usage/meter.ts";
-import type { AnswerKey, Requested } from "../../domain/usage/numbering.ts";
+import type { AnswerKey, NumberedRow, Requested } from "../../domain/usage/numbering.ts";
 import { copyBatches, copyText } from "../db/copy.ts";
 import type { Transaction } from "../db/database.ts";
 
@@ -16,6 +18,8 @@ export interface StagedExport extends Requested {
   readonly scopeIds: readonly number[];
   /** Of keys in memory; default: what 50 MB hold. */
   readonly mostKeys?: number;
+  /** Hours of the buckets whose rows are staged; of the others only the content is kept. Undefined: all buckets. */
+  readonly buckets?: ReadonlySet<number> | undefined;
   /** Each call yields all rows from the first. It returns true if the last one has no line end: it may be cut. */
   readonly rows: () => AsyncIterable<readonly ExportRow[], unknown>;
 }
@@ -23,6 +27,8 @@ export interface StagedExport extends Requested {
 export interface Stage {
   readonly rows: number;
   readonly traces: number;
+  /** What the export says of each bucket. Undefined where all rows are staged. */
+  readonly content: ExportContent | undefined;
   /** One key may have several rows in a bucket, which the comparison adds up. */
   readonly isFolded: boolean;
   /** Further names of a key, and buckets with a wrong end, have tables of their own. */
@@ -32,6 +38,9 @@ export interface Stage {
   readonly unended: ExportKeys["last"];
   named(): Set<number>;
 }
+
+/** A key may come again under another number, so the content of buckets cannot be told without adding up: stage all of them. */
+export class TooManyKeys extends Error {}
 
 /** The table for rows of a stride. Its bucket has the type of the record table it is compared with. */
 export function stageOf(stride: Window["stride"]): { rows: string; bucketType: "timestamptz" | "date" } {
@@ -80,7 +89,8 @@ const LARGE = 10_000;
 
 /**
  * Streams an export into temporary tables: rows as numbers, keys and names once each. Memory does not grow with the rows.
- * Throws `ExportFlaw` and what reading the rows throws; the caller then rolls back.
+ * Throws `ExportFlaw`, `TooManyKeys` where not all buckets are to be staged, and what reading the rows throws; the caller then rolls
+ * back.
  */
 export async function stageExport({ client }: Transaction, staged: StagedExport): Promise<Stage> {
   const { rows: table, bucketType } = stageOf(staged.window.stride);
@@ -90,6 +100,7 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
   const keys = new ExportKeys(staged, staged.mostKeys);
   const batches = staged.rows()[Symbol.asyncIterator]();
   let [hasMoreNames, hasEnds, isLastUnended] = [false, false, false];
+  let content: ExportContent | undefined;
   try {
     const { ahead, end } = await readAhead(batches);
     const isAll = end !== undefined;
@@ -107,15 +118,24 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
       }
     };
     const few = isAll ? toColumns(keys, ahead) : undefined;
+    const { buckets = undefined } = few === undefined ? staged : {};
+    if (buckets !== undefined) content = new ExportContent(staged.window, staged.scopeIds.length);
+    const partly = async function* (into: ExportContent, hours: ReadonlySet<number>) {
+      for await (const rows of untilFull()) yield addedTo(into, { rows, hours, keys });
+    };
     do {
-      if (few === undefined)
-        await copyBatches(client, { table, idColumn: "key", bucketType, batches: untilFull() });
+      if (few === undefined) {
+        const toStage =
+          content === undefined || buckets === undefined ? untilFull() : partly(content, buckets);
+        await copyBatches(client, { table, idColumn: "key", bucketType, batches: toStage });
+      }
       const notes = keys.take();
       const names = moreNamesOf(notes);
       hasMoreNames ||= names.length > 0;
       hasEnds ||= notes.ends.length > 0;
       await writeKeys(client, staged, { notes, few });
       if (names.length + notes.ends.length > 0) await writeNotes(client, names, notes);
+      if (!isDone && content !== undefined) throw new TooManyKeys();
     } while (!isDone);
   } finally {
     await batches.return?.();
@@ -125,12 +145,32 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
   return {
     rows: keys.rows,
     traces: keys.traces,
+    content,
     isFolded: !keys.isAscending,
     hasMoreNames,
     hasEnds,
     unended: isLastUnended ? keys.last : undefined,
     named: () => keys.named,
   };
+}
+
+/** As stored-content.ts computes it of a series. */
+function contentKeyOf({ workspace, dimensionId, measure }: AnswerKey): ContentKey {
+  const hash = createHash("sha256").update(`${dimensionId}\n${measure}`).digest();
+  return { workspace, seed: [hash.readInt32BE(0), hash.readInt32BE(4)] };
+}
+
+/** Adds rows to the content, and yields those of the given buckets. */
+function* addedTo(
+  content: ExportContent,
+  given: { rows: Iterable<NumberedRow>; hours: ReadonlySet<number>; keys: ExportKeys },
+): Generator<NumberedRow, void, undefined> {
+  const { rows, hours, keys } = given;
+  const keyOf = (id: number) => contentKeyOf(keys.keyOf(id));
+  for (const row of rows) {
+    content.add(row, keyOf);
+    if (hours.has(row.bucketHour)) yield row;
+  }
 }
 
 /** The first batches: all of a small export. */

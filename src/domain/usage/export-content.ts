@@ -1,0 +1,143 @@
+import { HOUR_MS, STRIDE_MS } from "../time/stride.ts";
+import type { Window } from "../time/window.ts";
+import type { NumberedRow } from "./numbering.ts";
+
+/** What the records of one bucket and scope amount to. Those with 0 traces do not count. */
+export interface BucketContent {
+  readonly records: number;
+  readonly traces: number;
+  /** Signed 64 bits: exclusive or of the hash of each record. */
+  readonly hash: bigint;
+}
+
+/** What the hash of a key's records begins with. */
+export interface ContentKey {
+  /** Index into the requested workspaces. */
+  readonly workspace: number;
+  /** 64 bits that belong to the key alone: the high and the low word. */
+  readonly seed: readonly [high: number, low: number];
+}
+
+/** The records of more than this have a hash that another amount may share, so nothing is said about their bucket. */
+const MOST_TRACES = 2 ** 32 - 1;
+/** Of Postgres's hash functions, for a value of 4 bytes. */
+const INITIAL = (0x9e3779b9 + 4 + 3923095) | 0;
+const WORDS = 3;
+
+/**
+ * What an export says of each bucket and workspace, in few words that Postgres can compute of what is stored
+ * (store/reconcile/stored-content.ts), so that equal buckets need not be compared record by record.
+ *
+ * A record's hash is Postgres's `hashint8extended(traces, seed)`, and the seed is of its key. Rows come in any order. A key that
+ * comes twice in a bucket makes more records than are stored, so that bucket is compared record by record.
+ */
+export class ExportContent {
+  readonly #window: Window;
+  readonly #bucketHours: number;
+  readonly #buckets: number;
+  readonly #records: Float64Array;
+  readonly #traces: Float64Array;
+  /** Two words each: the high and the low one. */
+  readonly #hashes: Int32Array;
+  readonly #unknown: Uint8Array;
+  /** By key number: the workspace, and the three words that its hash begins with. */
+  readonly #workspaces: number[] = [];
+  #seeds = new Int32Array(WORDS * 1024);
+
+  constructor(window: Window, workspaces: number) {
+    this.#window = window;
+    this.#bucketHours = STRIDE_MS[window.stride] / HOUR_MS;
+    this.#buckets = (window.end - window.start) / STRIDE_MS[window.stride];
+    const all = this.#buckets * workspaces;
+    this.#records = new Float64Array(all);
+    this.#traces = new Float64Array(all);
+    this.#hashes = new Int32Array(2 * all);
+    this.#unknown = new Uint8Array(all);
+  }
+
+  /** `keyOf`: of a key that is seen for the first time. */
+  add({ id, bucketHour, traces }: NumberedRow, keyOf: (id: number) => ContentKey): void {
+    if (traces === 0) return;
+    if (this.#workspaces[id] === undefined) this.#enter(id, keyOf(id));
+    const bucket = (bucketHour - this.#window.start / HOUR_MS) / this.#bucketHours;
+    const at = (this.#workspaces[id] as number) * this.#buckets + bucket;
+    if (traces > MOST_TRACES) this.#unknown[at] = 1;
+    this.#records[at] = (this.#records[at] as number) + 1;
+    this.#traces[at] = (this.#traces[at] as number) + traces;
+    const seeds = this.#seeds;
+    const seed = id * WORDS;
+    const [high, low] = finished(
+      ((seeds[seed] as number) + traces) | 0,
+      seeds[seed + 1] as number,
+      seeds[seed + 2] as number,
+    );
+    const hashes = this.#hashes;
+    hashes[2 * at] = (hashes[2 * at] as number) ^ high;
+    hashes[2 * at + 1] = (hashes[2 * at + 1] as number) ^ low;
+  }
+
+  /** The first hour of each bucket of the window. */
+  *hours(): Generator<number, void, undefined> {
+    for (let i = 0; i < this.#buckets; i++) yield this.#window.start / HOUR_MS + i * this.#bucketHours;
+  }
+
+  /** Undefined where the export's words could be those of other records. `bucketHour` must be one of the window. */
+  of(workspace: number, bucketHour: number): BucketContent | undefined {
+    const at = workspace * this.#buckets + (bucketHour - this.#window.start / HOUR_MS) / this.#bucketHours;
+    if (this.#unknown[at] === 1) return undefined;
+    const [high, low] = [this.#hashes[2 * at] as number, this.#hashes[2 * at + 1] as number];
+    return {
+      records: this.#records[at] as number,
+      traces: this.#traces[at] as number,
+      hash: (BigInt(high) << 32n) | BigInt(low >>> 0),
+    };
+  }
+
+  #enter(id: number, { workspace, seed }: ContentKey): void {
+    if ((id + 1) * WORDS > this.#seeds.length) {
+      const larger = new Int32Array(2 * Math.max(this.#seeds.length, (id + 1) * WORDS));
+      larger.set(this.#seeds);
+      this.#seeds = larger;
+    }
+    this.#workspaces[id] = workspace;
+    this.#seeds.set(begun(...seed), id * WORDS);
+  }
+}
+
+function rotated(word: number, by: number): number {
+  return (word << by) | (word >>> (32 - by));
+}
+
+/** `hash_bytes_uint32_extended` of Postgres (Bob Jenkins's lookup3), before the value is added. A seed of 0 is not mixed in. */
+function begun(high: number, low: number): [number, number, number] {
+  let [a, b, c] = [INITIAL, INITIAL, INITIAL];
+  if (high === 0 && low === 0) return [a, b, c];
+  a = (a + high) | 0;
+  b = (b + low) | 0;
+  a = ((a - c) | 0) ^ rotated(c, 4);
+  c = (c + b) | 0;
+  b = ((b - a) | 0) ^ rotated(a, 6);
+  a = (a + c) | 0;
+  c = ((c - b) | 0) ^ rotated(b, 8);
+  b = (b + a) | 0;
+  a = ((a - c) | 0) ^ rotated(c, 16);
+  c = (c + b) | 0;
+  b = ((b - a) | 0) ^ rotated(a, 19);
+  a = (a + c) | 0;
+  c = ((c - b) | 0) ^ rotated(b, 4);
+  b = (b + a) | 0;
+  return [a, b, c];
+}
+
+/** Its end: the high and the low word of the hash. */
+function finished(first: number, second: number, third: number): [high: number, low: number] {
+  let [a, b, c] = [first, second, third];
+  c = ((c ^ b) - rotated(b, 14)) | 0;
+  a = ((a ^ c) - rotated(c, 11)) | 0;
+  b = ((b ^ a) - rotated(a, 25)) | 0;
+  c = ((c ^ b) - rotated(b, 16)) | 0;
+  a = ((a ^ c) - rotated(c, 4)) | 0;
+  b = ((b ^ a) - rotated(a, 14)) | 0;
+  c = ((c ^ b) - rotated(b, 24)) | 0;
+  return [b, c];
+}
