@@ -18,6 +18,19 @@ describe.each(["window", "epoch"] as const)("on a server that aligns buckets to 
     expect(result.seen).toBe(result.requests);
     expect(result.daysProved + result.daysWaiting).toBe(4 * 197);
     expect(result.daysWaiting).toBeLessThanOrEqual(4 * 12);
+    // Each check is kept with its counts.
+    const { requests, daysProved, daysWaiting, range } = result;
+    expect(
+      await bench.sql(
+        `SELECT period_start, period_end, requests, restated, differences, failures, days_proved, days_waiting
+         FROM usage.control_check`,
+      ),
+    ).toEqual([
+      {
+        ...{ period_start: new Date(range.start), period_end: new Date(range.end), requests, restated: 0 },
+        ...{ differences: 0, failures: 0, days_proved: daysProved, days_waiting: daysWaiting },
+      },
+    ]);
   });
 
   test("a count that the platform restated is loaded again and leaves no finding", async () => {
