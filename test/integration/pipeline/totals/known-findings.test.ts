@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { PlatformError } from "../../../../src/errors.ts";
 import { checkTotals } from "../../../../src/pipeline/totals/check-totals.ts";
 import { alertFacts } from "../../../../src/store/report/alerts.ts";
 import { metricFacts } from "../../../../src/store/report/metric-facts.ts";
@@ -37,6 +38,37 @@ describe("a known finding", () => {
         "SELECT dimension_id, period_start, new_traces - old_traces AS more FROM reporting.usage_restatement",
       ),
     ).toEqual([{ dimension_id: cell.project.id, period_start: new Date(day + DAY_MS), more: 3 }]);
+  });
+
+  test("stays while a second look at its window fails", async () => {
+    const { bench } = await known();
+    const left = () =>
+      bench.sql(
+        "SELECT scope_id, period_start, period_end FROM usage.control_difference WHERE closed_at IS NULL ORDER BY 1, 2",
+      );
+    const before = await left();
+    const source = await bench.open({
+      opened: ({ billing }) => {
+        const { usage } = billing;
+        const asked = new Set<string>();
+        Object.assign(billing, {
+          usage: async (...call: Parameters<typeof usage>) => {
+            const query = JSON.stringify(call[0]);
+            if (asked.has(query)) {
+              const about = { code: "server_error", message: "x", next: "x", retryable: false };
+              throw new PlatformError({ ...about, method: "GET", url: "https://x.example", status: 500 });
+            }
+            asked.add(query);
+            return usage(...call);
+          },
+        });
+      },
+    });
+    // The widest check asks about what is known too.
+    const { failures, failed } = await checkTotals(source, "all");
+    expect(failures).toBeGreaterThan(0);
+    expect(failed[0]).toMatchObject({ code: "server_error" });
+    expect(await left()).toEqual(before);
   });
 
   test("of a dimension's day does not mask a new error of that day", async () => {
