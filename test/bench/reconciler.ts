@@ -29,6 +29,8 @@ const session = createSession({
     USAGE_BASE_URL: platformUrl,
     USAGE_API_KEY: "bench-key",
     USAGE_RATE_LIMIT: "1000000",
+    // The export of 5 million rows is larger than the default.
+    USAGE_ANSWER_LIMIT: "2048",
   }),
   output: createOutput({ json: true }),
   signal: new AbortController().signal,
