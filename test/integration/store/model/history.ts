@@ -45,7 +45,7 @@ interface InFlight {
 
 /** The real store and the model of it, taken through the same steps. */
 export class History {
-  readonly model = new Model({ workspaceIds: WORKSPACES, settleAfterMs: SETTLE_AFTER_MS });
+  readonly model: Model;
   readonly #bundle: StoreBundle;
   readonly #meter: Meter;
   readonly sourceId: number;
@@ -65,6 +65,11 @@ export class History {
   ) {
     this.#bundle = bundle;
     this.#meter = meter;
+    this.model = new Model({
+      workspaceIds: WORKSPACES,
+      settleAfterMs: SETTLE_AFTER_MS,
+      zerosDelete: meter !== "traces",
+    });
     this.sourceId = sourceId;
     this.#scopeIds = scopeIds;
   }

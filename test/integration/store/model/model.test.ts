@@ -22,6 +22,7 @@ test("tables and views equal the model after every step of any history", { timeo
   };
   await fc.assert(
     fc.asyncProperty(history, fc.constantFrom("traces", "traces", "longlived", "shortlived"), holds),
-    { numRuns },
+    // A failure that takes long to shrink is told with its seed before the test's own deadline hides it.
+    { numRuns, interruptAfterTimeLimit: timeout - 20_000, markInterruptAsFailure: true },
   );
 });

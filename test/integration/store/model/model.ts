@@ -108,9 +108,12 @@ export class Model {
   readonly restatements: Restated[] = [];
   readonly capabilities = new Set<string>();
   readonly #settleAfterMs: number;
+  readonly #zerosDelete: boolean;
 
-  constructor(known: { workspaceIds: readonly string[]; settleAfterMs: number }) {
+  /** `zerosDelete`: a zero says as little as a record that is not there. So it is of all meters but traces. */
+  constructor(known: { workspaceIds: readonly string[]; settleAfterMs: number; zerosDelete?: boolean }) {
     this.#settleAfterMs = known.settleAfterMs;
+    this.#zerosDelete = known.zerosDelete ?? false;
     for (const id of known.workspaceIds) {
       this.workspaces.set(id, {
         ...{ readableAt: undefined, readableSince: undefined },
@@ -175,13 +178,15 @@ export class Model {
     const unverified = unread.map((scope) => scope.workspaceId);
     if (proven.length === 0) return { outcome: "unverified", ...NONE, unverified };
 
+    const isGone = (traces: number | undefined) =>
+      traces === undefined || (this.#zerosDelete && traces === 0);
     const fullyDeleted = proven
       .filter((scope) => {
         const before = times.flatMap((t) =>
           [...(scope.buckets.get(t)?.traces ?? [])].map(([id, n]) => ({ t, id, n })),
         );
         const nonZero = before.filter(({ n }) => n > 0);
-        return nonZero.length > 0 && nonZero.every(({ t, id }) => !tracesOf(answer, scope, t).has(id));
+        return nonZero.length > 0 && nonZero.every(({ t, id }) => isGone(tracesOf(answer, scope, t).get(id)));
       })
       .map((scope) => scope.workspaceId);
     if (fullyDeleted.some((id) => !confirms?.fullyDeleted.includes(id))) {
