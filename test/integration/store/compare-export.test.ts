@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { FetchStamp } from "../../../src/domain/planning/coverage.ts";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import type { ExportRow } from "../../../src/domain/usage/export.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
@@ -29,8 +29,9 @@ async function compare(
   { store }: StoreBundle,
   sourceId: number,
   batches: () => Iterable<readonly Given[]>,
-  { stamp, groupBy = "project", ...most }: { stamp?: FetchStamp; groupBy?: GroupBy; mostKeys?: number } = {},
+  given: { stamp?: FetchStamp; groupBy?: GroupBy; mostKeys?: number; bucketMs?: number } = {},
 ) {
+  const { stamp, groupBy = "project", bucketMs = DAY_MS, ...most } = given;
   const workspaceIds = groupBy === "workspace" ? [WORKSPACE, OTHER] : [WORKSPACE];
   return compareExport(store, {
     sourceId,
@@ -48,7 +49,7 @@ async function compare(
         yield batch.map(
           ([day, dimensionId, traces, name]): ExportRow => ({
             bucketStart: window.start + day * DAY_MS,
-            bucketEnd: window.start + (day + 1) * DAY_MS,
+            bucketEnd: window.start + day * DAY_MS + bucketMs,
             workspaceId: groupBy === "workspace" ? dimensionId : null,
             dimensionId,
             dimensionName: name ?? null,
@@ -94,7 +95,7 @@ describe("an export of thousands of keys", () => {
   test("shows every kind of difference, each counted once", async () => {
     const { bundle, sourceId } = await loaded(stored);
     const result = await compare(bundle, sourceId, () => [
-      ...same().map((rows) => rows.slice(3)),
+      ...same().map((rows) => rows.slice(4)),
       // Two of them exceed what is stored, and one id is not stored at all. Later days come first.
       [
         [1, IDS[1] as string, 3, "Name 1"],
@@ -102,15 +103,18 @@ describe("an export of thousands of keys", () => {
         [0, IDS[1] as string, 5, "Name 1"],
         [1, IDS[2] as string, 4, "Later"],
         [0, IDS[2] as string, 3, "Sooner"],
+        // The known name comes first.
+        [0, IDS[3] as string, 4, "Name 3"],
+        [1, IDS[3] as string, 5, "Another"],
         [4, "nobody's", 7, "Nobody"],
       ],
     ]);
-    expect(result).toMatchObject({ compared: 5_001, open: 5 });
+    expect(result).toMatchObject({ compared: 5_001, open: 6 });
     expect(await kept(bundle)).toEqual([
       { kind: "missing_in_export", n: 2, stored: 3, exported: null, says: null },
       { kind: "missing_in_store", n: 1, stored: null, exported: 7, says: null },
       // One row for each id, at the latest bucket of an unknown name.
-      { kind: "name_differs", n: 1, stored: 4, exported: 4, says: "Later" },
+      { kind: "name_differs", n: 2, stored: 9, exported: 9, says: "Later" },
       { kind: "traces_differ", n: 1, stored: 2, exported: 6, says: null },
     ]);
     // The days without a difference are reconciled.
@@ -119,6 +123,16 @@ describe("an export of thousands of keys", () => {
     );
     expect(rows.map(({ from }) => (from.getTime() - window.start) / DAY_MS)).toEqual([2, 5]);
   });
+});
+
+test("an export of another stride is refused, and leaves nothing behind", async () => {
+  const { bundle, sourceId } = await loaded([[bucket(0), "a", 1]]);
+  const batches = () => [[[0, "a", 1]] satisfies Given[]];
+  await expect(compare(bundle, sourceId, batches, { bucketMs: HOUR_MS })).rejects.toThrow(
+    /no bucket ends one day after/,
+  );
+  expect(await kept(bundle)).toEqual([]);
+  expect((await bundle.reader.query("SELECT FROM usage.reconciled")).rows).toEqual([]);
 });
 
 test("no id and an id that is spelled (none) are compared and shown apart", async () => {
