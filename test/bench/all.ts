@@ -30,16 +30,16 @@ const BENCHES: readonly Bench[] = [
   { file: "./idle.ts", args: () => [] },
 ];
 
-export async function measureAll({ nightly }: { nightly: boolean }): Promise<void> {
+export async function measureAll({ nightly, rounds }: { nightly: boolean; rounds: number }): Promise<void> {
   const measures: Measure[] = [];
   const loadBefore = loadavg()[0] ?? 0;
-  for (const { file, args } of BENCHES) measures.push(...(await run(file, args(nightly ? 3 : 5))));
+  for (const { file, args } of BENCHES) measures.push(...(await run(file, args(rounds))));
   const page = readFileSync(TABLE, "utf8");
   const [head = "", tail = ""] = page.split(BEGIN);
   const [committed = "", rest = ""] = tail.split(END);
   process.stdout.write(`\n${asMarkdown(measures)}\n`);
   if (nightly) return compare(measures, readMarkdown(committed));
-  const machine = `${new Date().toISOString().slice(0, 10)}, ${cpus().length} cores (${cpus()[0]?.model}), ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.version}, load average ${loadBefore.toFixed(1)} when it began.`;
+  const machine = `${new Date().toISOString().slice(0, 10)}, ${cpus().length} cores (${cpus()[0]?.model}), ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.version}, ${rounds} rounds, load average ${loadBefore.toFixed(1)} when it began.`;
   writeFileSync(TABLE, `${head}${BEGIN}${machine}\n\n${asMarkdown(measures)}\n${END}${rest}`);
 }
 
