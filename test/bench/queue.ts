@@ -72,6 +72,8 @@ async function end(started: Iterable<ChildProcess>): Promise<void> {
 async function openDatabase() {
   const url = await databases.create();
   const pool = new pg.Pool({ connectionString: url, max: 1 });
+  // Its connection may still be closing when the database is dropped.
+  pool.on("error", () => {});
   const value = async (text: string) => Number(Object.values((await pool.query(text)).rows[0] ?? {})[0]);
   const close = async () => {
     await pool.end();
