@@ -65,9 +65,12 @@ function compare(measures: readonly Measure[], committed: ReadonlyMap<string, nu
     process.stdout.write(`${name}: ${median.toFixed(2)} instead of ${committed.get(name)} (1 is ${of})\n`);
   }
   for (const { name } of unknown) process.stdout.write(`${name}: not in the table of docs/benchmarks.md\n`);
+  const measured = new Set(measures.map(({ name }) => name));
+  const missing = [...committed.keys()].filter((name) => !measured.has(name));
+  for (const name of missing) process.stdout.write(`${name}: in the table, but not measured any more\n`);
   const held = measures.length - unknown.length;
   process.stdout.write(
     `${worse.length} of ${held} measures are more than 15 % worse than the table of docs/benchmarks.md.\n`,
   );
-  process.exitCode = worse.length === 0 && held > 0 ? 0 : 1;
+  process.exitCode = worse.length + missing.length === 0 ? 0 : 1;
 }

@@ -18,7 +18,7 @@ export interface ContentKey {
   readonly seed: readonly [high: number, low: number];
 }
 
-/** The records of more than this have a hash that another amount may share, so nothing is said about their bucket. */
+/** Postgres's hash of a larger amount may be that of a smaller one, so nothing is said about its bucket. */
 const MOST_TRACES = 2 ** 32 - 1;
 /** Of Postgres's hash functions, for a value of 4 bytes. */
 const INITIAL = (0x9e3779b9 + 4 + 3923095) | 0;
