@@ -22,6 +22,11 @@ export const STALLED_CHECK_MS = 5_000;
 export const WAIT_FOR_JOB_S = 10;
 /** How long a worker whose connection broke waits before it asks for the next job. BullMQ's default is 15 s. */
 const RETRY_MS = 1_000;
+/**
+ * How long a closing worker waits for its jobs, whose ends Redis must take. Without them, the queue gives such a job to another worker
+ * once its lock has ended, which finds its work done or handed back.
+ */
+const CLOSE_WITHIN_MS = 10_000;
 
 interface WorkersInput {
   readonly slug: string;
@@ -38,14 +43,27 @@ interface WorkersInput {
   readonly watcher: JobWatcher;
 }
 
-/** Tells of each answer of the queue, a job or none: the sign that the worker's loop goes round. */
-class ToldWorker extends Worker {
+class ServiceWorker extends Worker {
+  /** Called with each answer of the queue, a job or none: the sign that the worker's loop goes round. */
   onAnswer = (): void => {};
 
   protected override async moveToActive(token: string, name?: string) {
     const job = await super.moveToActive(token, name);
     this.onAnswer();
     return job;
+  }
+
+  /** Waits for running jobs, then for Redis no longer than `CLOSE_WITHIN_MS`. */
+  async closeInTime(): Promise<void> {
+    const givesUp = setTimeout(() => {
+      // Whatever waits for Redis is rejected. BullMQ may connect once more meanwhile.
+      disconnecting = setInterval(() => void this.backend.disconnect().catch(() => {}), 500);
+    }, CLOSE_WITHIN_MS);
+    let disconnecting: NodeJS.Timeout | undefined;
+    await this.close().finally(() => {
+      clearTimeout(givesUp);
+      clearInterval(disconnecting);
+    });
   }
 }
 
@@ -69,7 +87,7 @@ function startWorker(
   const { slug, contexts, limiter, clockOff, connect, prefix, telemetry, warn, watcher } = input;
   const { log, gate } = contexts[kind];
   const connection = connect(`${kind} worker`);
-  const worker = new ToldWorker(queueName(kind, slug), createHandler(contexts[kind], watcher), {
+  const worker = new ServiceWorker(queueName(kind, slug), createHandler(contexts[kind], watcher), {
     connection,
     prefix,
     concurrency: CONCURRENCY,
@@ -115,7 +133,7 @@ function startWorker(
   for (const hold of holds) hold.onChange(follow);
   gate.onChange(missed.retry);
   follow();
-  return () => worker.close().finally(() => connection.disconnect());
+  return () => worker.closeInTime().finally(() => connection.disconnect());
 }
 
 /**

@@ -24,7 +24,7 @@ export function connectRedis(server: RedisServer, options: ConnectionOptions): R
   const retryStrategy = withLogin(server, options.retryStrategy);
   const open = (own: ConnectionOptions) => {
     const redis = new Redis({ ...own, retryStrategy });
-    return options.maxRetriesPerRequest === null ? keepCommandsOfAll(redis) : redis;
+    return adaptAll(redis, options.maxRetriesPerRequest === null ? [endAtOnce, keepCommands] : [endAtOnce]);
   };
   if (kind === "single") return open({ ...ofUrl, ...all, ...hosts[0], db: database });
   return open({
@@ -59,18 +59,30 @@ function withLogin(server: RedisServer, retry: RedisOptions["retryStrategy"]) {
  * Lets commands wait while the login is refused, as they do while nobody answers. ioredis would reject them: a job that ended
  * meanwhile would count as failed.
  */
-function keepCommands(redis: Redis): Redis {
+function keepCommands(redis: Redis): void {
   const recover = redis.recoverFromFatalError.bind(redis);
   redis.recoverFromFatalError = (command, error, options) =>
     recover(command, error, isLoginRefused(error.message) ? { ...options, offlineQueue: false } : options);
-  return redis;
 }
 
-/** The same for its duplicates. Those of a cluster's node ask for the slots, and must hear why they may not. */
-function keepCommandsOfAll(redis: Redis): Redis {
+/**
+ * Ends a connection that waits to connect again. ioredis only stops its timer: it would never tell `end`, for which a BullMQ worker
+ * waits before it closes, nor reject the commands that wait.
+ */
+function endAtOnce(connection: RedisConnection): void {
+  const disconnect = connection.disconnect.bind(connection);
+  connection.disconnect = (reconnect = false) => {
+    if (!reconnect && connection.status === "reconnecting") connection.status = "wait";
+    disconnect(reconnect);
+  };
+}
+
+/** Adapts a connection and its duplicates. Those of a cluster's node ask for the slots, and must hear why they may not. */
+function adaptAll(redis: Redis, adaptations: readonly ((redis: Redis) => void)[]): Redis {
   const duplicate = redis.duplicate.bind(redis);
-  redis.duplicate = ((...args) => keepCommandsOfAll(duplicate(...args))) as typeof duplicate;
-  return keepCommands(redis);
+  redis.duplicate = ((...args) => adaptAll(duplicate(...args), adaptations)) as typeof duplicate;
+  for (const adapt of adaptations) adapt(redis);
+  return redis;
 }
 
 /** A cluster's connection opens and closes those to its nodes, and gives each the login that it began with. */
@@ -79,6 +91,7 @@ function followLogin(cluster: Cluster, server: RedisServer): Cluster {
     for (const node of cluster.nodes()) Object.assign(node.options, loginOf(server));
     if (added.options.maxRetriesPerRequest === null) keepCommands(added);
   });
+  endAtOnce(cluster);
   stayEnded(cluster);
   settleConnect(cluster);
   const duplicate = cluster.duplicate.bind(cluster);

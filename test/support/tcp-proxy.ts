@@ -20,8 +20,8 @@ export interface TcpProxy {
   stall(): void;
   /** New connections pass again. */
   thaw(): void;
-  /** Ends all present connections with a reset. */
-  cut(): void;
+  /** Ends all present connections with a reset; with `newOnes`, later ones too until `thaw`. */
+  cut(options?: { newOnes?: boolean }): void;
   /** Present connections of clients. */
   readonly open: ReadonlySet<Socket>;
 }
@@ -32,7 +32,9 @@ export async function startTcpProxy(target: string | number): Promise<TcpProxy> 
   const open = new Set<Socket>();
   const silent = new WeakSet<Socket>();
   let isFrozen = false;
+  let isCut = false;
   const server = createServer((near) => {
+    if (isCut) return void near.resetAndDestroy();
     const far = connect(port, "127.0.0.1");
     open.add(near);
     if (isFrozen) silent.add(near);
@@ -77,8 +79,10 @@ export async function startTcpProxy(target: string | number): Promise<TcpProxy> 
     },
     thaw: () => {
       isFrozen = false;
+      isCut = false;
     },
-    cut: () => {
+    cut: ({ newOnes = false } = {}) => {
+      isCut = newOnes;
       for (const near of open) near.resetAndDestroy();
     },
   };

@@ -1,10 +1,10 @@
 import { type AddressInfo, createServer } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { start } from "../../support/cli.ts";
+import { type Running, start } from "../../support/cli.ts";
 import { pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
 import { ask, end, logOf, setupService, syncsGoOn } from "../../support/service.ts";
-import { startTcpProxy } from "../../support/tcp-proxy.ts";
+import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 
 /** A process of the service always ends: when it cannot start, and when a server is silent. */
 
@@ -66,6 +66,39 @@ test("serve ends within 25 s of SIGTERM although Postgres is silent, waited for,
   expect(ended[2]?.code).toBe(1);
   expect(held.said.stderr).toContain("It did not end within 25 s");
 });
+
+test.each([
+  ["is away", (proxy: TcpProxy) => proxy.cut({ newOnes: true })],
+  ["is silent", (proxy: TcpProxy) => proxy.freeze({ newOnes: true })],
+])(
+  "serve ends with code 0 within 20 s of SIGTERM although Redis %s, at rest and while it fetches",
+  {
+    timeout: LONG,
+  },
+  async (_how, lose) => {
+    const bench = await setupService({ days: 2, workspaces: 2, environment: { USAGE_SYNC_EVERY: "PT5S" } });
+    const proxy = await startTcpProxy(bench.redisUrl);
+    const environment = { REDIS_URL: proxy.through(bench.redisUrl) };
+    const atRest = await bench.serve({ environment: { ...environment, USAGE_SYNC_EVERY: "PT1H" } });
+    const fetching = await bench.serve({ environment });
+    await bench.loaded();
+    bench.standin.faults.script({
+      fault: { kind: "slow", ms: 4_000 },
+      times: 100,
+      match: { path: "granular-usage" },
+    });
+    const asked = bench.standin.requests.count;
+    await poll(() => bench.standin.requests.count > asked + 2, { deadlineMs: 30_000 });
+    lose(proxy);
+    // The answers come and cannot be acknowledged; the next attempt to reach Redis is seconds away.
+    const ended = (running: Running) => logOf(running).filter(({ name }) => name === "extract-slice").length;
+    const before = ended(atRest) + ended(fetching);
+    await poll(() => ended(atRest) + ended(fetching) > before + 2, { deadlineMs: 30_000 });
+    const ends = await Promise.all([atRest, fetching].map((one) => end(one, "SIGTERM")));
+    expect(ends.map(({ code }) => code)).toEqual([0, 0]);
+    for (const { ms } of ends) expect(ms).toBeLessThan(20_000);
+  },
+);
 
 test("the service loads again after its connections to Postgres fell silent, and says so once", {
   timeout: LONG,
