@@ -118,7 +118,9 @@ test("the month to date names its final and provisional part, the same days befo
   }
   expect(months.some((one) => one.is_complete === "f" && one.traces_loaded !== null)).toBe(true);
   const current = months.filter((one) => one.month_start === iso(monthOf(today)));
-  expect(current.map((one) => one.traces).sort()).toEqual(rows.map((one) => one.traces).sort());
+  // The monthly view has no line for a month of which no day is loaded.
+  const started = rows.filter((one) => one.days_final !== "0" || one.days_provisional !== "0");
+  expect(current.map((one) => one.traces).sort()).toEqual(started.map((one) => one.traces).sort());
   await calendar(client);
 });
 
