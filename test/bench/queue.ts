@@ -9,14 +9,15 @@ import pg from "pg";
 import { table } from "../../src/cli/report/output.ts";
 import { resolveRedis } from "../../src/services/resolve.ts";
 import { startStandin } from "../../src/standin/server.ts";
+import { cpuMsOf, postgresCpuMs } from "./cpu.ts";
 import { openDatabases } from "./databases.ts";
 import { hand, measureOf, median } from "./measures.ts";
 import { NODE_OPTIONS } from "./scale-process.ts";
 
 /**
  * `npm run bench:queue`: what the queue costs beside `--inline`, for the same slices against the same stand-in, in interleaved
- * rounds; then what 50,000 due slices take of memory. Everything shares the cores of this machine; the stand-in runs in this
- * process.
+ * rounds, and the CPU time of each part; then what 50,000 due slices take of memory. Everything shares the cores of this machine;
+ * the stand-in runs in this process.
  */
 
 const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
@@ -84,28 +85,59 @@ async function openDatabase() {
 
 type Database = Awaited<ReturnType<typeof openDatabase>>;
 
-/** The first load of everything. Resolves to the processes that go on. */
-async function load(database: Database, workers: number): Promise<ChildProcess[]> {
-  if (workers === 0) {
-    const sync = start(database.url, "sync", "--inline");
-    const [code] = await once(sync, "exit");
-    if (code !== 0) throw new Error(`sync --inline ended with exit code ${code}.`);
-    return [];
-  }
+/** The first load of everything. Resolves to the processes that go on, and the CPU time of each part since the first fetch task. */
+async function load(database: Database, workers: number) {
   const started = Array.from({ length: workers }, () => start(database.url, "serve", "--role", "worker"));
-  started.push(start(database.url, "serve", "--role", "scheduler"));
-  while ((await database.value(SLICES)) === 0) await pause(100);
-  while ((await database.value(LEFT)) > 0) await pause(100);
-  return started;
+  started.push(
+    workers === 0
+      ? start(database.url, "sync", "--inline")
+      : start(database.url, "serve", "--role", "scheduler"),
+  );
+  const main = started.at(-1) as ChildProcess;
+  const isGone = () => main.exitCode !== null;
+  while (!isGone() && (await database.value(SLICES)) === 0) await pause(100);
+  const before = await spentOn(database, started);
+  let after = before;
+  // A sync that runs by itself keeps no waiting slices. What it took is known until it is gone.
+  while (!isGone() && (workers === 0 || (await database.value(LEFT)) > 0)) {
+    await pause(250);
+    const now = await spentOn(database, started);
+    if (!isGone()) after = now;
+  }
+  if (isGone() && main.exitCode !== 0)
+    throw new Error(`${main.spawnargs.slice(-2).join(" ")} ended with exit code ${main.exitCode}.`);
+  const slices = after.slices - before.slices;
+  return { started, msASlice: after.cpuMs.map((ms, part) => (ms - (before.cpuMs[part] ?? 0)) / slices) };
+}
+
+const PARTS = ["usage-etl", "Postgres", "Redis", "stand-in and this benchmark"];
+
+/** Slices fetched so far, and the CPU time of each part. */
+async function spentOn(database: Database, started: readonly ChildProcess[]) {
+  const { user, system } = process.cpuUsage();
+  const ofRedis = await client.info("cpu");
+  const redisSeconds = ["user", "sys"].map((kind) =>
+    Number(new RegExp(`used_cpu_${kind}:([\\d.]+)`).exec(ofRedis)?.[1]),
+  );
+  const cpuMs = [
+    started.reduce((sum, { pid = 0 }) => sum + cpuMsOf(pid), 0),
+    postgresCpuMs(await database.value("SELECT pg_backend_pid()")),
+    redisSeconds.reduce((sum, seconds) => sum + seconds * 1_000, 0),
+    (user + system) / 1_000,
+  ];
+  return { slices: await database.value(SLICES), cpuMs };
 }
 
 async function measureRounds(): Promise<string> {
   const rates = new Map<number, number[]>(WAYS.map((way) => [way, []]));
+  const spent = new Map<number, number[][]>(WAYS.map((way) => [way, []]));
   const slices = new Set<number>();
   for (let round = 0; round < options.rounds; round++) {
     for (const way of round % 2 === 0 ? WAYS : WAYS.toReversed()) {
       const database = await openDatabase();
-      await end(await load(database, way));
+      const { started, msASlice } = await load(database, way);
+      await end(started);
+      spent.get(way)?.push(msASlice);
       rates.get(way)?.push(await database.value(RATE));
       slices.add(await database.value(SLICES));
       await database.close();
@@ -123,9 +155,18 @@ async function measureRounds(): Promise<string> {
       Math.round(median(own)),
       median(ratios).toFixed(2),
       `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
+      ...PARTS.map((_, part) => median((spent.get(way) ?? []).map((of) => of[part] ?? 0)).toFixed(2)),
     ];
   });
-  return `${table(["way", "slices", "slices/s", "time of inline", "spread"], rows)}\nMedians of ${options.rounds} interleaved rounds; answers take ${options.latency} ms.\n`;
+  const head = [
+    "way",
+    "slices",
+    "slices/s",
+    "time of inline",
+    "spread",
+    ...PARTS.map((part) => `${part}, CPU ms`),
+  ];
+  return `${table(head, rows)}\nMedians of ${options.rounds} interleaved rounds, CPU time for each slice; answers take ${options.latency} ms.\n`;
 }
 
 async function peakMb(child: ChildProcess): Promise<number> {
@@ -139,7 +180,7 @@ async function redisMb(): Promise<number> {
 
 async function measureDue(): Promise<string> {
   const database = await openDatabase();
-  const started = await load(database, 2);
+  const { started } = await load(database, 2);
   // The same hour window for ever older days: answers without records, so that only their number weighs. The source's number
   // is asked for: processes that enter a source at the same instant each draw one, and any of these may be kept.
   const since = new Date(Date.now() - 20 * DAY_MS).toISOString();
