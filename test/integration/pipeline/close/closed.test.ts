@@ -1,0 +1,275 @@
+import { beforeEach, expect, test } from "vitest";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { closeSources } from "../../../../src/pipeline/close/close.ts";
+import { lookAtMonth } from "../../../../src/pipeline/close/look.ts";
+import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
+import { planSource } from "../../../../src/pipeline/sync/plan.ts";
+import { noteBillPart } from "../../../../src/store/catalog/bill-parts.ts";
+import { digestToClose } from "../../../../src/store/report/close-digest.ts";
+import { closedCosts } from "../../../../src/store/report/closed-costs.ts";
+import { adjustmentsOf, countAdjusted } from "../../../../src/store/report/month-adjustments.ts";
+import { checkMonths } from "../../../../src/store/report/month-open-days.ts";
+import { sourcesWithWorkspaces } from "../../../../src/store/report/overview.ts";
+import { adjustedCosts } from "../../../../src/store/report/prices.ts";
+import {
+  bench,
+  booked,
+  close,
+  load,
+  month,
+  reasons,
+  setUpMonth,
+  totals,
+  WORKSPACE,
+} from "../../../support/month.ts";
+import { poll } from "../../../support/poll.ts";
+import { senderOn } from "../../../support/source.ts";
+
+/** A month is closed when every day of it is final and proved, and what comes later stands beside it. */
+
+beforeEach(() => setUpMonth());
+
+test("a month stays open until it is loaded and reconciled with the export, then closes with the platform's traces", async () => {
+  expect(reasons(await close())).toEqual(["missing"]);
+  // Parts that are checked at once are each as checked alone: a day belongs to one of them.
+  const [source] = await bench.sql<{ id: number }>("SELECT source_id AS id FROM usage.source");
+  const middle = month.start + 10 * DAY_MS;
+  const asked = { sourceId: source?.id ?? 0, without: [], acceptDisagreements: true };
+  const parts = [
+    { start: month.start, end: middle },
+    { start: middle, end: month.end },
+  ];
+  const checked = await checkMonths(bench.store.db, { ...asked, ranges: parts });
+  expect(checked.map(({ open }) => open.map((one) => `${one.day} ${one.groupBy}`))).toEqual(
+    parts.map(({ start, end }) =>
+      Array.from({ length: Math.round((end - start) / DAY_MS) }, (_, nth) => start + nth * DAY_MS).flatMap(
+        (day) => ["api_key", "project", "user", "workspace"].map((groupBy) => `${day} ${groupBy}`),
+      ),
+    ),
+  );
+  expect(checked).toMatchObject(parts.map(() => ({ accepted: 0, required: [{ access: "read" }] })));
+  const leftOut = { ...asked, without: bench.workspaceIds };
+  expect(await checkMonths(bench.store.db, { ...leftOut, ranges: parts })).toEqual(
+    parts.map(() => ({ required: [], open: [], accepted: 0 })),
+  );
+
+  await load();
+  const unproved = await close();
+  expect(reasons(unproved)).toEqual(["not_reconciled"]);
+  expect(unproved).toMatchObject({ open: { length: 4 * Math.round((month.end - month.start) / DAY_MS) } });
+
+  await bench.reconcile({ range: month });
+  const done = { state: "closed", traces: booked(), accepted: 0, without: [], settleAfterSeconds: 259_200 };
+  // A look finds what a close would, and a close with another digest than that of the look closes nothing.
+  const { db } = bench.store;
+  const monthStart = new Date(month.start).toISOString().slice(0, 10);
+  const look = async () => {
+    const [source] = await sourcesWithWorkspaces(db);
+    if (source === undefined) throw new Error("no source");
+    const at = { month: monthStart.slice(0, 7), now: bench.now };
+    return lookAtMonth(db, { source, without: [], acceptDisagreements: false, ...at });
+  };
+  await noteBillPart(db, { sourceId: asked.sourceId, part: "provider_totals", refusal: "403" });
+  const provider = { readAt: null, refusal: "403", outcomes: [] };
+  const looked = await look();
+  expect(looked).toMatchObject({
+    closed: undefined,
+    required: { length: 1 },
+    open: [],
+    accepted: 0,
+    provider,
+  });
+  const inOrder = (expectedDigests: string[]) =>
+    closeSources(bench.store, {
+      ...{ month: monthStart.slice(0, 7), slugs: [], settleAfterMs: 3 * DAY_MS, expectedDigests },
+      by: { name: null, role: "operator", via: "command" },
+    });
+  await expect(inOrder(["another"])).rejects.toMatchObject({ code: "month_changed" });
+  expect(await bench.sql("SELECT FROM usage.month_close")).toEqual([]);
+  const about = { sourceId: asked.sourceId, monthStart, without: [], required: looked.required };
+  const { closed: sources } = await inOrder(["another", await digestToClose(db, about)]);
+  expect(sources).toMatchObject([{ source: "default", asked: [], result: done, provider }]);
+  expect(await look()).toMatchObject({
+    ...{ closed: { traces: booked(), accepted: 0 }, required: [], open: [], accepted: 0 },
+  });
+  const closed = booked();
+  expect(await totals()).toEqual(
+    ["api_key", "project", "user", "workspace"].map((group_by) => ({
+      group_by,
+      closed,
+      adjustment: 0,
+      current: closed,
+    })),
+  );
+});
+
+test("a later change becomes an adjustment and leaves the closed totals as they are", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  await close();
+  const closed = booked();
+  const sender = senderOn(bench.standin, WORKSPACE, month.start + 9 * DAY_MS);
+  bench.standin.ledger.change(sender, 6);
+  await load();
+  expect(await totals()).toEqual(
+    ["api_key", "project", "user", "workspace"].map((group_by) => ({
+      group_by,
+      closed,
+      adjustment: 6,
+      current: closed + 6,
+    })),
+  );
+  // Workspace, project, user and key of the sender.
+  expect(await close()).toMatchObject({ state: "closed_before", adjusted: 4 });
+
+  // The page and the command count from the totals that loads keep: the same as the view from the records.
+  const { db } = bench.store;
+  const [{ closeId = 0 } = {}] = await bench.sql<{ closeId: number }>(
+    'SELECT close_id AS "closeId" FROM usage.month_close',
+  );
+  const inView = await bench.sql(
+    `SELECT group_by AS "groupBy", workspace_id AS "workspaceId", workspace_name AS "workspaceName",
+            dimension_id AS "dimensionId", dimension_name AS "dimensionName",
+            closed_traces::bigint AS "closedTraces", current_traces::bigint AS "currentTraces"
+     FROM reporting.usage_month_close WHERE adjustment_traces <> 0 ORDER BY usage.dimension_position(group_by)`,
+  );
+  const counts = { totals: 4, netTraces: 6 };
+  const asked = { closeId, most: 10, masked: false };
+  expect(await adjustmentsOf(db, asked)).toEqual({ ...counts, largest: inView });
+  expect(await adjustmentsOf(db, { ...asked, most: 1 })).toEqual({ ...counts, largest: inView.slice(0, 1) });
+  const masked = await adjustmentsOf(db, { ...asked, masked: true });
+  const id = sender.user?.id;
+  expect(masked.largest).toEqual(
+    inView.map((one) =>
+      (one as { groupBy: string }).groupBy === "user"
+        ? { ...(one as object), dimensionName: `user ${id}` }
+        : one,
+    ),
+  );
+  expect(await countAdjusted(db, [closeId, closeId + 1])).toEqual(new Map([[closeId, counts]]));
+  expect(await countAdjusted(db, [])).toEqual(new Map());
+});
+
+test("a load between check and totals waits, and becomes an adjustment", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  const closed = booked();
+  bench.standin.ledger.change(senderOn(bench.standin, WORKSPACE, month.start + 9 * DAY_MS), 6);
+  // Contact comes first: it would wait for the close too, and then the load could not overtake it.
+  const source = await bench.open();
+  const plan = { wanted: [{ stride: "day" as const, range: month }], reprocess: "all" as const };
+  const slices = await planSource(source, plan);
+  const waiting = () =>
+    bench.sql<{ query: string }>(
+      "SELECT query FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    );
+  const { running, loading } = await bench.store.transaction(async ({ client }) => {
+    // Readers pass, and so does the check; the totals are written only when this transaction has ended.
+    await client.query("LOCK TABLE usage.closed_total IN SHARE MODE");
+    const running = close();
+    await poll(async () => (await waiting()).length === 1, { deadlineMs: 20_000 });
+    let isLoaded = false;
+    const loading = runInline(source, slices).then(() => {
+      isLoaded = true;
+    });
+    await poll(async () => isLoaded || (await waiting()).length > 1, { deadlineMs: 20_000 });
+    expect(isLoaded).toBe(false);
+    return { running, loading };
+  });
+  expect(await running).toMatchObject({ state: "closed", traces: closed });
+  await loading;
+  expect(await totals()).toMatchObject(
+    Array.from({ length: 4 }, () => ({ closed, adjustment: 6, current: closed + 6 })),
+  );
+});
+
+test("an id that is first seen after the close is an adjustment of its own", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  await close();
+  const sender = senderOn(bench.standin, WORKSPACE, month.start + 9 * DAY_MS);
+  const { user, key } = sender;
+  if (user === null || key === null) throw new Error("no sender");
+  const added = { ...sender, user: { ...user, id: "00000000-0000-4000-8000-00000000feed" } };
+  bench.standin.ledger.change(added, 4);
+  await load();
+  const rows = await bench.sql(
+    `SELECT closed_traces::integer, adjustment_traces::integer, current_traces::integer
+     FROM reporting.usage_month_close WHERE group_by = 'user' AND dimension_id = $1`,
+    [added.user.id],
+  );
+  expect(rows).toEqual([{ closed_traces: 0, adjustment_traces: 4, current_traces: 4 }]);
+  expect(await totals()).toMatchObject(Array.from({ length: 4 }, () => ({ adjustment: 4 })));
+});
+
+test("a close keeps the prices it was made with; a later price is an adjustment", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  const price = (unit: string) =>
+    bench.sql(
+      `WITH k AS (INSERT INTO usage.sku (name) VALUES ('base') ON CONFLICT (name) DO UPDATE SET name = 'base' RETURNING sku_id)
+       INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, ${unit}, 'USD', '2020-01-01' FROM k`,
+    );
+  const costs = () =>
+    bench.sql(
+      `SELECT unit_price::float, closed_traces::integer, closed_cost::float, adjustment_cost::float, current_cost::float
+       FROM reporting.usage_month_close_cost ORDER BY unit_price`,
+    );
+  await price("0.5");
+  await close();
+  const [traces, cost] = [booked(), booked() / 2];
+  expect(await costs()).toEqual([
+    { unit_price: 0.5, closed_traces: traces, closed_cost: cost, adjustment_cost: 0, current_cost: cost },
+  ]);
+  expect(await adjustedCosts(bench.store.db)).toEqual([]);
+  const shown = () =>
+    bench.sql(
+      `SELECT v.of, sum(v.cost)::float AS cost, bool_and(v.is_closed) AS is_closed
+       FROM (SELECT 'workspace' AS of, estimated_cost AS cost, is_closed, usage_date FROM reporting.fct_cost_workspace_daily
+             UNION ALL SELECT 'user', estimated_cost, is_closed, usage_date FROM reporting.fct_cost_user_daily) v
+       WHERE usage_date >= $1::date AND usage_date < $2::date GROUP BY 1 ORDER BY 1`,
+      [month.start, month.end].map((ms) => new Date(ms).toISOString().slice(0, 10)),
+    );
+  const shownCosts = ["user", "workspace"].map((of) => ({ of, cost, is_closed: true }));
+  expect(await shown()).toEqual(shownCosts);
+  await bench.sql("DELETE FROM usage.price");
+  await price("0.25");
+  expect(await shown()).toEqual(shownCosts);
+  expect(await adjustedCosts(bench.store.db)).toEqual([
+    `default ${new Date(month.start).toISOString().slice(0, 7)}`,
+  ]);
+  const [closed] = await bench.sql<{ closeId: number; sourceId: number; monthStart: string }>(
+    `SELECT close_id AS "closeId", source_id AS "sourceId", month_start::text AS "monthStart" FROM usage.month_close`,
+  );
+  if (closed === undefined) throw new Error("not closed");
+  const ofClose = (most: number) => closedCosts(bench.store.db, { ...closed, most });
+  const rows = [
+    {
+      ...{ unitPrice: "0.5", closedCost: String(cost), adjustmentCost: String(-cost), currentCost: "0" },
+      ...{ sku: "base", currency: "USD", workspaceId: bench.workspaceIds[0] },
+    },
+    {
+      ...{ unitPrice: "0.25", closedCost: "0", currentCost: String(cost / 2) },
+      ...{ adjustmentCost: String(cost / 2), sku: "base", currency: "USD" },
+    },
+  ];
+  expect(await ofClose(10)).toMatchObject({ rows, total: 2 });
+  expect(await ofClose(1)).toMatchObject({ rows: rows.slice(0, 1), total: 2 });
+  expect(await closedCosts(bench.store.db, { ...closed, closeId: closed.closeId + 1, most: 1 })).toEqual({
+    ...{ rows: [], total: 0 },
+  });
+  expect(await costs()).toEqual([
+    ...[
+      {
+        unit_price: 0.25,
+        closed_traces: 0,
+        closed_cost: 0,
+        adjustment_cost: cost / 2,
+        current_cost: cost / 2,
+      },
+    ],
+    ...[
+      { unit_price: 0.5, closed_traces: traces, closed_cost: cost, adjustment_cost: -cost, current_cost: 0 },
+    ],
+  ]);
+});

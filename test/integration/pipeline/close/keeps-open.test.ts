@@ -1,0 +1,214 @@
+import { DateTime } from "luxon";
+import { beforeEach, describe, expect, test } from "vitest";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { closeSources } from "../../../../src/pipeline/close/close.ts";
+import {
+  bench,
+  booked,
+  close,
+  load,
+  month,
+  reasons,
+  setUpMonth,
+  totals,
+  WORKSPACE,
+} from "../../../support/month.ts";
+import { senderOn } from "../../../support/source.ts";
+
+/** What keeps a month open, and who may close it all the same. */
+
+beforeEach(() => setUpMonth());
+
+test("a day restated since it was reconciled is open again", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  const day = month.start + 9 * DAY_MS;
+  bench.standin.ledger.change(senderOn(bench.standin, WORKSPACE, day), 2);
+  await load();
+  expect(await close()).toMatchObject({
+    state: "open",
+    open: { length: 4, 0: { day, reason: "not_reconciled" } },
+  });
+});
+
+test("platform totals that differ keep a month open unless somebody accepts them", async () => {
+  const cell = senderOn(bench.standin, WORKSPACE, month.start + 9 * DAY_MS);
+  await load();
+  await bench.reconcile({ range: month });
+  await bench.sql(
+    `INSERT INTO usage.control_difference
+       (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
+     SELECT scope_id, 'stride_total', $1, $2, $3, 1, 2, 'platform_disagrees', 1
+     FROM usage.scope WHERE stride = 'day' AND group_by = 'project'`,
+    [
+      new Date(month.start + 9 * DAY_MS).toISOString(),
+      new Date(month.start + 10 * DAY_MS).toISOString(),
+      cell.project.id,
+    ],
+  );
+  expect(await close()).toMatchObject({
+    state: "open",
+    open: { length: 1, 0: { day: month.start + 9 * DAY_MS, groupBy: "project", reason: "total_differs" } },
+  });
+  const { closed: sources } = await closeSources(bench.store, {
+    ...{ month: new Date(month.start).toISOString().slice(0, 7), slugs: [], settleAfterMs: 0 },
+    by: { name: null, role: "operator", via: "command" },
+  });
+  expect(sources).toMatchObject([{ result: { state: "open" } }]);
+  expect(await close({ acceptDisagreements: true })).toMatchObject({ state: "closed", accepted: 1 });
+});
+
+test("a day under way keeps its month open, whatever is accepted", async () => {
+  const start = DateTime.fromMillis(bench.today, { zone: "utc" }).startOf("month").toMillis();
+  Object.assign(month, { start, end: bench.today + DAY_MS });
+  await load();
+  expect(reasons(await close({ acceptDisagreements: true }))).toContain("provisional");
+});
+
+test("a failure over a final day keeps its month open", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  await bench.sql(
+    `INSERT INTO usage.failure
+     SELECT scope_id, $1, $2, 'failed', 'x', 'x', 1, 1, now(), now() FROM usage.scope WHERE stride = 'day' AND group_by = 'user'`,
+    [month.start, month.start + DAY_MS].map((ms) => new Date(ms).toISOString()),
+  );
+  expect(await close()).toMatchObject({
+    state: "open",
+    open: { length: 1, 0: { day: month.start, groupBy: "user", reason: "failed" } },
+  });
+});
+
+test("what is accepted is not listed among the days that keep a month open", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  const [first, second] = [month.start, month.start + DAY_MS];
+  const instants = (day: number) => [day, day + DAY_MS].map((ms) => new Date(ms).toISOString());
+  await bench.sql(
+    `INSERT INTO usage.control_difference
+       (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
+     SELECT scope_id, 'stride_total', $1, $2, 'p', 1, 2, 'platform_disagrees', 1
+     FROM usage.scope WHERE stride = 'day' AND group_by = 'project'`,
+    instants(first),
+  );
+  await bench.sql(
+    `INSERT INTO usage.failure
+     SELECT scope_id, $1, $2, 'failed', 'x', 'x', 1, 1, now(), now() FROM usage.scope WHERE stride = 'day' AND group_by = 'user'`,
+    instants(second),
+  );
+  const failed = { day: second, groupBy: "user", reason: "failed" };
+  expect(await close()).toMatchObject({
+    ...{ state: "open", open: { length: 2, 0: { day: first, reason: "total_differs" }, 1: failed } },
+  });
+  expect(await close({ acceptDisagreements: true })).toMatchObject({
+    ...{ state: "open", open: { length: 1, 0: failed } },
+  });
+});
+
+test("a month before the data start is refused, and one that it lies in needs only the days since", async () => {
+  await bench.open();
+  const date = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+  const start = (day: number) => bench.sql("UPDATE usage.source SET data_start = $1", [date(day)]);
+  await start(month.end);
+  await expect(close()).rejects.toMatchObject({
+    code: "month_before_data",
+    message: `${date(month.start).slice(0, 7)} ends before the data start.`,
+    next: expect.stringContaining("usage-etl data-start"),
+  });
+  await start(month.end - DAY_MS);
+  const result = await close();
+  expect(result).toMatchObject({ state: "open", open: { length: 4, 0: { day: month.end - DAY_MS } } });
+});
+
+describe("a workspace with ten days of the month", () => {
+  const [FULL, PARTIAL] = [1, 2];
+  let partial: string;
+
+  /** The whole month of one workspace, ten days of the other, all reconciled. */
+  beforeEach(async () => {
+    await setUpMonth([FULL, PARTIAL]);
+    partial = bench.workspaceIds[1] ?? "";
+    const loadDays = (range: typeof month, index: number) =>
+      bench.fetch({
+        ...{ wanted: [{ stride: "day", range }], reprocess: "all" },
+        workspaceIds: bench.workspaceIds.slice(index, index + 1),
+      });
+    await loadDays(month, 0);
+    await loadDays({ start: month.start, end: month.start + 10 * DAY_MS }, 1);
+    await bench.reconcile({ range: month });
+  });
+
+  /** Dimensions x days that the second workspace lacks. */
+  const lacking = () => 4 * (Math.round((month.end - month.start) / DAY_MS) - 10);
+
+  test("keeps it open when the configuration no longer names it", async () => {
+    await bench.open({ config: { workspaceIds: bench.workspaceIds.slice(0, 1) } });
+    const result = await close();
+    expect(result).toMatchObject({ state: "open", open: { length: lacking() } });
+    expect(result).toMatchObject({
+      open: { 0: { workspaceId: partial, access: "not_configured", reason: "missing" } },
+    });
+  });
+
+  test("keeps it open when the platform no longer lists it", async () => {
+    const { access, organisation } = bench.standin;
+    const workspace = organisation.workspaces[PARTIAL];
+    // Access is proven once more after the reconciliation, so what it compared stays proved.
+    await bench.open();
+    if (workspace !== undefined) access.setReadable(workspace, false);
+    await bench.open({ config: { workspaceIds: [] } });
+    expect(await close()).toMatchObject({ state: "open" });
+    const open = await close();
+    const of = open.state === "open" ? open.open.filter(({ workspaceId }) => workspaceId === partial) : [];
+    expect(of).toHaveLength(lacking());
+    expect(of[0]).toMatchObject({ access: "unlisted", reason: "missing" });
+  });
+
+  test("stands in the close as left out, and not in its totals, if it is named", async () => {
+    const closed = await close({ without: [partial] });
+    expect(closed).toMatchObject({ state: "closed", traces: booked(), without: [partial] });
+    expect(await totals()).toEqual(
+      ["api_key", "project", "user", "workspace"].map((group_by) => ({
+        group_by,
+        closed: booked(),
+        adjustment: 0,
+        current: booked(),
+      })),
+    );
+    const workspaces = await bench.sql(
+      `SELECT workspace_id, is_left_out, closed_traces::integer, settle_after_seconds::integer
+       FROM reporting.usage_month_close_workspace ORDER BY is_left_out`,
+    );
+    expect(workspaces).toEqual([
+      {
+        ...{ workspace_id: bench.workspaceIds[0], is_left_out: false },
+        ...{ closed_traces: booked(), settle_after_seconds: 259_200 },
+      },
+      { workspace_id: partial, is_left_out: true, closed_traces: null, settle_after_seconds: 259_200 },
+    ]);
+    // A month closes once, however often it is asked for.
+    expect(await close()).toMatchObject({ state: "closed_before", without: [partial], adjusted: 0 });
+    await load();
+    expect(await close()).toMatchObject({ state: "closed_before", without: [partial], adjusted: 0 });
+  });
+
+  test("does not close it for no workspace at all", async () => {
+    await expect(close({ without: bench.workspaceIds })).rejects.toMatchObject({
+      code: "workspaces_unknown",
+      message: expect.stringContaining("no workspace to close the month for"),
+      next: expect.stringContaining("leave out fewer workspaces"),
+    });
+  });
+});
+
+test("a workspace that left the listing before the month, and has nothing in it, does not keep it open", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  await bench.sql(
+    `WITH e AS (INSERT INTO usage.entity (source_id, dimension, external_id) SELECT source_id, 'workspace', 'gone' FROM usage.source RETURNING entity_id)
+     INSERT INTO usage.workspace (entity_id, unlisted_since) SELECT entity_id, $1 FROM e`,
+    [new Date(month.start - DAY_MS).toISOString()],
+  );
+  await bench.sql("UPDATE usage.source SET workspace_ids = '{}'");
+  expect(await close()).toMatchObject({ state: "closed" });
+});
