@@ -4,6 +4,11 @@ import type { Store } from "../db/database.ts";
 
 /** Scopes that one transaction locks. */
 const SCOPES_AT_ONCE = 50;
+/**
+ * A merged interval stays as it is until what follows it is as long as this part of it. It holds a digest for each of its buckets,
+ * so to merge it with each new day would write the digests of all time every night.
+ */
+const LEFT_ALONE_BELOW = 1 / 16;
 
 /**
  * Merges adjoining settled intervals that were fetched so long ago that no answer can still arrive for them. Without
@@ -34,12 +39,18 @@ export async function compactCoverage(
           where scope_id = any (${scopeIds}::integer[]) and ${isOld}
         ), numbered as (
           select *, count(*) filter (where begins) over (partition by scope_id order by period_start) as island from old
+        ), sized as (
+          select *, min(period_start) over island as first_start, min(period_end) over island as first_end,
+                 max(period_end) over island as last_end
+          from numbered window island as (partition by scope_id, island)
         ), merged as (
           select scope_id, min(period_start) as period_start, max(period_end) as period_end,
                  max(fetch_number) as fetch_number, min(fetched_at) as fetched_at, min(digest_epoch) as digest_epoch,
                  case when count(*) = count(digest) and min(digest_epoch) = max(digest_epoch)
                    then string_agg(digest, '' order by period_start) end as digest
-          from numbered group by scope_id, island having count(*) > 1
+          from sized
+          where period_start > first_start or last_end - first_end >= (first_end - first_start) * ${LEFT_ALONE_BELOW}::float8
+          group by scope_id, island having count(*) > 1
         ), removed as (
           delete from usage.coverage c using merged m
           where c.scope_id = m.scope_id and c.period_start >= m.period_start and c.period_end <= m.period_end

@@ -20,8 +20,8 @@ beforeEach(async () => {
 const rows = (text: string) => store.transaction(async ({ client }) => (await client.query(text)).rows);
 
 /** Loads one settled interval a day, as syncs do. The day `gap` is never loaded. */
-async function loadDays(days: number, gap?: number): Promise<void> {
-  for (let day = 0; day < days; day++) {
+async function loadDays(days: number, gap?: number, from = 0): Promise<void> {
+  for (let day = from; day < days; day++) {
     if (day === gap) continue;
     const [from, to] = [day, day + 1].map((n) => new Date(START + n * DAY_MS).toISOString());
     await loadRows(store, {
@@ -34,6 +34,10 @@ async function loadDays(days: number, gap?: number): Promise<void> {
   }
 }
 
+const age = () =>
+  rows(
+    "UPDATE usage.coverage SET fetched_at = fetched_at - interval '30 days' WHERE fetched_at > now() - interval '1 day'",
+  );
 const prune = (userEmail: "keep" | "hash" | "drop" = "keep") =>
   pruneLedgers(store, { sourceId, keepDays: 400, userEmail });
 const coverage = () =>
@@ -57,6 +61,31 @@ describe("pruning", () => {
     expect(after[0].fetch_number).toBe(before.coverage[6].fetch_number);
     expect(after[0].fetched_at).toEqual(before.coverage[0].fetched_at);
     expect(await figures()).toEqual(before.figures);
+  });
+
+  test("leaves a long interval alone until a sixteenth of it has come after it", async () => {
+    // Else each night would write the digests of all time again.
+    await loadDays(40);
+    await age();
+    await prune();
+    const lengths = [];
+    const written = [];
+    for (let day = 40; day < 47; day++) {
+      await loadDays(day + 1, undefined, day);
+      await age();
+      const before = await rows("SELECT ctid::text FROM usage.coverage ORDER BY period_start");
+      await prune();
+      const parts = await coverage();
+      lengths.push(parts.map((part) => (part.period_end - part.period_start) / DAY_MS));
+      const [first] = await rows("SELECT ctid::text FROM usage.coverage ORDER BY period_start");
+      written.push(first.ctid !== before[0].ctid);
+      expect(parts.at(-1).period_end.getTime()).toBe(START + (day + 1) * DAY_MS);
+    }
+    expect(lengths).toEqual([[40, 1], [40, 2], [43], [43, 1], [43, 2], [46], [46, 1]]);
+    expect(written).toEqual([false, false, true, false, false, true, false]);
+    expect((await rows("SELECT digest FROM usage.coverage ORDER BY period_start"))[0].digest).toHaveLength(
+      46 * 16,
+    );
   });
 
   test("keeps recent and provisional intervals as they are", async () => {
