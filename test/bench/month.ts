@@ -40,7 +40,8 @@ const options = new Command("bench:month")
   .option("--days <n>", "days of syncs", Number, 30)
   .option("--syncs <n>", "syncs a day", Number, 24)
   .option("--changes <n>", "counts of the last two days that change before each sync", Number, 20)
-  .option("--as-installed", "autovacuum with its usual pauses; it is timed")
+  .option("--restated <n>", "final counts that change, once a week", Number, 50)
+  .option("--rewrite", "after the history, rewrite what docs/operate.md names")
   .parse()
   .opts<{
     records: number;
@@ -49,7 +50,8 @@ const options = new Command("bench:month")
     days: number;
     syncs: number;
     changes: number;
-    asInstalled?: boolean;
+    restated: number;
+    rewrite?: boolean;
   }>();
 
 const START = Date.parse("2027-03-01T00:00Z");
@@ -63,9 +65,14 @@ const NIGHT_AFTER_SYNC = 5;
 /** As the service's workers on one host, by default. */
 const CONCURRENCY = 4;
 const RESTATED_EVERY_DAYS = 7;
-const RESTATED_COUNTS = 50;
 const RESTATED_DAYS_AGO = 10;
 const CLOSE_ON_DAY = 5;
+/** docs/operate.md, After the first load. */
+const AFTER_FIRST_LOAD = [
+  "REINDEX INDEX CONCURRENTLY usage.hourly_record_pkey",
+  "REINDEX INDEX CONCURRENTLY usage.dated_record_pkey",
+  "VACUUM (FULL, ANALYZE) usage.coverage",
+];
 const SHOWN_DAYS = [1, 7, options.days];
 
 /** In the stand-in's list of streams, which is gone through again and again. */
@@ -76,7 +83,7 @@ const say = (text: string) => process.stderr.write(`${text}\n`);
 
 const postgres = await startMovedPostgres(START - LOADED_DAYS_BEFORE * DAY_MS, {
   autovacuum_naptime: "1s",
-  ...(options.asInstalled ? { log_autovacuum_min_duration: "0" } : { autovacuum_vacuum_cost_delay: "0" }),
+  autovacuum_vacuum_cost_delay: "0",
   ...{ fsync: "off", synchronous_commit: "off", max_wal_size: "8GB" },
 });
 const standin = await startStandin({
@@ -96,7 +103,12 @@ try {
 async function measure(): Promise<string> {
   await query(postgres.url, "CREATE DATABASE usage");
   await moveTo(START - LOADED_DAYS_BEFORE * DAY_MS);
-  await withSource((run) => run("backfill", loadHistory));
+  await withSource(async (run, store) => {
+    await run("backfill", loadHistory);
+    await moveTo(START);
+    await run("reconcile", (source) => prune(source, store));
+  });
+  if (options.rewrite) for (const statement of AFTER_FIRST_LOAD) await query(url, statement);
   await query(url, "VACUUM (ANALYZE)");
   const start = { sizes: await sizesOf(url), packed: await packedSizes(), tables: await tablesOf(url) };
   const logBefore = await logOf();
@@ -184,16 +196,14 @@ async function passDay(day: number, run: Run, store: Store): Promise<void> {
     if (i !== Math.min(NIGHT_AFTER_SYNC, options.syncs - 1)) continue;
     await run("totals", (source) => checkTotals(source, "month"));
     await run("reconcile", (source) => reconcileScheduled(source, { days: 45 }));
-    await run("reconcile", ({ sourceId }) =>
-      pruneLedgers(store, {
-        sourceId,
-        keepDays: 400,
-        keepHours: options.keepHours && options.keepHours * 24,
-        userEmail: "keep",
-      }),
-    );
+    await run("reconcile", (source) => prune(source, store));
     if (day === CLOSE_ON_DAY) await closeLastMonth(store, now);
   }
+}
+
+function prune({ sourceId }: OpenSource, store: Store) {
+  const keepHours = options.keepHours && options.keepHours * 24;
+  return pruneLedgers(store, { sourceId, keepDays: 400, keepHours, userEmail: "keep" });
 }
 
 /** A sync, and the work of all its messages. */
@@ -229,7 +239,7 @@ function changeCounts(now: number, day: number): void {
   };
   for (let i = 0; i < options.changes; i++) change(now - (place % 48) * HOUR_MS, 1);
   if (day % RESTATED_EVERY_DAYS !== 1 || now % DAY_MS > HOUR_MS) return;
-  for (let i = 0; i < RESTATED_COUNTS; i++) change(now - RESTATED_DAYS_AGO * DAY_MS, i % 5 === 0 ? -1 : 3);
+  for (let i = 0; i < options.restated; i++) change(now - RESTATED_DAYS_AGO * DAY_MS, i % 5 === 0 ? -1 : 3);
 }
 
 async function closeLastMonth(store: Store, now: number): Promise<void> {
