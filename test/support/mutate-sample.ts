@@ -1,13 +1,14 @@
 import { dice } from "../../src/standin/engine/random.ts";
 
 /**
- * Stryker runs `MUTATE_SAMPLE` mutants drawn by `MUTATE_SEED` (default 1), in the order in which they are drawn. Without that
- * variable it runs all. Stryker has no such option, but shows a reporter its plans before it runs them.
+ * Stryker runs `MUTATE_SAMPLE` mutants of each file, drawn by `MUTATE_SEED` (default 1), in the order in which they are drawn:
+ * one of each file in turn. Without that variable it runs all. Stryker has no such option, but shows a reporter its plans before
+ * it runs them.
  */
 
 interface Plan {
   plan: string;
-  mutant: { status?: string; statusReason?: string };
+  mutant: { fileName: string; status?: string; statusReason?: string };
 }
 
 class Sample {
@@ -16,7 +17,9 @@ class Sample {
     if (count === 0) return;
     const seed = Number(process.env.MUTATE_SEED ?? "1");
     const planned = mutantPlans.filter(({ plan }) => plan === "Run");
-    const drawn = dice(seed).some(planned, count);
+    const files = [...Map.groupBy(planned, ({ mutant }) => mutant.fileName).values()];
+    const lists = files.map((ofFile) => dice(seed).some(ofFile, count));
+    const drawn = Array.from({ length: count }, (_, n) => lists.flatMap((list) => list[n] ?? [])).flat();
     const kept = new Set(drawn);
     for (const left of planned.filter((one) => !kept.has(one))) {
       left.plan = "EarlyResult";
