@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { monthNamed } from "../../../src/domain/close/month.ts";
-import { monthsToRead } from "../../../src/store/reconcile/provider-totals.ts";
+import type { ProviderTotal } from "../../../src/domain/provider/reading.ts";
+import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
+import { keepProviderTotals, monthsToRead } from "../../../src/store/reconcile/provider-totals.ts";
 import { FIRST_DAY, setupSource } from "./setup.ts";
 
 test("a month of the billing provider is read again until it was compared to the end, and after a restatement", async () => {
@@ -60,4 +62,38 @@ test("a month of the billing provider is read again until it was compared to the
   expect(await due()).toEqual([]);
   await restate("2026-02-28Z", "2026-04-11Z");
   expect(await due()).toEqual(["2026-02"]);
+});
+
+test("a whole answer replaces what was kept of its month, an older one nothing, and absent metrics are kept by meter", async () => {
+  const { store, reader, sourceId } = await setupSource({ workspaceIds: ["w1"], dataStart: FIRST_DAY });
+  const [month, next] = ["2026-01", "2026-02"].flatMap((name) => monthNamed(name) ?? []);
+  if (month === undefined || next === undefined) throw new Error("no month");
+  const absent = (meter: ProviderTotal["meter"]): ProviderTotal => {
+    const about = { metricId: "", metricName: null, workspaceId: null, value: null };
+    return { ...about, meter, unusable: "no_metric" };
+  };
+  const named = { ...absent("traces"), metricId: "m", metricName: "Traces", value: 7 };
+  const older = await drawStamp(store.db);
+  const kept = async () => {
+    const { rows } = await reader.query<{ of: string }>(
+      `SELECT concat_ws(', ', month_start, metric_id, workspace, value, outcome) AS of FROM usage.provider_total ORDER BY 1`,
+    );
+    return rows.map((row) => row.of);
+  };
+  const keep = async (totals: readonly ProviderTotal[], of = month, stamp = drawStamp(store.db)) =>
+    keepProviderTotals(store, { sourceId, month: of, totals, stamp: await stamp });
+  const outcomes = await keep([absent("traces"), absent("longlived")]);
+  expect(outcomes).toMatchObject([
+    { meter: "traces", outcome: "no_metric", scopeId: null, storedTraces: null },
+    { meter: "longlived", outcome: "no_metric" },
+  ]);
+  const both = ["2026-01-01, no longlived, , no_metric", "2026-01-01, no traces, , no_metric"];
+  expect(await kept()).toEqual(both);
+  expect(await keep([absent("traces")], month, Promise.resolve(older))).toHaveLength(1);
+  expect(await kept()).toEqual(both);
+  // An older answer of another month replaces nothing of this one.
+  await keep([named], next, Promise.resolve(older));
+  expect(await kept()).toEqual([...both, "2026-02-01, m, , 7, no_metric"]);
+  await keep([named]);
+  expect(await kept()).toEqual(["2026-01-01, m, , 7, no_metric", "2026-02-01, m, , 7, no_metric"]);
 });

@@ -1,0 +1,199 @@
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { METERS, type Meter } from "../../../src/domain/usage/meter.ts";
+import type { GroupBy } from "../../../src/domain/usage/record.ts";
+import { scopesOf } from "../../../src/store/catalog/scopes.ts";
+import {
+  type Finding,
+  keepFindings,
+  knownFindings,
+  noteCheck,
+} from "../../../src/store/reconcile/control-findings.ts";
+import { endDropped, endUnread } from "../../../src/store/reconcile/ended.ts";
+import { loadedMeters } from "../../../src/store/reconcile/loaded-meters.ts";
+import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
+import { setupSource } from "./setup.ts";
+
+// What is kept of totals that differ, and what ends it.
+
+const ONE = "0b7c7f3e-0000-4000-8000-000000000001";
+const OTHER = "0b7c7f3e-0000-4000-8000-000000000002";
+const START = Date.parse("2026-02-01T00:00:00Z");
+const day = (nth: number) => START + nth * DAY_MS;
+const ALL = { start: day(0), end: day(60) };
+
+async function setupFindings() {
+  const dataStart = Date.parse("2026-01-05T00:00:00Z");
+  const bundle = await setupSource({ workspaceIds: [ONE, OTHER], dataStart });
+  const { store, sourceId } = bundle;
+  const scopes = (groupBy: GroupBy, meter: Meter = "traces") =>
+    scopesOf(store.db, { sourceId, meter, groupBy, stride: "day", workspaceIds: [ONE, OTHER] }) as Promise<
+      [number, number]
+    >;
+  const known = (given: Partial<Parameters<typeof knownFindings>[1]> = {}) =>
+    knownFindings(store.db, { sourceId, range: ALL, ...given });
+  const kept = async () => {
+    const { rows } = await bundle.reader.query<{ of: string }>(
+      `SELECT concat_ws(' ', scope_id, kind, external_id, stored_traces, control_traces, state, fetch_number,
+                        CASE WHEN closed_at IS NULL THEN 'left' ELSE 'ended' END) AS of
+       FROM usage.control_difference ORDER BY scope_id, kind, period_start, external_id`,
+    );
+    return rows.map((row) => row.of);
+  };
+  return { ...bundle, scopes, known, kept };
+}
+
+function finding(scopeId: number, given: Partial<Finding> = {}): Finding {
+  return {
+    ...{ scopeId, kind: "stride_total", state: "platform_disagrees", start: day(0), end: day(7) },
+    ...{ dimensionId: "a", measure: "traces", storedTraces: 1, controlTraces: 2 },
+    ...given,
+  };
+}
+
+test("a finding is replaced by what was found again, and ends where its time was compared without it", async () => {
+  const { store, scopes, kept, known } = await setupFindings();
+  const [one, other] = await scopes("project");
+  const keep = (
+    findings: readonly Finding[],
+    fetchNumber: number,
+    compared = [one, other].map((scopeId) => ({ scopeId, period: { start: day(0), end: day(7) } })),
+  ) => keepFindings(store, { kind: "stride_total", compared, fetchNumber }, findings);
+  const [a, b] = [finding(one), finding(other, { dimensionId: "b" })];
+  // Found twice, in windows that overlap.
+  await keep([a, b, { ...a }], 1);
+  const first = await known();
+  expect(first).toMatchObject([
+    { ...a, groupBy: "project", workspaceId: ONE, meter: "traces" },
+    { ...b, groupBy: "project", workspaceId: OTHER, meter: "traces" },
+  ]);
+  // Nothing was compared: nothing ends.
+  await keep([], 2, []);
+  // A part of its time was compared, or another scope.
+  await keep([], 3, [{ scopeId: one, period: { start: day(0), end: day(6) } }]);
+  await keep([], 4, [{ scopeId: other + 1000, period: ALL }]);
+  expect(await known()).toEqual(first);
+  await keep([{ ...a, controlTraces: 9 }], 5);
+  expect(await kept()).toEqual([
+    `${one} stride_total a 1 9 platform_disagrees 5 left`,
+    `${other} stride_total b 1 2 closed 1 ended`,
+  ]);
+  // An id, a measure and a period are one finding each.
+  await keep([a, { ...a, dimensionId: "c" }, { ...a, start: day(1) }, { ...a, end: day(5) }], 6);
+  expect(await known()).toHaveLength(4);
+});
+
+test("known findings are those left in a part of time, by meter, dimension, workspace and time", async () => {
+  const { store, sourceId, scopes, known } = await setupFindings();
+  const [[project], [workspace], [longlived]] = [
+    await scopes("project"),
+    await scopes("workspace"),
+    await scopes("workspace", "longlived"),
+  ];
+  const keep = (one: Finding) => keepFindings(store, { kind: one.kind, compared: [], fetchNumber: 1 }, [one]);
+  await keep(finding(longlived, { kind: "tier_total", start: day(0), end: day(1) }));
+  await keep(finding(longlived, { kind: "tier_exceeds", start: day(2), end: day(3) }));
+  await keep(finding(project, { kind: "grouping_total", start: day(3), end: day(4), state: "unattributed" }));
+  await keep(finding(workspace, { start: day(20), end: day(27) }));
+  await keep(finding(workspace, { kind: "provider_total", start: day(0), end: day(28) }));
+  const named = async (given: Parameters<typeof known>[0] = {}) =>
+    (await known(given)).map(({ meter, kind, groupBy, start }) => {
+      return `${meter} ${kind} ${groupBy} ${(start - START) / DAY_MS}`;
+    });
+  expect(await named()).toEqual([
+    "traces stride_total workspace 20",
+    "traces grouping_total project 3",
+    "longlived tier_total workspace 0",
+    "longlived tier_exceeds workspace 2",
+  ]);
+  expect(await named({ kinds: ["provider_total"] })).toEqual(["traces provider_total workspace 0"]);
+  // It touches neither the one that ends where it begins, nor the one that begins where it ends.
+  expect(await named({ range: { start: day(1), end: day(3) } })).toEqual([
+    "longlived tier_exceeds workspace 2",
+  ]);
+  expect(await named({ range: { start: day(26), end: day(60) } })).toEqual([
+    "traces stride_total workspace 20",
+  ]);
+  expect(await known({ sourceId: sourceId + 1 })).toEqual([]);
+});
+
+test("differences of workspaces that are not read end, and those of hours that are not kept", async () => {
+  const { store, sourceId, scopes, reader, known } = await setupFindings();
+  const [one, other] = await scopes("project");
+  for (const scopeId of [one, other])
+    await keepFindings(store, { kind: "stride_total", compared: [], fetchNumber: 1 }, [finding(scopeId)]);
+  const insert = (stride: string, at: number) =>
+    reader.query(
+      `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
+       SELECT scope_id, 'p', $2, 'missing_in_store', 1 FROM usage.scope WHERE group_by = 'project' AND stride = $1`,
+      [stride, new Date(at)],
+    );
+  await insert("hour", day(0));
+  await insert("hour", day(1));
+  await insert("day", day(1));
+  const states = async () => {
+    const { rows } = await reader.query<{ of: string }>(
+      `SELECT concat_ws(' ', s.stride, d.bucket_start AT TIME ZONE 'UTC', d.state, d.closed_at IS NOT NULL) AS of
+       FROM usage.reconciliation_difference d JOIN usage.scope s USING (scope_id)
+       JOIN usage.entity w ON w.entity_id = s.workspace_id WHERE w.external_id = $1 ORDER BY 1`,
+      [ONE],
+    );
+    return rows.map((row) => row.of);
+  };
+  const left = [
+    "day 2026-02-02 00:00:00 open f",
+    "hour 2026-02-01 00:00:00 open f",
+    "hour 2026-02-02 00:00:00 open f",
+  ];
+  await endUnread(store.db, { sourceId: sourceId + 1, workspaceIds: [] });
+  await endUnread(store.db, { sourceId, workspaceIds: [ONE] });
+  expect(await known()).toMatchObject([{ workspaceId: ONE }]);
+  expect(await states()).toEqual(left);
+  const { rows } = await reader.query<{ n: number; state: string }>(
+    `SELECT d.state, count(*)::integer AS n FROM usage.reconciliation_difference d JOIN usage.scope s USING (scope_id)
+     JOIN usage.entity w ON w.entity_id = s.workspace_id WHERE w.external_id = $1 AND d.closed_at IS NOT NULL GROUP BY 1`,
+    [OTHER],
+  );
+  expect(rows).toEqual([{ state: "not_configured", n: 3 }]);
+
+  const hours = windowOf("hour", "2026-02-02T00:00:00Z", "2026-02-02T12:00:00Z");
+  await loadRows(store, { sourceId, groupBy: "project", workspaceId: ONE, window: hours, rows: [] });
+  await endDropped(store.db, sourceId + 1);
+  expect(await states()).toEqual(left);
+  await endDropped(store.db, sourceId);
+  expect(await states()).toEqual([left[0], "hour 2026-02-01 00:00:00 hours_dropped t", left[2]]);
+});
+
+test("a meter is loaded as soon as any of its days is", async () => {
+  const { store, sourceId } = await setupFindings();
+  const about = { sourceId, groupBy: "project", workspaceId: ONE, rows: [] } as const;
+  const window = windowOf("day", "2026-02-01T00:00:00Z", "2026-02-02T00:00:00Z");
+  await loadRows(store, {
+    ...about,
+    meter: "shortlived",
+    window: windowOf("hour", "2026-02-01T00:00:00Z", "2026-02-01T02:00:00Z"),
+  });
+  expect(await loadedMeters(store.db, sourceId)).toEqual([]);
+  await loadDeploymentRows(store, { ...about, window });
+  await loadRows(store, { ...about, meter: "longlived", window });
+  expect(await loadedMeters(store.db, sourceId)).toEqual(["longlived", "deployments"]);
+  await loadRows(store, { ...about, window });
+  await loadRows(store, { ...about, meter: "shortlived", window });
+  expect(await loadedMeters(store.db, sourceId)).toEqual(METERS);
+  expect(await loadedMeters(store.db, sourceId + 1)).toEqual([]);
+});
+
+test("a check is kept with its counts", async () => {
+  const { store, sourceId, reader } = await setupFindings();
+  await noteCheck(store.db, {
+    ...{ sourceId, range: { start: day(0), end: day(7) } },
+    counts: { requests: 1, daysProved: 2, daysWaiting: 3, restated: 4, differences: 5, failures: 6 },
+  });
+  const { rows } = await reader.query("SELECT * FROM usage.control_check");
+  expect(rows).toMatchObject([
+    {
+      ...{ source_id: sourceId, period_start: new Date(day(0)), period_end: new Date(day(7)), requests: 1 },
+      ...{ days_proved: 2, days_waiting: 3, restated: 4, differences: 5, failures: 6 },
+    },
+  ]);
+});
