@@ -63,6 +63,7 @@ test("two meters that agree leave no finding, and each month costs one request",
     seen: 2,
   });
   const organisation = bench.standin.organisation.workspaces;
+  expect(result.months.map(({ month }) => month)).toEqual(bench.months.map(({ name }) => name));
   for (const found of Object.values(outcomes(result))) {
     expect(found.filter((one) => one === "equal")).toHaveLength(2);
     // The provider names workspaces of the organisation that the source does not load. They are said, and kept.
@@ -174,6 +175,32 @@ test("a difference is asked about twice once, stays while it is not compared, an
   expect((await check(bench)).findings).toEqual([]);
   const states = await bench.sql("SELECT kind, state FROM reporting.usage_reconciliation");
   expect(states).toEqual([{ kind: "provider_total", state: "closed" }]);
+});
+
+test("a month that is restated in several workspaces is loaded again in each of them", async () => {
+  const bench = await loaded();
+  const [month] = bench.months as [CalendarMonth, CalendarMonth];
+  for (const nth of [0, 1]) bench.standin.ledger.change(senderOn(bench.standin, nth, dayOf(month, 4)), 5);
+  // Each workspace by workspace, project, user and key.
+  expect(await check(bench)).toMatchObject({ findings: [], restated: 8 });
+  expect(await check(bench)).toMatchObject({ findings: [], restated: 0, requests: 2 });
+});
+
+test("a difference is known by both numbers: a record that is wrong in the store since is fetched again", async () => {
+  const bench = await loaded();
+  const [month] = bench.months as [CalendarMonth, CalendarMonth];
+  const workspaceId = workspaceOf(bench, 0);
+  bench.standin.bill.drifts.push({ metric: "traces", workspaceId, at: dayOf(month, 3), delta: 7 });
+  const { findings } = await check(bench);
+  expect(findings).toHaveLength(1);
+  await bench.sql(
+    `UPDATE usage.dated_record r SET traces = r.traces + 2 FROM usage.series s JOIN usage.scope c USING (scope_id)
+     JOIN usage.entity e USING (entity_id)
+     WHERE s.series_id = r.series_id AND c.stride = 'day' AND c.group_by = 'workspace' AND e.external_id = $1
+       AND r.bucket_start = ($2::timestamptz AT TIME ZONE 'UTC')::date`,
+    [workspaceId, new Date(dayOf(month, 5))],
+  );
+  expect(await check(bench)).toMatchObject({ restated: 1, findings });
 });
 
 test("a month that is not wholly loaded and final is not compared; a server that refuses is asked no more, and usage goes on", async () => {

@@ -1,0 +1,111 @@
+import { expect, test } from "vitest";
+import { PlatformError } from "../../../../src/errors.ts";
+import { checkProvider } from "../../../../src/pipeline/bill/check-provider.ts";
+import { readBill } from "../../../../src/pipeline/bill/read-bill.ts";
+import { readUsageLimits } from "../../../../src/pipeline/bill/read-terms.ts";
+import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
+import { type Bench, setup } from "../../../support/source.ts";
+
+/** Parts of the bill that fail, one by one and all together. */
+
+const ALL_PARTS = { reach: "month", isPatient: true } as const;
+
+const openWith = (bench: Bench, billing: Partial<OpenSource["billing"]>) =>
+  bench.open({ opened: (source) => void Object.assign(source.billing, billing) });
+
+const platformError = (status: number) =>
+  new PlatformError({
+    ...{ code: `status_${status}`, message: `it says ${status}`, next: "x", retryable: false, status },
+    ...{ method: "GET", url: "https://x.example" },
+  });
+
+test("what was never asked for is read, and an error that is not the platform's ends it", async () => {
+  const bench = await setup({ workspaces: [0] });
+  expect(await readBill(await bench.open(), ALL_PARTS)).toMatchObject({
+    ...{ period: { read: 1 }, limits: { read: 0, refusal: null }, provider: { refusal: null }, failed: [] },
+  });
+  const broken = async () => {
+    throw new TypeError("a bug");
+  };
+  const calls = ["billingPeriod", "organizationLimits"] as const;
+  for (const call of calls) {
+    await expect(readBill(await openWith(bench, { [call]: broken }), ALL_PARTS), call).rejects.toThrow(
+      "a bug",
+    );
+  }
+});
+
+test("a provider that fails is named by month and asked for three months at most", async () => {
+  const bench = await setup({ days: 200, workspaces: [0], standin: { scale: 0.1 } });
+  let asked = 0;
+  const failing = (error: Error, after = 0) => ({
+    providerUsage: async () => {
+      if (++asked > after) throw error;
+      return [];
+    },
+  });
+  const progress: unknown[] = [];
+  const source = await openWith(bench, failing(platformError(500)));
+  const result = await checkProvider(source, "all", (step) => progress.push(step));
+  expect(asked).toBe(3);
+  expect(result).toMatchObject({ refusal: null, months: [], findings: [], requests: 0, restated: 0 });
+  expect(result.failed).toHaveLength(3);
+  const months = result.failed.map(({ month }) => month);
+  expect(months).toEqual([...months].sort());
+  for (const one of result.failed) expect(one).toMatchObject({ code: "status_500", message: "it says 500" });
+  expect(progress).toMatchObject([{ done: 1 }, { done: 2 }]);
+
+  // What failed is asked for again, in order; what was read before it broke off stays.
+  asked = 0;
+  const later = await checkProvider(await openWith(bench, failing(platformError(500), 2)), "all");
+  expect(later.months.map(({ month }) => month)).toEqual(months.slice(0, 2));
+  expect(later.failed).toHaveLength(3);
+  expect(later).toMatchObject({ requests: 2 });
+
+  await expect(checkProvider(await openWith(bench, failing(new TypeError("a bug"))), "all")).rejects.toThrow(
+    "a bug",
+  );
+});
+
+test("limits of the organization are asked for once, and a workspace that alone is refused hides no other", async () => {
+  const bench = await setup({ workspaces: [0, 1, 2] });
+  const [first = "", second = "", third = ""] = [...bench.workspaceIds].sort();
+  const asked: string[] = [];
+  const refused = async (): Promise<never> => {
+    throw platformError(403);
+  };
+  const limit = (workspaceId: string | undefined, value: number) => {
+    return { workspaceId, limitType: "monthly_traces", value };
+  };
+  const accepted = { isRejecting: false, limitType: null, value: null };
+  const read = async (billing: Partial<OpenSource["billing"]>) => {
+    asked.length = 0;
+    const source = await openWith(bench, billing);
+    const result = await readUsageLimits(source);
+    const kept = await bench.sql<{ of: string }>(
+      "SELECT concat_ws(' ', coalesce(nullif(workspace, ''), 'all'), limit_value) AS of FROM usage.usage_limit",
+    );
+    return { ...result, kept: kept.map((row) => row.of).sort() };
+  };
+  const ofWorkspaces = {
+    workspaceLimits: async ({ workspaceId }: { workspaceId: string }) => {
+      asked.push(`limits ${workspaceId}`);
+      return workspaceId === second ? refused() : [limit(undefined, 7)];
+    },
+    workspaceRejection: async ({ workspaceId }: { workspaceId: string }) => {
+      asked.push(`rejection ${workspaceId}`);
+      return workspaceId === second ? refused() : accepted;
+    },
+  };
+  expect(
+    await read({ ...ofWorkspaces, organizationLimits: async () => [limit(undefined, 5), limit(first, 6)] }),
+  ).toEqual({ read: 2, refusal: null, kept: ["all 5", `${first} 6`].sort() });
+  expect(asked).toEqual([first, second, third].map((id) => `rejection ${id}`));
+
+  expect(await read({ ...ofWorkspaces, organizationLimits: refused })).toEqual({
+    ...{ read: 2, refusal: null, kept: [`${first} 7`, `${third} 7`].sort() },
+  });
+  // A server without these routes is asked about one workspace, and what was kept stays.
+  const without = { organizationLimits: refused, workspaceLimits: refused, workspaceRejection: refused };
+  expect(await read(without)).toMatchObject({ read: 0, refusal: "it says 403", kept: { length: 2 } });
+});
