@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { FetchStamp } from "../../../src/domain/planning/coverage.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
+import type { Window } from "../../../src/domain/time/window.ts";
 import type { ExportRow } from "../../../src/domain/usage/export.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
@@ -29,17 +30,25 @@ async function compare(
   { store }: StoreBundle,
   sourceId: number,
   batches: () => Iterable<readonly Given[]>,
-  given: { stamp?: FetchStamp; groupBy?: GroupBy; mostKeys?: number; bucketMs?: number } = {},
+  given: {
+    stamp?: FetchStamp;
+    groupBy?: GroupBy;
+    mostKeys?: number;
+    bucketMs?: number;
+    /** The day whose bucket ends after half of it. */
+    cutDay?: number;
+    window?: Window;
+  } = {},
 ) {
-  const { stamp, groupBy = "project", bucketMs = DAY_MS, ...most } = given;
+  const { stamp, groupBy = "project", bucketMs = DAY_MS, cutDay, window: within = window, ...most } = given;
   const workspaceIds = groupBy === "workspace" ? [WORKSPACE, OTHER] : [WORKSPACE];
   return compareExport(store, {
     sourceId,
     ...most,
     groupBy,
-    window,
+    window: within,
     workspaceIds,
-    scopeIds: await scopesOf(store.db, { sourceId, groupBy, stride: "day", workspaceIds }),
+    scopeIds: await scopesOf(store.db, { sourceId, groupBy, stride: within.stride, workspaceIds }),
     stamp: stamp ?? (await drawStamp(store.db)),
     whole: true,
     withNames: true,
@@ -48,8 +57,8 @@ async function compare(
       for (const batch of batches()) {
         yield batch.map(
           ([day, dimensionId, traces, name]): ExportRow => ({
-            bucketStart: window.start + day * DAY_MS,
-            bucketEnd: window.start + day * DAY_MS + bucketMs,
+            bucketStart: within.start + day * DAY_MS,
+            bucketEnd: within.start + day * DAY_MS + (day === cutDay ? bucketMs / 2 : bucketMs),
             workspaceId: groupBy === "workspace" ? dimensionId : null,
             dimensionId,
             dimensionName: name ?? null,
@@ -135,6 +144,21 @@ test("an export of another stride is refused, and leaves nothing behind", async 
   expect((await bundle.reader.query("SELECT FROM usage.reconciled")).rows).toEqual([]);
 });
 
+test("a bucket that ends elsewhere is a difference, even if it is the only one", async () => {
+  const rows: Given[] = [
+    [0, "a", 1],
+    [1, "a", 2],
+  ];
+  const { bundle, sourceId } = await loaded(rows.map(([day, id, traces]) => [bucket(day), id, traces]));
+  expect(await compare(bundle, sourceId, () => [rows], { cutDay: 1 })).toMatchObject({
+    compared: 2,
+    open: 1,
+  });
+  expect(await kept(bundle)).toEqual([
+    { kind: "bucket_end_differs", n: 1, stored: 2, exported: 2, says: "2026-02-02T12:00:00Z" },
+  ]);
+});
+
 test("no id and an id that is spelled (none) are compared and shown apart", async () => {
   const { bundle, sourceId } = await loaded([
     [bucket(0), "", 3],
@@ -166,6 +190,54 @@ test("no id and an id that is spelled (none) are compared and shown apart", asyn
     { dimension_id: "\\(none)", stored: 5, exported: 3 },
     { dimension_id: "(none)", stored: 7, exported: null },
     { dimension_id: "\\(none)", stored: null, exported: 7 },
+  ]);
+});
+
+test("a scope that is not final all over the window is not compared, and is said", async () => {
+  const { bundle, sourceId } = await loaded([]);
+  const { store, reader } = bundle;
+  const groupBy = "workspace";
+  const scopes = { sourceId, groupBy, stride: "day", workspaceIds: [WORKSPACE, OTHER] } as const;
+  const [final = 0, provisional = 0] = await scopesOf(store.db, scopes);
+  const load = (workspaceId: string, within = window, settleAfterMs = 0) =>
+    loadRows(store, {
+      ...{ sourceId, groupBy, workspaceId, window: within, settleAfterMs },
+      rows: [[new Date(within.start).toISOString(), workspaceId, 5]],
+    });
+  await load(WORKSPACE);
+  const last = { ...window, start: window.end - DAY_MS };
+  await load(OTHER, { ...window, end: last.start });
+  await load(OTHER, last, 10_000 * DAY_MS);
+  const rows: Given[] = [
+    [0, WORKSPACE, 6],
+    [0, OTHER, 6],
+  ];
+  const look = () => compare(bundle, sourceId, () => [rows], { groupBy });
+  expect(await look()).toMatchObject({ outcome: "compared", unsettled: [provisional], open: 1 });
+  const reconciled = async () => {
+    const found = await reader.query<{ id: number }>("SELECT DISTINCT scope_id AS id FROM usage.reconciled");
+    return found.rows.map(({ id }) => id);
+  };
+  expect(await reconciled()).toEqual([final]);
+  await load(OTHER, last);
+  expect(await look()).toMatchObject({ unsettled: [], open: 3 });
+  expect((await reconciled()).sort()).toEqual([final, provisional].sort());
+});
+
+test("a record that is stored off the grid of its stride is a difference", async () => {
+  const { bundle, sourceId } = await loaded([]);
+  const week = windowOf("week", "2026-02-05T00:00:00Z", "2026-02-19T00:00:00Z");
+  const rows: AnswerRow[] = [["2026-02-05T00:00:00Z", "a", 2]];
+  await loadRows(bundle.store, { sourceId, groupBy: "project", workspaceId: WORKSPACE, window: week, rows });
+  const look = () => compare(bundle, sourceId, () => [[[0, "a", 2]]], { window: week, bucketMs: 7 * DAY_MS });
+  expect(await look()).toMatchObject({ compared: 1, open: 0 });
+  await bundle.reader.query(
+    `INSERT INTO usage.dated_record (series_id, bucket_start, traces)
+     SELECT series_id, '2026-02-07', 3 FROM usage.dated_record`,
+  );
+  expect(await look()).toMatchObject({ compared: 2, open: 1 });
+  expect(await kept(bundle)).toEqual([
+    { kind: "missing_in_export", n: 1, stored: 3, exported: null, says: null },
   ]);
 });
 
@@ -220,8 +292,8 @@ describe("an export that a load overtook", () => {
       [2, "a", 5],
     ];
     expect(await compare(bundle, sourceId, () => [old], { stamp })).toMatchObject({
-      outcome: "outdated",
-      open: 0,
+      ...{ outcome: "outdated", open: 0, compared: 0, rows: 2, traces: 7 },
+      ...{ unverified: [], unsettled: [] },
     });
     await nothingKept(bundle);
   });

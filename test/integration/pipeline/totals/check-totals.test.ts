@@ -3,7 +3,7 @@ import { controlWindows } from "../../../../src/domain/planning/control.ts";
 import { intersect } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS, floorToGrid, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
-import { farFromTheNextHour, senderOn } from "../../../support/source.ts";
+import { farFromTheNextHour, senderOn, setup } from "../../../support/source.ts";
 import { check, dayInside, errorOf, loaded, storeIsLedger, WORKSPACE } from "./bench.ts";
 
 /** Totals prove the days: what was restated is loaded anew, what the platform contradicts is shown on its day. */
@@ -200,6 +200,17 @@ test("days of a total that differs are not counted as proved, whoever found the 
     [new Date(month.start), bench.workspaceIds[0]],
   );
   expect(await check(bench)).toMatchObject({ daysProved: clean.daysProved - 31, daysDisproved: 31 });
+});
+
+test("without a loaded day, each final day waits and is said to be not loaded", async () => {
+  const bench = await setup({ days: 10, workspaces: [WORKSPACE] });
+  const about = { daysProved: 0, daysDisproved: 0, failures: 0, findings: [], others: [], requests: 0 };
+  expect(await check(bench)).toMatchObject({ ...about, daysWaiting: 4 * 7, daysNotFinal: 4 * 7 });
+  expect(await bench.sql("SELECT days_waiting FROM usage.control_check")).toEqual([{ days_waiting: 4 * 7 }]);
+  // Before any day is final there is nothing to check, and none is noted.
+  const young = await setup({ days: 2, workspaces: [WORKSPACE] });
+  expect(await check(young)).toMatchObject({ ...about, daysWaiting: 0, daysNotFinal: 0 });
+  expect(await young.sql("SELECT FROM usage.control_check")).toEqual([]);
 });
 
 test("days that are not loaded and windows without proven access are counted as not checked", async () => {

@@ -14,6 +14,7 @@ describe("a known finding", () => {
   /** A day on which the platform contradicts itself by five, known from an earlier check; and its window of the quarter. */
   async function known() {
     const bench = await loaded(120);
+    const { requests } = await check(bench, "quarter");
     const day = dayInside(bench, 6);
     const cell = senderOn(bench.standin, WORKSPACE, day);
     bench.standin.discrepancies.push({ stride: "day", groupBy: "project", cell, delta: 5 });
@@ -21,8 +22,13 @@ describe("a known finding", () => {
     await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all", groupings: ["project"] });
     const { findings } = await check(bench, "quarter");
     expect(findings.filter(({ kind }) => kind === "stride_total")).toHaveLength(1);
-    return { bench, cell, day };
+    return { bench, cell, day, requests };
   }
+
+  test("costs no request while its numbers are the same", async () => {
+    const { bench, requests } = await known();
+    expect(await check(bench, "quarter")).toMatchObject({ requests, seen: requests, differences: 2 });
+  });
 
   test("does not mask a new error of the same id in its window", async () => {
     const { bench, cell, day } = await known();
@@ -89,6 +95,18 @@ describe("a known finding", () => {
       [cell.project.id, new Date(day)],
     );
     expect(await check(bench, "quarter")).toMatchObject({ restated: 1 });
+    // By user, that day is wrong by as much as the known one is by project: it is another finding.
+    const [added] = await bench.sql<{ n: number }>(
+      `UPDATE usage.dated_record r SET traces = r.traces + 5 FROM usage.series s JOIN usage.scope c USING (scope_id)
+       JOIN usage.entity e USING (entity_id)
+       WHERE s.series_id = r.series_id AND c.stride = 'day' AND c.group_by = 'user' AND e.external_id = $1
+         AND r.bucket_start = ($2::timestamptz AT TIME ZONE 'UTC')::date RETURNING 1 AS n`,
+      [cell.user?.id, new Date(day)],
+    );
+    expect(added).toEqual({ n: 1 });
+    const { restated, findings } = await check(bench, "quarter");
+    expect(restated).toBe(1);
+    expect(findings).toMatchObject([{ kind: "grouping_total", groupBy: "project" }]);
   });
 
   test("of a workspace that is no longer configured ends, and is found again when it is", async () => {

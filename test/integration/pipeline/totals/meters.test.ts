@@ -148,6 +148,28 @@ test("short-lived traces that are not the rest are a finding of both numbers, an
   expect(
     await inMeterStore(bench, { meter: "longlived", range: { start: bench.dataStart, end: bench.today } }),
   ).toEqual(before);
+  // A total of the week that is wrong by as much is a finding of its own, with its own numbers.
+  bench.standin.discrepancies.push({
+    stride: "week",
+    groupBy: "workspace",
+    tier: "longlived",
+    cell,
+    delta: 6,
+  });
+  const { findings } = await check(bench, "quarter");
+  expect(kinds(findings).sort()).toEqual(["stride_total longlived traces", "tier_total longlived traces"]);
+  const [total, tier] = ["stride_total", "tier_total"].map((kind) =>
+    findings.find((one) => one.kind === kind),
+  );
+  expect(total?.storedTraces).toBe(
+    [...before].reduce((sum, [line, traces]) => {
+      const [, , groupBy, on = ""] = line.split(" ");
+      const at = Date.parse(`${on}T00:00:00Z`);
+      const isIn = groupBy === "workspace" && at >= (total?.start ?? 0) && at < (total?.end ?? 0);
+      return isIn ? sum + Number(traces) : sum;
+    }, 0),
+  );
+  expect(tier).toMatchObject({ start: total?.start, end: total?.end });
   bench.standin.discrepancies.length = 0;
   expect(kinds((await check(bench)).findings)).toEqual([]);
 });
