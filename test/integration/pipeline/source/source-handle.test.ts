@@ -1,0 +1,182 @@
+import { expect, test } from "vitest";
+import { Secret } from "../../../../src/config/config.ts";
+import { PlatformError } from "../../../../src/errors.ts";
+import { isKeyRefused, isRefusedLately, keepRefusal } from "../../../../src/pipeline/source/refusal.ts";
+import { statesOf } from "../../../../src/pipeline/source/scope-states.ts";
+import { createSourceHandle, withinQueue } from "../../../../src/pipeline/source/source-handle.ts";
+import { setup } from "../../../support/source.ts";
+
+/** A source in a long-running process: entered once, contacted anew with each sync and with each key. */
+
+const SYNC_MS = 60_000;
+
+const refusal = (status: number) =>
+  new PlatformError({
+    ...{ code: `status_${status}`, message: `it says ${status}`, next: "x", retryable: false, status },
+    ...{ method: "GET", url: "https://x.example" },
+  });
+
+async function setupHandle() {
+  const bench = await setup({ workspaces: [0], days: 1 });
+  const source = await bench.open();
+  let [now, key, contacts] = [0, "first", 0];
+  const { organization } = source.billing;
+  const billing = Object.assign(source.billing, {
+    organization: async (...asked: Parameters<typeof organization>) => {
+      contacts += 1;
+      return organization(...asked);
+    },
+  });
+  const deps = {
+    ...source,
+    ...{ billing, clock: { ...source.clock, now: () => now } },
+    config: { ...source.config, apiKey: Object.assign(new Secret("x"), { reveal: () => key }) },
+  };
+  const handle = createSourceHandle(deps, SYNC_MS);
+  const rotate = (to: string) => {
+    key = to;
+  };
+  const passTime = (ms: number) => {
+    now += ms;
+  };
+  const isRefused = () => isRefusedLately(source);
+  return { bench, source, deps, handle, rotate, passTime, isRefused, contacts: () => contacts };
+}
+
+test("contact is made once for a sync, and again when it is older or the key is another one", async () => {
+  const { handle, rotate, passTime, contacts } = await setupHandle();
+  const [first, same] = await Promise.all([handle.open(), handle.open()]);
+  expect(same).toBe(first);
+  passTime(SYNC_MS - 1);
+  expect(await handle.open()).toBe(first);
+  expect(contacts()).toBe(1);
+  passTime(1);
+  const second = await handle.open();
+  expect(second).not.toBe(first);
+  expect(contacts()).toBe(2);
+  rotate("second");
+  expect(await handle.open()).not.toBe(second);
+  expect(contacts()).toBe(3);
+  // A sync makes contact though it was made just now, and what follows uses it.
+  const third = await handle.openForSync();
+  expect(contacts()).toBe(4);
+  expect(await handle.open()).toBe(third);
+  expect(contacts()).toBe(4);
+});
+
+test("contact that failed is made again, and so is an entry", async () => {
+  const { handle, deps, contacts } = await setupHandle();
+  const { organization } = deps.billing;
+  Object.assign(deps.billing, {
+    organization: async () => {
+      throw refusal(400);
+    },
+  });
+  await expect(handle.open()).rejects.toThrow("it says 400");
+  Object.assign(deps.billing, { organization });
+  await handle.open();
+  expect(contacts()).toBe(1);
+
+  let fails = true;
+  const broken = createSourceHandle(
+    {
+      ...deps,
+      get store() {
+        if (fails) throw new Error("no store");
+        return deps.store;
+      },
+    },
+    SYNC_MS,
+  );
+  await expect((async () => broken.known())()).rejects.toThrow("no store");
+  fails = false;
+  const known = await broken.known();
+  expect(known).toEqual({ store: deps.store, sourceId: 1 });
+  expect(await broken.known()).toBe(known);
+});
+
+test("a refused key is left alone for an hour by every process, and another key is not", async () => {
+  const { bench, handle, deps, source, rotate, isRefused, contacts } = await setupHandle();
+  const known = await handle.known();
+  expect(await handle.known()).toBe(known);
+  for (const [error, isOne] of [
+    [refusal(401), true],
+    [refusal(403), true],
+    [refusal(404), false],
+    [new Error("401"), false],
+  ] as const) {
+    expect(isKeyRefused(error)).toBe(isOne);
+    await keepRefusal({ ...deps, sourceId: source.sourceId }, error);
+    expect(await isRefused()).toBe(isOne);
+    await bench.sql("UPDATE usage.source SET refused_at = NULL, refused_code = NULL, refused_message = NULL");
+  }
+  await keepRefusal({ ...deps, sourceId: source.sourceId }, refusal(403));
+  expect(await bench.sql("SELECT refused_code, refused_message FROM usage.source")).toEqual([
+    { refused_code: "status_403", refused_message: "it says 403" },
+  ]);
+  expect(await handle.openForSync()).toBeUndefined();
+  expect(contacts()).toBe(0);
+  await bench.sql("UPDATE usage.source SET refused_at = now() - interval '61 minutes'");
+  expect(await handle.openForSync()).toBeDefined();
+  expect(await isRefused()).toBe(false);
+
+  // A handle that meets another key lifts what was noted of the one before.
+  rotate("second");
+  await createSourceHandle(deps, SYNC_MS).known();
+  // Another process, which still has the key before, notes its refusal late.
+  await keepRefusal({ ...deps, sourceId: source.sourceId }, refusal(401));
+  expect(await handle.known()).not.toBe(known);
+  expect(await isRefused()).toBe(false);
+  // One that begins with a key does not.
+  await keepRefusal({ ...deps, sourceId: source.sourceId }, refusal(401));
+  await createSourceHandle(deps, SYNC_MS).known();
+  expect(await isRefused()).toBe(true);
+});
+
+test("a refusal of a key that was replaced while it was noted is lifted", async () => {
+  const { deps, source, isRefused } = await setupHandle();
+  let looks = 0;
+  const apiKey = Object.assign(new Secret("x"), { reveal: () => (looks++ === 0 ? "old" : "new") });
+  await keepRefusal({ ...deps, config: { ...deps.config, apiKey }, sourceId: source.sourceId }, refusal(401));
+  expect(await isRefused()).toBe(false);
+});
+
+test("slices of the queue are sent once each, at the queue's own rate", async () => {
+  const { deps } = await setupHandle();
+  let admitted = 0;
+  const held = {
+    ...deps,
+    admit: async () => {
+      admitted += 1;
+    },
+    holdBack: async () => {},
+  };
+  const queued = withinQueue(createSourceHandle(held as typeof deps, SYNC_MS));
+  for (const source of [await queued.open(), await queued.openForSync()]) {
+    if (source === undefined) throw new Error("refused");
+    // Contact is made at the source's own rate.
+    const contact = admitted;
+    expect(contact).toBeGreaterThan(0);
+    await source.admit();
+    expect(admitted).toBe(contact);
+    expect(source).toMatchObject({ attempts: 1 });
+    expect(source).not.toHaveProperty("holdBack");
+  }
+  expect(await queued.known()).toMatchObject({ sourceId: 1 });
+  await keepRefusal({ ...deps, sourceId: 1 }, refusal(401));
+  expect(await queued.openForSync()).toBeUndefined();
+});
+
+test("states are those of the workspaces that the source reads, in the stride, dimensions and meter asked for", async () => {
+  const { bench, source } = await setupHandle();
+  const [, other] = bench.standin.organisation.workspaces;
+  await bench.open({ config: { workspaceIds: [other?.id ?? ""] } });
+  const shown = async (...asked: Parameters<typeof statesOf> extends [unknown, ...infer R] ? R : never) =>
+    (await statesOf(source, ...asked)).map(({ workspaceId, stride, groupBy, meter }) => {
+      expect(workspaceId).toBe(bench.workspaceIds[0]);
+      return `${meter} ${stride} ${groupBy}`;
+    });
+  const all = ["workspace", "project", "user", "api_key"].map((groupBy) => `traces day ${groupBy}`);
+  expect((await shown("day")).sort()).toEqual(all.sort());
+  expect(await shown("week", ["user"], "longlived")).toEqual(["longlived week user"]);
+});
