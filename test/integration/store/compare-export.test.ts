@@ -224,22 +224,32 @@ test("a scope that is not final all over the window is not compared, and is said
   expect((await reconciled()).sort()).toEqual([final, provisional].sort());
 });
 
-test("a record that is stored off the grid of its stride is a difference", async () => {
-  const { bundle, sourceId } = await loaded([]);
-  const week = windowOf("week", "2026-02-05T00:00:00Z", "2026-02-19T00:00:00Z");
-  const rows: AnswerRow[] = [["2026-02-05T00:00:00Z", "a", 2]];
-  await loadRows(bundle.store, { sourceId, groupBy: "project", workspaceId: WORKSPACE, window: week, rows });
-  const look = () => compare(bundle, sourceId, () => [[[0, "a", 2]]], { window: week, bucketMs: 7 * DAY_MS });
-  expect(await look()).toMatchObject({ compared: 1, open: 0 });
-  await bundle.reader.query(
-    `INSERT INTO usage.dated_record (series_id, bucket_start, traces)
-     SELECT series_id, '2026-02-07', 3 FROM usage.dated_record`,
-  );
-  expect(await look()).toMatchObject({ compared: 2, open: 1 });
-  expect(await kept(bundle)).toEqual([
-    { kind: "missing_in_export", n: 1, stored: 3, exported: null, says: null },
-  ]);
-});
+test.each([1, 5_000])(
+  "a record that is stored off the grid of its stride is a difference, beside %d rows",
+  async (many) => {
+    const { bundle, sourceId } = await loaded([]);
+    const week = windowOf("week", "2026-02-05T00:00:00Z", "2026-02-19T00:00:00Z");
+    const ids = Array.from({ length: many }, (_, i) => `id ${i}`);
+    await loadRows(bundle.store, {
+      ...{ sourceId, groupBy: "project", workspaceId: WORKSPACE, window: week },
+      rows: ids.map((id): AnswerRow => ["2026-02-05T00:00:00Z", id, 2]),
+    });
+    const batches = function* () {
+      for (let from = 0; from < many; from += 500)
+        yield ids.slice(from, from + 500).map((id): Given => [0, id, 2]);
+    };
+    const look = () => compare(bundle, sourceId, batches, { window: week, bucketMs: 7 * DAY_MS });
+    expect(await look()).toMatchObject({ compared: many, open: 0 });
+    await bundle.reader.query(
+      `INSERT INTO usage.dated_record (series_id, bucket_start, traces)
+     SELECT series_id, '2026-02-07', 3 FROM usage.dated_record ORDER BY 1 LIMIT 1`,
+    );
+    expect(await look()).toMatchObject({ compared: many + 1, open: 1 });
+    expect(await kept(bundle)).toEqual([
+      { kind: "missing_in_export", n: 1, stored: 3, exported: null, says: null },
+    ]);
+  },
+);
 
 test("an export with more keys than memory holds is summed up correctly", async () => {
   const { bundle, sourceId } = await loaded([[bucket(0), "id 0", 2]]);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { describeReconcile } from "../../../../src/cli/commands/reconcile.ts";
 import { DAY_MS, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
+import { PlatformError } from "../../../../src/errors.ts";
 import { senderOn, setup } from "../../../support/source.ts";
 import { differences, inLedger, inStore } from "../../../support/tables.ts";
 
@@ -28,6 +29,50 @@ describe("without a stride", () => {
       ),
     );
     expect(differences(stored, inLedger(standin, { stride: "hour", range, workspaceIds }))).toEqual([]);
+  });
+
+  test("what is said of all strides is the sum of each, with what differs and what failed", async () => {
+    const bench = await setup({ workspaces: [0], hourlyForMs: 5 * DAY_MS });
+    await bench.sync();
+    bench.standin.ledger.change(senderOn(bench.standin, 0, bench.today - 5 * DAY_MS), 9);
+    const error = new PlatformError({
+      ...{ code: "server_error", message: "x", next: "x", retryable: false, status: 500 },
+      ...{ method: "GET", url: "https://x.example" },
+    });
+    for (const repair of [false, true]) {
+      const result = await bench.reconcile(
+        { stride: undefined, repair },
+        {
+          opened: ({ billing }) => {
+            const { exportCsv } = billing;
+            const failing: typeof exportCsv = async (query, asking) => {
+              if (query.groupBy === "user") throw error;
+              return exportCsv(query, asking);
+            };
+            Object.assign(billing, { exportCsv: failing });
+          },
+        },
+      );
+      const { strides } = result;
+      const counts = ["windows", "requests", "compared", "open", "platformDisagrees"] as const;
+      for (const count of counts)
+        expect(result[count], count).toBe(strides.reduce((sum, one) => sum + one[count], 0));
+      for (const list of ["failures", "differences"] as const)
+        expect(result[list], list).toEqual(strides.flatMap((one) => [...one[list]]));
+      for (const one of strides) {
+        expect(one.failures.map(({ slice, code }) => [slice.groupBy, slice.window.stride, code])).toEqual(
+          one.failures.map(() => ["user", one.stride, "server_error"]),
+        );
+        expect(one.failures.length).toBeGreaterThan(0);
+        expect(one.open).toBe(repair ? 0 : 3);
+        // An attempt that fails is a request too.
+        expect(one.requests).toBe(one.windows + (repair ? 3 : 0));
+        expect(one.compared).toBeGreaterThan(0);
+      }
+      expect(result.repaired).toEqual(
+        repair ? expect.objectContaining({ differences: 6, mended: 6 }) : undefined,
+      );
+    }
   });
 
   test("hours that moved within their day are found, although the days agree", async () => {

@@ -30,6 +30,9 @@ const quietAtFirst = async () => {
 test("a data start that is configured later leaves no workspace missing that is added afterwards", async () => {
   const bench = await setup({ workspaces: [0] });
   await bench.sync();
+  await bench.open();
+  const saysStart = ({ code }: Record<string, unknown>) => `${code}`.startsWith("data_start");
+  expect(bench.logs.filter(saysStart)).toEqual([]);
   const [first = "", added = ""] = bench.standin.organisation.workspaces.map(({ id }) => id);
   const config = { dataStart: dayOf(bench.dataStart + 3 * DAY_MS), workspaceIds: [first, added] };
   const { source } = await bench.sync({ config });
