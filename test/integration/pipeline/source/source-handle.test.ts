@@ -4,6 +4,7 @@ import { PlatformError } from "../../../../src/errors.ts";
 import { isKeyRefused, isRefusedLately, keepRefusal } from "../../../../src/pipeline/source/refusal.ts";
 import { statesOf } from "../../../../src/pipeline/source/scope-states.ts";
 import { createSourceHandle, withinQueue } from "../../../../src/pipeline/source/source-handle.ts";
+import { ACCESS_PROVEN_FOR_MS } from "../../../../src/store/catalog/workspace-access.ts";
 import { setup } from "../../../support/source.ts";
 
 /** A source in a long-running process: entered once, contacted anew with each sync and with each key. */
@@ -131,6 +132,22 @@ test("a refused key is left alone for an hour by every process, and another key 
   await keepRefusal({ ...deps, sourceId: source.sourceId }, refusal(401));
   await createSourceHandle(deps, SYNC_MS).known();
   expect(await isRefused()).toBe(true);
+});
+
+test("access is proven anew once half of the proof's time is used up", async () => {
+  const { bench, handle, passTime } = await setupHandle();
+  const { access } = await handle.open();
+  const { requests } = bench.standin;
+  const asked = async () => {
+    const before = requests.count;
+    await access.fresh();
+    return requests.count - before;
+  };
+  passTime(ACCESS_PROVEN_FOR_MS / 2);
+  expect(await asked()).toBe(0);
+  passTime(1);
+  expect(await asked()).toBe(1);
+  expect(await asked()).toBe(0);
 });
 
 test("a refusal of a key that was replaced while it was noted is lifted", async () => {
