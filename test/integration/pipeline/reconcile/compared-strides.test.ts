@@ -89,6 +89,19 @@ describe("without a stride", () => {
     ]);
   });
 
+  test("a repair counts the differences that it asked about, and those that it could not stay", async () => {
+    const bench = await setup({ workspaces: [0], hourlyForMs: STRIDE_MS.hour });
+    await bench.sync();
+    bench.standin.ledger.change(senderOn(bench.standin, 0, bench.today - 5 * DAY_MS), 9);
+    expect(await bench.reconcile()).toMatchObject({ open: 4 });
+    await bench.sql(
+      "UPDATE usage.coverage SET settled = false WHERE scope_id IN (SELECT scope_id FROM usage.scope WHERE group_by = 'user')",
+    );
+    expect(await bench.reconcile({ repair: true })).toMatchObject({
+      ...{ open: 1, repaired: { differences: 3, mended: 3, withdrawn: 0 } },
+    });
+  });
+
   test("strides that were not compared are named, with the differences that are left in them", async () => {
     const bench = await setup({ workspaces: [0], hourlyForMs: 5 * DAY_MS });
     await bench.sync();
