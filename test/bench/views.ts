@@ -14,7 +14,7 @@ import { QUESTIONS, type Question } from "./views-questions.ts";
 /**
  * `npm run bench:views`: how long the views take to answer over three years of hours, beside the same questions put to the
  * record tables without any helper. Warm, one question at a time, until the last row has come. With 50 million records
- * (`--records 50000000`) it needs 10 GB of disk and a quarter of an hour; `--keep` leaves the database for the next run.
+ * (`--records 50000000`) it needs 10 GB of disk and ten minutes; `--keep` leaves the database of `DATABASE_URL` for the next run.
  */
 
 interface Options {

@@ -251,10 +251,9 @@ test("an interrupted wait leaves the probe to the next process, which sends noth
     { state: "waiting", expected_traces: 6 },
   ]);
   standin.setClock({ frozenAt: hour + 1 });
-  const [one, other] = await Promise.all([
-    probeMeter(await open(), request),
-    probeMeter(await open(), request),
-  ]);
+  // Both begin before either has ended.
+  const next = [await open(), await open()] as const;
+  const [one, other] = await Promise.all([probeMeter(next[0], request), probeMeter(next[1], request)]);
   for (const result of [one, other])
     expect(result).toMatchObject({ state: "matched", resumed: true, expected: 6 });
   expect(one.probeId).toBe(other.probeId);
