@@ -208,8 +208,12 @@ test("usage that is never answered ends the wait", async () => {
   };
   const { a2a } = request.deployment;
   const stream: typeof a2a.stream = async function* (...given) {
-    yield* a2a.stream(...given);
-    isSent = true;
+    // Whoever has the reply may not read on.
+    try {
+      yield* a2a.stream(...given);
+    } finally {
+      isSent = true;
+    }
   };
   // The last look.
   shortenTimers(300_000, 300_001);
