@@ -178,6 +178,8 @@ test("access lost before the second fetch of an emptied window deletes nothing",
   const bench = await setup({ workspaces: [0, 1] });
   await bench.sync();
   const before = await inStore(bench);
+  // A day that has just begun may have no usage yet.
+  const zerosBefore = await zeros(bench, 1);
   const range = { start: bench.dataStart, end: bench.today };
   const source = await bench.open({ opened: () => setReadable(bench, 1, false) });
   const slices = await planSource(source, {
@@ -188,7 +190,7 @@ test("access lost before the second fetch of an emptied window deletes nothing",
   const run = await runInline(source, slices);
   expect(run.counts.reduce((sum, { rows }) => sum + rows.retired, 0)).toBe(0);
   expect(differences(await inStore(bench), before)).toEqual([]);
-  expect(await zeros(bench, 1)).toMatchObject({ days: 0, months: 0 });
+  expect(await zeros(bench, 1)).toMatchObject({ days: zerosBefore?.days, months: zerosBefore?.months });
 });
 
 test("a listing proves nothing for a deleted workspace, an answer that names it does", async () => {
