@@ -23,10 +23,11 @@ export const WAIT_FOR_JOB_S = 10;
 /** How long a worker whose connection broke waits before it asks for the next job. BullMQ's default is 15 s. */
 const RETRY_MS = 1_000;
 /**
- * How long a closing worker waits for its jobs, whose ends Redis must take. Without them, the queue gives such a job to another worker
- * once its lock has ended, which finds its work done or handed back.
+ * How long a closing worker waits for a Redis that does not answer to take the ends of its jobs. Without them, the queue gives such a
+ * job to another worker once its lock has ended. That one finds a fetch task done or handed back, and does any other job again.
  */
-const CLOSE_WITHIN_MS = 10_000;
+const CLOSE_WITHOUT_REDIS_MS = 10_000;
+const ASK_REDIS_EVERY_MS = 1_000;
 
 interface WorkersInput {
   readonly slug: string;
@@ -53,17 +54,20 @@ class ServiceWorker extends Worker {
     return job;
   }
 
-  /** Waits for running jobs, then for Redis no longer than `CLOSE_WITHIN_MS`. */
-  async closeInTime(): Promise<void> {
-    const givesUp = setTimeout(() => {
-      // Whatever waits for Redis is rejected. BullMQ may connect once more meanwhile.
-      disconnecting = setInterval(() => void this.backend.disconnect().catch(() => {}), 500);
-    }, CLOSE_WITHIN_MS);
-    let disconnecting: NodeJS.Timeout | undefined;
-    await this.close().finally(() => {
-      clearTimeout(givesUp);
-      clearInterval(disconnecting);
-    });
+  /** Waits for running jobs, as long as Redis answers: it has to take their ends. */
+  async closeWith(connection: RedisConnection): Promise<void> {
+    let answeredAt = performance.now();
+    const asking = setInterval(() => {
+      connection.ping().then(
+        () => {
+          answeredAt = performance.now();
+        },
+        () => {},
+      );
+      // Whatever waits for Redis is rejected. BullMQ may connect once more meanwhile, so this is repeated.
+      if (performance.now() - answeredAt > CLOSE_WITHOUT_REDIS_MS) this.backend.disconnect().catch(() => {});
+    }, ASK_REDIS_EVERY_MS);
+    await this.close().finally(() => clearInterval(asking));
   }
 }
 
@@ -133,7 +137,7 @@ function startWorker(
   for (const hold of holds) hold.onChange(follow);
   gate.onChange(missed.retry);
   follow();
-  return () => worker.closeInTime().finally(() => connection.disconnect());
+  return () => worker.closeWith(connection).finally(() => connection.disconnect());
 }
 
 /**
