@@ -45,12 +45,13 @@ describe.each(UNITS)("%s", (unit) => {
     );
   });
 
-  test("runs the Node that was installed beside the package", () => {
+  test("runs the Node that was installed beside the package, with the settings that the program starts with", () => {
     const [command = ""] = linesOf(unit, "ExecStart");
-    const [, role] =
-      /^\/opt\/usage-etl\/node_modules\/.bin\/node (?:--[a-z-]+=\d+ )?node_modules\/usage-etl\/src\/cli.cjs serve --role (\w+)$/.exec(
-        command,
-      ) ?? [];
+    const program = readFileSync(join(ROOT, "src/cli.cjs"), "utf8");
+    const [, settings = "none"] = /exec node (.*) "\$0"/.exec(program) ?? [];
+    const start = `/opt/usage-etl/node_modules/.bin/node ${settings} node_modules/usage-etl/src/cli.cjs serve --role `;
+    const [nothing, role = "none"] = command.split(start);
+    expect(nothing).toBe("");
     expect(unit).toContain(role);
   });
 
