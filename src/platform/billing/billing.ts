@@ -9,6 +9,7 @@ import type { Asking, PlatformHttp } from "../http/http.ts";
 import { AnswerFault, foreignFault } from "../parse/answer-fault.ts";
 import { GroupingWitness } from "../parse/grouping.ts";
 import { JsonRecordCutter } from "../parse/json-records.ts";
+import { PlainRecords } from "../parse/plain-json.ts";
 import { eachMeasure, eachOf, wireRecordReader } from "../parse/wire-record.ts";
 import { describeValue } from "../parse/wire-values.ts";
 import { currentOrganization, listWorkspaces, serverInfo } from "./directory.ts";
@@ -76,8 +77,10 @@ async function usage(
   const { body, context } = await http.get({ path: USAGE_PATH, query: toUsageParameters(query), signal });
   const witness = new GroupingWitness();
   const fromWireRecord = wireRecordReader(query.groupBy, witness);
-  const toRecords = query.meter === "deployments" ? eachMeasure(fromWireRecord) : eachOf(fromWireRecord);
-  const cutter = new JsonRecordCutter((raw, first) => onRecords(toRecords(raw, first)));
+  const isOfMeasures = query.meter === "deployments";
+  const toRecords = isOfMeasures ? eachMeasure(fromWireRecord) : eachOf(fromWireRecord);
+  const plain = isOfMeasures ? undefined : new PlainRecords(fromWireRecord, onRecords);
+  const cutter = new JsonRecordCutter((raw, first) => onRecords(toRecords(raw, first)), plain);
   try {
     for await (const chunk of body.chunks()) cutter.push(chunk);
     const { stride: wire, records } = cutter.end();

@@ -1,6 +1,7 @@
 import { cutFault, foreignFault, recordFault } from "./answer-fault.ts";
 import { parseRun } from "./json-run.ts";
 import { isDelimiter, isSpace, skipSpace, ValueScanner } from "./json-scan.ts";
+import type { PlainRecords } from "./plain-json.ts";
 
 /** Parsed, unchecked records in order; `first` is the index of the first of them in `usage`. */
 type OnRaw = (records: unknown[], first: number) => void;
@@ -34,6 +35,7 @@ type State =
  */
 export class JsonRecordCutter {
   readonly #onRaw: OnRaw;
+  readonly #plain: PlainRecords | undefined;
   readonly #scanner = new ValueScanner();
   readonly #members = new Set<string>();
   #state: State = "start";
@@ -45,8 +47,10 @@ export class JsonRecordCutter {
   #records = 0;
   #stride: unknown;
 
-  constructor(onRaw: OnRaw) {
+  /** The records that `plain` can read do not come to `onRaw`. */
+  constructor(onRaw: OnRaw, plain?: PlainRecords) {
     this.#onRaw = onRaw;
+    this.#plain = plain;
   }
 
   push(chunk: Buffer): void {
@@ -154,7 +158,7 @@ export class JsonRecordCutter {
     return this.#go("after_value", end);
   }
 
-  /** All records of the chunk, parsed together: one `JSON.parse` of many costs less than one of each. */
+  /** Plain records, or all records of the chunk parsed together: one `JSON.parse` of many costs less than one of each. */
   #readRecords(chunk: Buffer, from: number): number {
     let at = from;
     if (this.#state === "in_record") {
@@ -167,6 +171,11 @@ export class JsonRecordCutter {
     at = skipSpace(chunk, at);
     if (at === chunk.length) return at;
     if (chunk[at] === 0x5d && this.#state === "first_record") return this.#go("after_value", at + 1);
+    const plain = this.#plain?.read(chunk, at);
+    if (plain !== undefined && plain.count > 0) {
+      this.#records += plain.count;
+      return this.#go("after_record", plain.end);
+    }
     const runStart = at;
     let runEnd = at;
     let count = 0;
@@ -199,6 +208,7 @@ export class JsonRecordCutter {
     const records = parseRun(run, first);
     this.#records += count;
     this.#onRaw(records, first);
+    this.#plain?.learn(run);
   }
 
   #noRecord(byte: number): Error {

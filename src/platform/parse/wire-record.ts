@@ -77,7 +77,7 @@ export function wireRecordReader(groupBy: GroupBy, witness: GroupingWitness) {
   };
 }
 
-type FromWireRecord = ReturnType<typeof wireRecordReader>;
+export type FromWireRecord = ReturnType<typeof wireRecordReader>;
 /** Reads raw records; `first` is the index of the first one in `usage`. */
 type ToRecords = (raw: readonly unknown[], first: number) => UsageRecord[];
 
