@@ -9,10 +9,15 @@ const SCOPES_AT_ONCE = 50;
  * so to merge it with each new day would write the digests of all time every night.
  */
 const LEFT_ALONE_BELOW = 1 / 16;
+/**
+ * Hours are merged within quarters: the nightly removal of the oldest kept hours (`dropOldHours`) writes an interval's digests anew, 35
+ * kB at most.
+ */
+const MERGED_WITHIN = sql`case s.stride when 'hour' then date_trunc('quarter', c.period_start, 'UTC') end`;
 
 /**
  * Merges adjoining settled intervals that were fetched so long ago that no answer can still arrive for them. Without
- * this, coverage grows by one interval a day. A merged interval keeps the newest fetch number, the oldest fetch time, and the
+ * this, coverage grows by one interval a day; with it, by one a quarter for hours. A merged interval keeps the newest fetch number, the oldest fetch time, and the
  * digests of its parts where each has one.
  * Returns by how many intervals coverage has shrunk.
  */
@@ -34,11 +39,14 @@ export async function compactCoverage(
       await lockScopes(db, scopeIds);
       const { rows: compacted } = await sql<{ removed: number }>`
         with old as (
-          select c.*, period_start is distinct from lag(period_end) over (partition by scope_id order by period_start) as begins
-          from usage.coverage c
+          select c.*, ${MERGED_WITHIN} as within
+          from usage.coverage c join usage.every_scope s using (scope_id)
           where scope_id = any (${scopeIds}::integer[]) and ${isOld}
+        ), bounded as (
+          select *, period_start is distinct from lag(period_end) over time or within is distinct from lag(within) over time as begins
+          from old window time as (partition by scope_id order by period_start)
         ), numbered as (
-          select *, count(*) filter (where begins) over (partition by scope_id order by period_start) as island from old
+          select *, count(*) filter (where begins) over (partition by scope_id order by period_start) as island from bounded
         ), sized as (
           select *, min(period_start) over island as first_start, min(period_end) over island as first_end,
                  max(period_end) over island as last_end

@@ -20,7 +20,7 @@ beforeEach(async () => {
 const rows = (text: string) => store.transaction(async ({ client }) => (await client.query(text)).rows);
 
 /** Loads one settled interval a day, as syncs do. The day `gap` is never loaded. */
-async function loadDays(days: number, gap?: number, from = 0): Promise<void> {
+async function loadDays(days: number, gap?: number, from = 0, stride: "day" | "hour" = "day"): Promise<void> {
   for (let day = from; day < days; day++) {
     if (day === gap) continue;
     const [from, to] = [day, day + 1].map((n) => new Date(START + n * DAY_MS).toISOString());
@@ -28,7 +28,7 @@ async function loadDays(days: number, gap?: number, from = 0): Promise<void> {
       sourceId,
       groupBy: "user",
       workspaceId: WORKSPACE,
-      window: windowOf("day", from as string, to as string),
+      window: windowOf(stride, from as string, to as string),
       rows: [[from as string, USER, day + 1, "someone@example.com"]],
     });
   }
@@ -86,6 +86,22 @@ describe("pruning", () => {
     expect((await rows("SELECT digest FROM usage.coverage ORDER BY period_start"))[0].digest).toHaveLength(
       46 * 16,
     );
+  });
+
+  test("merges hours within quarters, so that removing the oldest writes few digests", async () => {
+    await loadDays(34, undefined, 28, "hour");
+    await age();
+    const before = await figures();
+    expect(await prune()).toMatchObject({ fragments: 4 });
+    const parts = await rows("SELECT period_start, period_end, digest FROM usage.coverage ORDER BY 1");
+    const april = Date.parse("2026-04-01");
+    expect(parts.map((one) => [one.period_start.getTime(), one.period_end.getTime()])).toEqual([
+      [START + 28 * DAY_MS, april],
+      [april, START + 34 * DAY_MS],
+    ]);
+    expect(parts.map((one) => one.digest.length)).toEqual([3 * 24 * 16, 3 * 24 * 16]);
+    expect(await figures()).toEqual(before);
+    expect(await prune()).toMatchObject({ fragments: 0 });
   });
 
   test("keeps recent and provisional intervals as they are", async () => {
