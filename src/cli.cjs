@@ -1,8 +1,7 @@
 #!/bin/sh
-":" //; exec node --max-semi-space-size=4 --no-allocation-site-pretenuring "$0" "$@"
-// A shell runs the second line and goes on as Node. V8 takes these settings at its start only, and not every `env` can pass
-// them on. A smaller young generation saves a third of the memory. Pretenuring places records that are gone a moment later among
-// the old objects, where they stay until there are 50 MB of them.
+":" //; exec node --max-semi-space-size=4 "$0" "$@"
+// A shell runs the second line and goes on as Node. A smaller young generation saves a third of the memory; V8 takes that
+// setting at its start only, and not every `env` can pass it on.
 //
 // `src/cli.ts` is a link to this file. An old Node cannot load a .ts file, but it follows the link and runs this one, which
 // it understands. So write nothing here that Node 12 does not know. A package from npm has no .ts files: Node does not run
@@ -30,6 +29,10 @@ if (major < least || (major === least && minor < leastMinor)) {
     process.emitWarning = (warning, ...rest) =>
       /^SQLite/.test(String(warning)) ? undefined : Reflect.apply(warn, process, [warning, ...rest]);
   }
+  // Else V8 learns to place new records of an answer among the old objects, where 50 MB of them gather before it looks again, though each
+  // is gone a moment later. A V8 that does not know this setting says so and goes on.
+  // biome-ignore lint/style/useNodejsImportProtocol: the same.
+  require("v8").setFlagsFromString("--no-allocation-site-pretenuring");
   // Before anything else is loaded: without it every start strips and compiles all of the program anew. In `main.ts` it would be
   // too late for that file itself, and what strips types takes 20 MB.
   // biome-ignore lint/style/useNodejsImportProtocol: the same.

@@ -11,7 +11,7 @@ const USAGE = fileURLToPath(new URL("./scale-usage.ts", import.meta.url));
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** As the program starts. */
+/** As the program starts, and what it sets first (src/cli.cjs). */
 export const NODE_OPTIONS = ["--max-semi-space-size=4", "--no-allocation-site-pretenuring"];
 
 /** A process of the service. Its closer asks it to end, and waits. */
