@@ -3,14 +3,28 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { PROJECTS } from "./test/support/projects.ts";
 
-/** Files of these projects take longest. They start first, so that no worker idles at the end beside a long file. */
-const FIRST = ["service", "e2e", "local-servers", "store"];
+/** Files of these projects take longest, and mostly wait. */
+const SLOW = ["service", "e2e", "local-servers"];
+/** Of the quick files, so many run beside slow ones. The rest comes last, so that no worker idles at the end beside a long file. */
+const BESIDE_SLOW = 0.85;
 
-class LongestFirst extends BaseSequencer {
+/** Slow files one by one among quick ones, so that while some wait others use the cores. */
+class SlowAmongQuick extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = (file: TestSpecification) =>
-      FIRST.includes(file.project.name) ? FIRST.indexOf(file.project.name) : FIRST.length;
-    return (await super.sort(files)).sort((a, b) => place(a) - place(b));
+    const sorted = await super.sort(files);
+    const slow = sorted
+      .filter(({ project }) => SLOW.includes(project.name))
+      .sort((a, b) => SLOW.indexOf(a.project.name) - SLOW.indexOf(b.project.name));
+    // A project's files stay together: its next file goes on in the same process.
+    const quick = sorted
+      .filter(({ project }) => !SLOW.includes(project.name))
+      .sort((a, b) => a.project.name.localeCompare(b.project.name));
+    const placed = (quick.length * BESIDE_SLOW) / Math.max(1, slow.length);
+    const mixed = slow.flatMap((file, i) => [
+      file,
+      ...quick.slice(Math.floor(i * placed), Math.floor((i + 1) * placed)),
+    ]);
+    return [...mixed, ...quick.slice(Math.floor(slow.length * placed))];
   }
 }
 
@@ -32,6 +46,6 @@ export default defineConfig({
     // One more than two cores: tests of the service wait for schedules and time-outs, and others work meanwhile. With four, tests
     // that wait for a fixed time meet their limits.
     maxWorkers: 3,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: SlowAmongQuick },
   },
 });
