@@ -1,10 +1,11 @@
 import type { RangeLine } from "../../domain/planning/range-status.ts";
+import { STRIDES } from "../../domain/time/stride.ts";
 import type { ProbeResult } from "../../pipeline/probe/probe.ts";
 import type { ReconcileResult } from "../../pipeline/reconcile/reconcile.ts";
 import type { FetchTotals, WorkspaceTotal } from "../../store/report/load-totals.ts";
 import { describeProbe } from "../commands/probe.ts";
 import { describeReconcile } from "../commands/reconcile.ts";
-import { rowsOf, table } from "./output.ts";
+import { counted, rowsOf, table } from "./output.ts";
 import { describeRange } from "./range-report.ts";
 import { dimensionText } from "./run-report.ts";
 
@@ -31,11 +32,29 @@ export function describeDemo(shown: {
   );
   return [
     ...[
-      `${extracted}\n${describeRange(shown.loaded)}`,
+      [extracted, ...unevenStrides(shown.extracted, shown.loaded), describeRange(shown.loaded)].join("\n"),
       describeReconcile(shown.proof),
       totals,
       describeProbe(shown.probe),
     ],
     `${shown.seconds.toFixed(1)} s`,
   ].join("\n\n");
+}
+
+/** Says why dimensions of a stride have different totals, where buckets may still change: a reader would take it for a fault. */
+export function unevenStrides(
+  extracted: readonly Pick<FetchTotals, "meter" | "stride" | "traces">[],
+  loaded: readonly RangeLine[],
+): string[] {
+  return STRIDES.flatMap((stride) => {
+    const totals = extracted
+      .filter((one) => one.meter === "traces" && one.stride === stride)
+      .map(({ traces }) => traces);
+    const difference = Math.max(...totals) - Math.min(...totals);
+    const mayChange = loaded.some((line) => line.stride === stride && line.status === "provisional");
+    if (!(difference > 0) || !mayChange) return [];
+    return [
+      `The dimensions differ by up to ${counted(difference, "trace")} (stride ${stride}): each was asked at another moment, and provisional buckets still count.`,
+    ];
+  });
 }
