@@ -10,6 +10,8 @@ export interface ExportShape {
   readonly usersPerWorkspace: number;
   /** A user has a row on every n-th day. */
   readonly everyDays: number;
+  /** Days on which one record of the store differs. */
+  readonly differingDays?: number;
 }
 
 export const EXPORT_DAYS = 31;
@@ -48,7 +50,12 @@ export async function writeExport(shape: ExportShape, file: string): Promise<voi
 }
 
 /** The store's side of it, settled. The same arithmetic as `tracesOf`. */
-export function storeOf({ workspaces, usersPerWorkspace, everyDays }: ExportShape): string {
+export function storeOf({
+  workspaces,
+  usersPerWorkspace,
+  everyDays,
+  differingDays = 0,
+}: ExportShape): string {
   const ids = Array.from({ length: workspaces }, (_, i) => `'${workspaceId(i)}'`).join();
   const [start, end] = [dayOf(0), dayOf(EXPORT_DAYS)].map((at) => `'${new Date(at).toISOString()}'`);
   return `
@@ -76,5 +83,7 @@ export function storeOf({ workspaces, usersPerWorkspace, everyDays }: ExportShap
     FROM u JOIN usage.entity e ON e.external_id = u.id JOIN usage.series s USING (entity_id)
     CROSS JOIN generate_series(0, ${EXPORT_DAYS - 1}, ${everyDays}) d
     ORDER BY 1, 2;
-    INSERT INTO usage.coverage SELECT scope_id, ${start}, ${end}, true, 1, now() FROM usage.scope`;
+    INSERT INTO usage.coverage SELECT scope_id, ${start}, ${end}, true, 1, now() FROM usage.scope;
+    UPDATE usage.dated_record SET traces = traces + 1
+    WHERE series_id = (SELECT min(series_id) FROM usage.series) AND bucket_start < '2026-01-05'::date + ${differingDays}`;
 }
