@@ -779,15 +779,17 @@ CREATE INDEX run_of_kind ON usage.run USING btree (source_id, kind, started_at D
 
 CREATE INDEX run_of_source ON usage.run USING btree (source_id, started_at);
 
+CREATE INDEX slice_in_queue ON usage.slice USING btree (source_id) WHERE (state = 'queued'::text);
+
+CREATE INDEX slice_next ON usage.slice USING btree (source_id, backfill_id, ((group_by <> 'workspace'::text)), period_start DESC) WHERE (state = 'waiting'::text);
+
 CREATE INDEX slice_of_backfill ON usage.slice USING btree (backfill_id, state) WHERE (backfill_id IS NOT NULL);
 
 CREATE INDEX slice_of_run ON usage.slice USING btree (run_id) WHERE ((run_id IS NOT NULL) AND (backfill_id IS NULL));
 
-CREATE INDEX slice_queued ON usage.slice USING btree (source_id, leased_until) WHERE (state = 'queued'::text);
+CREATE INDEX slice_oldest ON usage.slice USING btree (source_id, created_at) WHERE ((state = 'waiting'::text) AND (backfill_id IS NULL));
 
 CREATE UNIQUE INDEX slice_routine_once ON usage.slice USING btree (source_id, group_by, stride, period_start, period_end, scope_ids) WHERE (backfill_id IS NULL);
-
-CREATE INDEX slice_waiting ON usage.slice USING btree (source_id, ((backfill_id IS NOT NULL)), period_start DESC) WHERE (state = 'waiting'::text);
 
 CREATE TRIGGER configuration_changes AFTER UPDATE OF base_url, workspace_ids, data_start, organization_id, key_digest ON usage.source FOR EACH ROW WHEN ((((((old.base_url IS DISTINCT FROM new.base_url) OR (old.workspace_ids IS DISTINCT FROM new.workspace_ids)) OR (old.data_start IS DISTINCT FROM new.data_start)) OR (old.organization_id IS DISTINCT FROM new.organization_id)) OR (old.key_digest IS DISTINCT FROM new.key_digest))) EXECUTE FUNCTION usage.keep_configuration_change();
 

@@ -6,7 +6,7 @@ import { createOutput, table } from "../../src/cli/report/output.ts";
 import { sharesOf } from "../../src/pipeline/source/rate-shares.ts";
 import { resolveRedis } from "../../src/services/resolve.ts";
 import { openStore } from "../../src/store/db/database.ts";
-import { takeSlicesToQueue } from "../../src/store/work/slices.ts";
+import { takeSlicesToQueue } from "../../src/store/work/take-slices.ts";
 import { startChild } from "./child.ts";
 import { openDatabases } from "./databases.ts";
 import { compactOld, fillCoverage } from "./scale-loaded.ts";

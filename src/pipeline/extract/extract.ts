@@ -5,6 +5,7 @@ import { METER } from "../../domain/usage/meter.ts";
 import { PlatformError } from "../../errors.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import { type LoadResult, loadAnswer, type WholeAnswer } from "../../store/load/load.ts";
+import type { StoredSlice } from "../../store/work/slices.ts";
 import { askUsage, collectAnswer, isMeterForbidden } from "../source/ask.ts";
 import { learnMeters } from "../source/learn-meters.ts";
 import { isKeyRefused } from "../source/refusal.ts";
@@ -56,6 +57,8 @@ interface ExtractOptions {
   readonly onTransient?: "keep" | "throw";
   /** What is stored is in doubt, so all of it is compared with the answer. */
   readonly isRepair?: boolean | undefined;
+  /** The slice's row, which ends with the answer that settles it: one that is loaded, or older than what is stored. */
+  readonly row?: StoredSlice;
 }
 
 /**
@@ -67,12 +70,12 @@ interface ExtractOptions {
 export async function extractSlice(
   source: OpenSource,
   slice: UsageRequest,
-  { onTransient = "keep", isRepair }: ExtractOptions = {},
+  { onTransient = "keep", isRepair, row }: ExtractOptions = {},
 ): Promise<SliceResult> {
   let requests = 0;
   const onAttempt = () => requests++;
   await source.access.fresh();
-  let last = await loadSlice(source, slice, { onAttempt, isRepair });
+  let last = await loadSlice(source, slice, { onAttempt, isRepair, row });
   if (last.load?.outcome === "unconfirmed" && slice.meter !== "traces") {
     // A server may have been updated to one that counts it no more, and answers zero for ever.
     const counted = await learnMeters(source, new Set([slice.meter]));
@@ -87,7 +90,7 @@ export async function extractSlice(
     // The answer would remove every non-zero row. That needs a second answer, and proof of access newer than the first.
     const confirms = { fullyDeleted: last.load.fullyDeleted, since: last.stamp.fetchedAt };
     await source.access.renew();
-    last = await loadSlice(source, slice, { onAttempt, isRepair, confirms });
+    last = await loadSlice(source, slice, { onAttempt, isRepair, row, confirms });
   }
   const { stamp, load, refusal } = last;
   if (load !== undefined && load.outcome !== "unconfirmed") {
@@ -119,7 +122,11 @@ type Loaded = { readonly stamp: FetchStamp } & (
 async function loadSlice(
   source: OpenSource,
   slice: UsageRequest,
-  { onAttempt, ...given }: { onAttempt: () => void } & Pick<WholeAnswer, "isRepair" | "confirms">,
+  {
+    onAttempt,
+    row,
+    ...given
+  }: { onAttempt: () => void; row: StoredSlice | undefined } & Pick<WholeAnswer, "isRepair" | "confirms">,
 ): Promise<Loaded> {
   const { store, sourceId, settings, log } = source;
   const admit = withEmailPolicy(slice.groupBy, settings.userEmail);
@@ -145,7 +152,10 @@ async function loadSlice(
         // The measures of deployment usage are never added up.
         const traces = METER[meter].kind === "traces" ? answer.traces : 0;
         log.debug({ slice: describe(slice), fetch: stamp.fetchNumber, ...load }, "slice");
-        return { outcome: load.outcome, records, traces, result: { stamp, load, records, traces } };
+        const ends =
+          row !== undefined && isSettledBy(load) ? { slice: row, state: "done" as const } : undefined;
+        const result = { stamp, load, records, traces };
+        return { outcome: load.outcome, records, traces, slice: ends, result };
       },
     );
   } catch (error) {
@@ -153,6 +163,11 @@ async function loadSlice(
     if (isKeyRefused(error) && !isMeterForbidden(error, slice.meter)) throw error;
     return { stamp: asked, refusal: error };
   }
+}
+
+/** Whether nothing is left to be done about the slice. */
+export function isSettledBy({ outcome }: Pick<SliceResult | LoadResult, "outcome">): boolean {
+  return outcome === "loaded" || outcome === "discarded";
 }
 
 function rowsOf({ load, records, traces }: Extract<Loaded, { load: LoadResult }>): RowCounts {

@@ -5,17 +5,17 @@ import { failScopes } from "../../store/load/failures.ts";
 import { drawStamp } from "../../store/load/fetch-ledger.ts";
 import { noteTaskFailed } from "../../store/work/runs.ts";
 import {
+  type ClaimedSlice,
   claimSlice,
   endSlice,
   enterSlices,
   handBackSlice,
-  isLoadedAlready,
   releaseSlices,
   type StoredSlice,
 } from "../../store/work/slices.ts";
 import { isKeyRefused } from "../source/refusal.ts";
 import type { OpenSource } from "../source/source.ts";
-import { extractSlice, type SliceResult } from "./extract.ts";
+import { extractSlice, isSettledBy, type SliceResult } from "./extract.ts";
 import { isStrideRefused } from "./stride-retry.ts";
 
 /** A slice that so many workers took and neither ended nor handed back ends every worker that takes it. */
@@ -33,8 +33,8 @@ export type WorkResult =
   | (SliceResult & { readonly slice: StoredSlice });
 
 /**
- * Does the work of one queue message: takes its slice, fetches and loads it. The slice ends in the same transaction that
- * enters those taking its place. Throws what should be tried again; the message then stays queued.
+ * Does the work of one queue message: takes its slice, fetches and loads it. The slice ends in the same statement as the answer
+ * that settles it, or in the same transaction that enters those taking its place. Throws what should be tried again; the message then stays queued.
  */
 export async function workMessage(
   source: OpenSource,
@@ -63,7 +63,7 @@ function isHandedBack(error: unknown, signal: AbortSignal | undefined): boolean 
 
 async function workSlice(
   source: OpenSource,
-  slice: StoredSlice,
+  slice: ClaimedSlice,
   isLastAttempt: boolean,
 ): Promise<WorkResult> {
   const { store } = source;
@@ -74,15 +74,17 @@ async function workSlice(
   }
   // A sync and a backfill may each have a fetch task for the same time: whoever comes first sends the request. A worker
   // may also have ended after its load.
-  if (await isLoadedAlready(store.db, slice.sliceId)) {
+  if (slice.isLoaded) {
     await endSlice(store.db, { slice, state: "done" });
     return { outcome: "loaded_already" };
   }
   const { runId } = slice;
   const result = await extractSlice({ ...source, runId }, slice, {
     onTransient: isLastAttempt ? "keep" : "throw",
+    row: slice,
   });
-  await endWithFollowUps(store, slice, result);
+  // Else it ended with its answer.
+  if (!isSettledBy(result)) await endWithFollowUps(store, slice, result);
   return { ...result, slice };
 }
 

@@ -20,8 +20,14 @@ export interface StoredSlice extends UsageRequest {
   readonly openClaims: number;
 }
 
+/** A slice that a worker has taken. */
+export interface ClaimedSlice extends StoredSlice {
+  /** The whole time of the slice was fetched after the slice was entered, so it needs no request. */
+  readonly isLoaded: boolean;
+}
+
 /** How long a slice may wait in the queue, or run without a sign of life, before it is requeued. */
-const LEASE = sql`interval '10 minutes'`;
+export const LEASE = sql`interval '10 minutes'`;
 
 /** Enters slices to be enqueued. A slice of the routine that exists already stays as it is. Returns how many are new. */
 export async function enterSlices(
@@ -77,57 +83,22 @@ export async function slicesInFlight(db: Database, sourceId: number): Promise<Ma
   return new Map(rows.map(({ scopeId, parts }) => [scopeId, toIntervals(parts)]));
 }
 
-/** The share of free places for the slices of the routine that have waited longest. */
-const SHARE_OF_OLDEST = 0.25;
-
-/**
- * Takes the next waiting slices for the queue, up to `most` queued slices of a source: the routine before backfills, the
- * workspace dimension before the others, newest first. A share goes to the slices that have waited longest. Without it,
- * each sync would enter unsettled time again, and that could use up the whole request rate limit for good. Needs a
- * transaction, so that only one caller enqueues at a time.
- */
-export async function takeSlicesToQueue(
-  db: Database,
-  feed: { sourceId: number; most: number },
-): Promise<Pick<StoredSlice, "sliceId" | "generation" | "backfillId">[]> {
-  // Two callers that count at once would each fill the queue (test/integration/service/backfill.test.ts).
-  await sql`select from usage.source where source_id = ${feed.sourceId} for no key update`.execute(db);
-  const { rows } = await sql<{ sliceId: number; generation: number; backfillId: number | null }>`
-    with free as (
-      select greatest(0, ${feed.most} - count(*))::integer as places
-      from usage.slice where source_id = ${feed.sourceId} and state = 'queued'
-    ), oldest as (
-      select slice_id from usage.slice
-      where source_id = ${feed.sourceId} and state = 'waiting' and backfill_id is null
-      order by created_at, period_start desc, slice_id
-      -- If few places become free at a time, chance grants one of them now and then.
-      limit (select floor(places * ${SHARE_OF_OLDEST}::float8 + random())::integer from free)
-    )
-    update usage.slice s
-    set state = 'queued', generation = s.generation + 1, leased_until = now() + ${LEASE}
-    from (
-      select w.slice_id
-      from usage.slice w
-      left join usage.backfill b using (backfill_id)
-      where w.source_id = ${feed.sourceId} and w.state = 'waiting' and (b.state is null or b.state = 'running')
-        and not exists (
-          select from usage.source r where r.source_id = w.source_id and r.refused_at is not null
-        )
-      order by (w.backfill_id is not null), (w.slice_id not in (select slice_id from oldest)),
-               (w.group_by <> 'workspace'), w.period_start desc
-      limit (select places from free)
-      for update of w skip locked
-    ) next
-    where s.slice_id = next.slice_id
-    returning s.slice_id as "sliceId", s.generation, s.backfill_id as "backfillId"
-  `.execute(db);
-  return rows.map((row) => ({ ...row, backfillId: row.backfillId ?? undefined }));
-}
-
 /** Kind and tier of a slice's scopes, which share them. None: they were forgotten. */
 const METERS_OF_SCOPES = sql<string[][] | null>`(
   select array_agg(distinct array[c.kind, c.trace_tier]) from usage.every_scope c where c.scope_id = any (slice.scope_ids)
 )`;
+
+/** Coverage as it was when the claim began: a load that ends meanwhile costs a request that was not needed. */
+const IS_LOADED = sql<boolean>`coalesce((
+  select bool_and(c.loaded @> tstzrange(slice.period_start, slice.period_end))
+  from unnest(slice.scope_ids) u (scope_id)
+  cross join lateral (
+    select coalesce(range_agg(tstzrange(v.period_start, v.period_end)), '{}') as loaded
+    from usage.coverage v
+    where v.scope_id = u.scope_id and v.fetched_at >= slice.created_at
+      and v.period_start < slice.period_end and v.period_end > slice.period_start
+  ) c
+), false)`;
 
 /** One value; undefined for a slice of a newer release, which counts what this one does not know. */
 function sharedMeter(found: readonly string[][] | null): Meter | undefined {
@@ -143,7 +114,7 @@ function sharedMeter(found: readonly string[][] | null): Meter | undefined {
 export async function claimSlice(
   db: Database,
   claim: { sliceId: number; generation: number },
-): Promise<StoredSlice | undefined> {
+): Promise<ClaimedSlice | undefined> {
   const row = await db
     .updateTable("slice")
     .set({
@@ -156,7 +127,7 @@ export async function claimSlice(
     .where("generation", "=", claim.generation)
     .where("state", "=", "queued")
     .returningAll()
-    .returning(METERS_OF_SCOPES.as("meters"))
+    .returning([METERS_OF_SCOPES.as("meters"), IS_LOADED.as("is_loaded")])
     .executeTakeFirst();
   const meter = row && sharedMeter(row.meters);
   if (row === undefined) return undefined;
@@ -179,6 +150,7 @@ export async function claimSlice(
     })),
     generation: row.generation,
     openClaims: row.open_claims,
+    isLoaded: row.is_loaded,
   };
 }
 
@@ -190,55 +162,44 @@ export async function handBackSlice(db: Database, sliceId: number): Promise<void
   `.execute(db);
 }
 
-/** Whether the whole time of a slice was fetched after the slice was entered, so that it needs no request. */
-export async function isLoadedAlready(db: Database, sliceId: number): Promise<boolean> {
-  const { rows } = await sql<{ loaded: boolean }>`
-    select coalesce(bool_and(c.loaded @> tstzrange(s.period_start, s.period_end)), false) as loaded
-    from usage.slice s
-    cross join unnest(s.scope_ids) u (scope_id)
-    cross join lateral (
-      select coalesce(range_agg(tstzrange(v.period_start, v.period_end)), '{}') as loaded
-      from usage.coverage v
-      where v.scope_id = u.scope_id and v.fetched_at >= s.created_at
-        and v.period_start < s.period_end and v.period_end > s.period_start
-    ) c
-    where s.slice_id = ${sliceId}
-  `.execute(db);
-  return rows[0]?.loaded ?? false;
+/** How a slice ends: by which worker, and why. */
+export interface SliceEnd {
+  readonly slice: Pick<StoredSlice, "sliceId" | "generation" | "backfillId">;
+  readonly state: "done" | "failed";
+  readonly code?: string | undefined;
+  readonly message?: string | undefined;
 }
 
 /** Ends a slice. A slice of the routine is removed; a slice of a backfill stays as done or failed, with its reason. */
-export async function endSlice(
-  db: Database,
-  end: {
-    slice: StoredSlice;
-    state: "done" | "failed";
-    code?: string | undefined;
-    message?: string | undefined;
-  },
-): Promise<void> {
-  const { slice, state } = end;
-  const ended = db
-    .selectFrom("slice")
-    .select("slice_id")
-    .where("slice_id", "=", slice.sliceId)
-    .where("generation", "=", slice.generation)
-    .where("state", "=", "queued");
-  if (slice.backfillId === undefined) {
-    await db.deleteFrom("slice").where("slice_id", "in", ended).execute();
-    return;
+export async function endSlice(db: Database, end: SliceEnd): Promise<void> {
+  await endingOf(db, end).execute();
+}
+
+/**
+ * The statement that ends a slice, so that another one can carry it. It compares the row itself, never an answer about it: where a
+ * requeue holds the row, Postgres waits and compares again, and a slice that has another generation by then goes on.
+ */
+export function endingOf(db: Pick<Database, "deleteFrom" | "updateTable">, end: SliceEnd) {
+  const { sliceId, generation, backfillId } = end.slice;
+  if (backfillId === undefined) {
+    return db
+      .deleteFrom("slice")
+      .where("slice_id", "=", sliceId)
+      .where("generation", "=", generation)
+      .where("state", "=", "queued");
   }
-  await db
+  return db
     .updateTable("slice")
     .set({
-      state,
+      state: end.state,
       code: end.code ?? null,
       message: end.message ?? null,
       leased_until: null,
       finished_at: sql<Date>`now()`,
     })
-    .where("slice_id", "in", ended)
-    .execute();
+    .where("slice_id", "=", sliceId)
+    .where("generation", "=", generation)
+    .where("state", "=", "queued");
 }
 
 /** Puts slices back to waiting, to be enqueued again under a new generation. */

@@ -13,7 +13,7 @@ import {
   finishBackfills,
   listBackfills,
 } from "../../../src/store/work/backfills.ts";
-import { takeSlicesToQueue } from "../../../src/store/work/slices.ts";
+import { takeSlicesToQueue } from "../../../src/store/work/take-slices.ts";
 import { setup } from "../../support/source.ts";
 
 const ADA = { name: "ada", role: "operator", via: "command" } as const;

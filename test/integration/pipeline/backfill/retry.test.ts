@@ -6,8 +6,9 @@ import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { listRuns } from "../../../../src/store/report/runs.ts";
 import { createBackfill, finishBackfills, listBackfills } from "../../../../src/store/work/backfills.ts";
 import { listActions } from "../../../../src/store/work/operator-actions.ts";
-import { claimSlice, endSlice, takeSlicesToQueue } from "../../../../src/store/work/slices.ts";
+import { claimSlice, endSlice } from "../../../../src/store/work/slices.ts";
 import { type Steering, steerBackfill } from "../../../../src/store/work/steer-backfill.ts";
+import { takeSlicesToQueue } from "../../../../src/store/work/take-slices.ts";
 import { poll } from "../../../support/poll.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 

@@ -5,12 +5,8 @@ import { extractSlice } from "../../../../src/pipeline/extract/extract.ts";
 import { LOCK_LOST, workMessage } from "../../../../src/pipeline/extract/work-slice.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { noteRefusal } from "../../../../src/store/catalog/sources.ts";
-import {
-  claimSlice,
-  enterSlices,
-  releaseSlices,
-  takeSlicesToQueue,
-} from "../../../../src/store/work/slices.ts";
+import { claimSlice, enterSlices, releaseSlices } from "../../../../src/store/work/slices.ts";
+import { takeSlicesToQueue } from "../../../../src/store/work/take-slices.ts";
 import { setup } from "../../../support/source.ts";
 
 /** What becomes of a slice whose worker ended between its load and saying so. */
@@ -87,6 +83,42 @@ test("a slice that was not loaded, or only in part, is fetched whole", async () 
   if (first === undefined) throw new Error("no slice");
   await bench.claimAndDie(() => extractSlice(bench.source, first));
   expect(await bench.work()).toMatchObject({ outcome: "loaded", requests: 1 });
+  expect(await bench.slices()).toEqual([]);
+});
+
+test("a slice of two workspaces, of which one was loaded, is fetched whole", async () => {
+  const bench = await setup({ workspaces: [0, 1] });
+  const source = await bench.open();
+  const { store, sourceId } = source;
+  const range = { start: bench.dataStart, end: bench.dataStart + 2 * DAY_MS };
+  const slices = await planSource(source, { wanted: [{ stride: "day", range }], reprocess: "all" });
+  const both = slices.find(({ members }) => members.length === 2);
+  if (both === undefined) throw new Error("no slice of two workspaces");
+  await enterSlices(store.db, { sourceId, slices: [both] });
+  await extractSlice(source, { ...both, members: both.members.slice(0, 1) });
+  const [ticket] = await store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most: 1 }));
+  if (ticket === undefined) throw new Error("nothing to feed");
+  expect(await workMessage(source, { ...ticket, isLastAttempt: false })).toMatchObject({
+    outcome: "loaded",
+    requests: 1,
+  });
+});
+
+test.each([
+  ["the ledger of fetches", "UPDATE ON usage.fetch"],
+  ["the slice's row", "DELETE ON usage.slice"],
+])("where %s cannot be written after a load, neither is, and nothing is fetched again", async (_, write) => {
+  const bench = await setupSlice();
+  await bench.sql(`CREATE FUNCTION usage.refuse() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '53100'; END $$`);
+  await bench.sql(`CREATE TRIGGER refuse BEFORE ${write} FOR EACH ROW EXECUTE FUNCTION usage.refuse()`);
+  expect(await bench.failTimes(1)).toEqual(["53100"]);
+  expect(await bench.slices()).toEqual([{ state: "waiting" }]);
+  expect(await bench.sql("SELECT outcome FROM usage.fetch WHERE purpose = 'load'")).toEqual([
+    { outcome: "running" },
+  ]);
+  await bench.sql(`DROP TRIGGER refuse ON ${write.split(" ON ")[1]}`);
+  expect(await bench.work()).toEqual({ outcome: "loaded_already" });
   expect(await bench.slices()).toEqual([]);
 });
 
