@@ -17,7 +17,8 @@ import { NODE_OPTIONS } from "./scale-process.ts";
 /**
  * `npm run bench:queue`: what the queue costs beside `--inline`, for the same slices against the same stand-in, in interleaved
  * rounds, and the CPU time of each part; then what 50,000 due slices take of memory. Everything shares the cores of this machine;
- * the stand-in runs in this process.
+ * the stand-in runs in this process. Processes are new: each compiles its code during its first thousand slices. Workers live for weeks,
+ * so the second half of the slices is shown too.
  */
 
 const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
@@ -25,17 +26,25 @@ const DUE = 50_000;
 const DAY_MS = 86_400_000;
 /** `sync --inline` has no worker. */
 const WAYS = [0, 1, 4] as const;
-/** Slices a second between the first and the last request: start-up is not the queue's cost. */
-const RATE = "SELECT count(*) / extract(epoch FROM max(finished_at) - min(fetched_at)) FROM usage.fetch";
+/** Slices a second between the first and the last request: start-up is not the queue's cost. `leftOut`: of the first ones. */
+const rateOf = (leftOut: number) =>
+  `SELECT count(*) / extract(epoch FROM max(finished_at) - min(fetched_at))
+   FROM (SELECT finished_at, fetched_at FROM usage.fetch ORDER BY fetch_number OFFSET ${leftOut}) f`;
 const SLICES = "SELECT count(*) FROM usage.fetch";
 const LEFT = "SELECT count(*) FROM usage.slice WHERE state IN ('waiting', 'queued')";
 
 const options = new Command("bench:queue")
   .option("--rounds <n>", "interleaved rounds", Number, 5)
   .option("--latency <ms>", "over which each answer of the platform comes", Number, 0)
+  .option(
+    "--hours <days>",
+    "for which hours are loaded, so how many slices there are: 45 days make 944",
+    Number,
+    45,
+  )
   .option("--without-due", "only the rounds")
   .parse()
-  .opts<{ rounds: number; latency: number; withoutDue?: boolean }>();
+  .opts<{ rounds: number; latency: number; hours: number; withoutDue?: boolean }>();
 
 const databases = await openDatabases();
 const redis = await resolveRedis();
@@ -51,7 +60,7 @@ function start(databaseUrl: string, ...args: string[]): ChildProcess {
       ...{ DATABASE_URL: databaseUrl, REDIS_URL: redis.url, HTTP_PORT: "0", USAGE_ENV_FILE: "/dev/null" },
       REDIS_PREFIX: new URL(databaseUrl).pathname.slice(1),
       ...{ USAGE_BASE_URL: standin.url, USAGE_API_KEY: standin.apiKey, USAGE_RATE_LIMIT: "1000000" },
-      ...{ USAGE_HOURLY_FOR: "P45D", USAGE_SYNC_EVERY: "P1D", USAGE_LOG_LEVEL: "warn" },
+      ...{ USAGE_HOURLY_FOR: `P${options.hours}D`, USAGE_SYNC_EVERY: "P1D", USAGE_LOG_LEVEL: "warn" },
     },
     stdio: ["ignore", "ignore", "inherit"],
   });
@@ -85,7 +94,19 @@ async function openDatabase() {
 
 type Database = Awaited<ReturnType<typeof openDatabase>>;
 
-/** The first load of everything. Resolves to the processes that go on, and the CPU time of each part since the first fetch task. */
+/** What is shown of a load: all of it, and its second half. */
+const SHOWN = ["all", "second half"] as const;
+type Spent = Awaited<ReturnType<typeof spentOn>>;
+
+/** CPU ms of each part for each slice between two moments. */
+function msASlice(from: Spent, to: Spent): number[] {
+  return to.cpuMs.map((ms, part) => (ms - (from.cpuMs[part] ?? 0)) / (to.slices - from.slices));
+}
+
+/**
+ * The first load of everything. Resolves to the processes that go on, and the CPU time of each part since the first fetch task,
+ * for each of `SHOWN`.
+ */
 async function load(database: Database, workers: number) {
   const started = Array.from({ length: workers }, () => start(database.url, "serve", "--role", "worker"));
   started.push(
@@ -96,18 +117,18 @@ async function load(database: Database, workers: number) {
   const main = started.at(-1) as ChildProcess;
   const isGone = () => main.exitCode !== null;
   while (!isGone() && (await database.value(SLICES)) === 0) await pause(100);
-  const before = await spentOn(database, started);
-  let after = before;
+  const seen = [await spentOn(database, started)];
   // A sync that runs by itself keeps no waiting slices. What it took is known until it is gone.
   while (!isGone() && (workers === 0 || (await database.value(LEFT)) > 0)) {
     await pause(250);
     const now = await spentOn(database, started);
-    if (!isGone()) after = now;
+    if (!isGone()) seen.push(now);
   }
   if (isGone() && main.exitCode !== 0)
     throw new Error(`${main.spawnargs.slice(-2).join(" ")} ended with exit code ${main.exitCode}.`);
-  const slices = after.slices - before.slices;
-  return { started, msASlice: after.cpuMs.map((ms, part) => (ms - (before.cpuMs[part] ?? 0)) / slices) };
+  const [first, last] = [seen[0] as Spent, seen.at(-1) as Spent];
+  const half = seen.find(({ slices }) => slices >= (first.slices + last.slices) / 2) as Spent;
+  return { started, spent: [msASlice(first, last), msASlice(half, last)] };
 }
 
 const PARTS = ["usage-etl", "Postgres", "Redis", "stand-in and this benchmark"];
@@ -128,45 +149,54 @@ async function spentOn(database: Database, started: readonly ChildProcess[]) {
   return { slices: await database.value(SLICES), cpuMs };
 }
 
+interface Round {
+  /** Slices a second. */
+  readonly rate: number;
+  /** CPU ms of each part for each slice. */
+  readonly spent: readonly number[];
+}
+
 async function measureRounds(): Promise<string> {
-  const rates = new Map<number, number[]>(WAYS.map((way) => [way, []]));
-  const spent = new Map<number, number[][]>(WAYS.map((way) => [way, []]));
+  /** By way and what is shown. */
+  const rounds = new Map<string, Round[]>();
   const slices = new Set<number>();
   for (let round = 0; round < options.rounds; round++) {
     for (const way of round % 2 === 0 ? WAYS : WAYS.toReversed()) {
       const database = await openDatabase();
-      const { started, msASlice } = await load(database, way);
+      const { started, spent } = await load(database, way);
       await end(started);
-      spent.get(way)?.push(msASlice);
-      rates.get(way)?.push(await database.value(RATE));
-      slices.add(await database.value(SLICES));
+      const all = await database.value(SLICES);
+      slices.add(all);
+      for (const [i, shown] of SHOWN.entries()) {
+        const rate = await database.value(rateOf(shown === "all" ? 0 : Math.floor(all / 2)));
+        const key = `${way} ${shown}`;
+        rounds.set(key, [...(rounds.get(key) ?? []), { rate, spent: spent[i] ?? [] }]);
+      }
       await database.close();
     }
   }
-  const inline = rates.get(0) ?? [];
-  const rows = [...rates].map(([way, own]) => {
-    // Both sides of a round meet the same moods of the machine.
-    const ratios = own.map((rate, round) => (inline[round] ?? Number.NaN) / rate);
-    const name = way === 0 ? "--inline" : `queue, ${way} worker${way === 1 ? "" : "s"}`;
-    if (way !== 0) hand([measureOf(`fetch tasks, ${name}`, "--inline", ratios)]);
-    return [
-      name,
-      [...slices].join(" or "),
-      Math.round(median(own)),
-      median(ratios).toFixed(2),
-      `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
-      ...PARTS.map((_, part) => median((spent.get(way) ?? []).map((of) => of[part] ?? 0)).toFixed(2)),
-    ];
+  const rows = SHOWN.flatMap((shown) => {
+    const inline = rounds.get(`0 ${shown}`) ?? [];
+    return WAYS.map((way) => {
+      const own = rounds.get(`${way} ${shown}`) ?? [];
+      // Both sides of a round meet the same moods of the machine.
+      const ratios = own.map(({ rate }, round) => (inline[round]?.rate ?? Number.NaN) / rate);
+      const name = way === 0 ? "--inline" : `queue, ${way} worker${way === 1 ? "" : "s"}`;
+      if (way !== 0 && shown === "all") hand([measureOf(`fetch tasks, ${name}`, "--inline", ratios)]);
+      return [
+        name,
+        shown,
+        Math.round(median(own.map(({ rate }) => rate))),
+        median(ratios).toFixed(2),
+        `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
+        ...PARTS.map((_, part) => median(own.map(({ spent }) => spent[part] ?? 0)).toFixed(2)),
+      ];
+    });
   });
-  const head = [
-    "way",
-    "slices",
-    "slices/s",
-    "time of inline",
-    "spread",
-    ...PARTS.map((part) => `${part}, CPU ms`),
-  ];
-  return `${table(head, rows)}\nMedians of ${options.rounds} interleaved rounds, CPU time for each slice; answers take ${options.latency} ms.\n`;
+  const head = ["way", "slices", "slices/s", "time of inline", "spread"];
+  const text = table([...head, ...PARTS.map((part) => `${part}, CPU ms`)], rows);
+  const about = `${[...slices].join(" or ")} slices, CPU time for each; answers take ${options.latency} ms.`;
+  return `${text}\nMedians of ${options.rounds} interleaved rounds; ${about}\n`;
 }
 
 async function peakMb(child: ChildProcess): Promise<number> {
