@@ -1,5 +1,6 @@
 import { HOUR_MS, type Stride } from "../time/stride.ts";
-import { type AnswerKey, KeyNumbering, type Misfit, type NumberedRow, type Requested } from "./numbering.ts";
+import type { AnswerKeys } from "./answer-keys.ts";
+import { KeyNumbering, type Misfit, type NumberedRow, type Requested } from "./numbering.ts";
 import type { UsageRecord } from "./record.ts";
 
 /** Why an answer cannot be used. `grid`: ask one stride finer. `record`: ask for less, down to one bucket. */
@@ -38,7 +39,7 @@ export class AnswerCollector {
   }
 
   /** Distinct keys, in order of appearance. */
-  get keys(): readonly AnswerKey[] {
+  get keys(): AnswerKeys {
     return this.#numbering.keys;
   }
 
@@ -91,15 +92,16 @@ export class AnswerCollector {
 
   /** Indices of the requested workspaces that have a record. */
   named(): Set<number> {
-    return new Set(this.keys.map((key) => key.workspace));
+    return this.keys.workspaces();
   }
 
   /**
    * The rows in order of (id of their key, bucket). Records that share a key and bucket are added up. `ids[number]` is the id that a
    * key's rows get, by default the number itself. The generator refills and yields one object.
    */
-  *rows(ids: ArrayLike<number> = this.keys.map((_, key) => key)): Generator<AnswerRow, void, undefined> {
-    const byId = Int32Array.from(this.keys.keys()).sort((a, b) => (ids[a] as number) - (ids[b] as number));
+  *rows(ids?: ArrayLike<number>): Generator<AnswerRow, void, undefined> {
+    const byId = Int32Array.from({ length: this.keys.length }, (_, key) => key);
+    if (ids !== undefined) byId.sort((a, b) => (ids[a] as number) - (ids[b] as number));
     const { order, starts } = this.#byKey(byId);
     const out: AnswerRow = { id: 0, workspace: 0, bucketHour: 0, traces: 0 };
     for (let rank = 0; rank < byId.length; rank++) {
@@ -107,8 +109,8 @@ export class AnswerCollector {
       if (!this.#numbering.isAscending)
         rows.sort((a, b) => (this.#bucketOf[a] as number) - (this.#bucketOf[b] as number));
       const key = byId[rank] as number;
-      out.id = ids[key] as number;
-      out.workspace = (this.keys[key] as AnswerKey).workspace;
+      out.id = ids === undefined ? key : (ids[key] as number);
+      out.workspace = this.keys.workspaceOf(key);
       let sum = 0;
       for (let i = 0; i < rows.length; i++) {
         const row = rows[i] as number;

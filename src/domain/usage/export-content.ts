@@ -22,7 +22,7 @@ export interface ContentKey {
 const MOST_TRACES = 2 ** 32 - 1;
 /** Of Postgres's hash functions, for a value of 4 bytes. */
 const INITIAL = (0x9e3779b9 + 4 + 3923095) | 0;
-const WORDS = 3;
+const WORDS = 4;
 
 /**
  * What an export says of each bucket and workspace, in few words that Postgres can compute of what is stored
@@ -40,8 +40,7 @@ export class ExportContent {
   /** Two words each: the high and the low one. */
   readonly #hashes: Int32Array;
   readonly #unknown: Uint8Array;
-  /** By key number: the workspace, and the three words that its hash begins with. */
-  readonly #workspaces: number[] = [];
+  /** By key number: the three words that its hash begins with, and one more than its workspace; 0: not seen yet. */
   #seeds = new Int32Array(WORDS * 1024);
 
   constructor(window: Window, workspaces: number) {
@@ -58,14 +57,14 @@ export class ExportContent {
   /** `keyOf`: of a key that is seen for the first time. */
   add({ id, bucketHour, traces }: NumberedRow, keyOf: (id: number) => ContentKey): void {
     if (traces === 0) return;
-    if (this.#workspaces[id] === undefined) this.#enter(id, keyOf(id));
+    const seed = id * WORDS;
+    if ((this.#seeds[seed + 3] ?? 0) === 0) this.#enter(id, keyOf(id));
+    const seeds = this.#seeds;
     const bucket = (bucketHour - this.#window.start / HOUR_MS) / this.#bucketHours;
-    const at = (this.#workspaces[id] as number) * this.#buckets + bucket;
+    const at = ((seeds[seed + 3] as number) - 1) * this.#buckets + bucket;
     if (traces > MOST_TRACES) this.#unknown[at] = 1;
     this.#records[at] = (this.#records[at] as number) + 1;
     this.#traces[at] = (this.#traces[at] as number) + traces;
-    const seeds = this.#seeds;
-    const seed = id * WORDS;
     const [high, low] = finished(
       ((seeds[seed] as number) + traces) | 0,
       seeds[seed + 1] as number,
@@ -95,12 +94,11 @@ export class ExportContent {
 
   #enter(id: number, { workspace, seed }: ContentKey): void {
     if ((id + 1) * WORDS > this.#seeds.length) {
-      const larger = new Int32Array(2 * Math.max(this.#seeds.length, (id + 1) * WORDS));
-      larger.set(this.#seeds);
-      this.#seeds = larger;
+      const words = 2 * Math.max(this.#seeds.length, (id + 1) * WORDS);
+      // `transfer` frees the old memory at once; a copy would leave it to a later collection.
+      this.#seeds = new Int32Array(this.#seeds.buffer.transfer(words * 4));
     }
-    this.#workspaces[id] = workspace;
-    this.#seeds.set(begun(...seed), id * WORDS);
+    this.#seeds.set([...begun(...seed), workspace + 1], id * WORDS);
   }
 }
 

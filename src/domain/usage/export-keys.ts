@@ -1,12 +1,13 @@
 import { HOUR_MS, STRIDE_MS } from "../time/stride.ts";
+import type { AnswerKey, AnswerKeys } from "./answer-keys.ts";
 import { BUCKET_COLUMNS, ExportFlaw, type ExportRow } from "./export.ts";
-import { type AnswerKey, KeyNumbering, type Misfit, type NumberedRow, type Requested } from "./numbering.ts";
+import { KeyNumbering, type Misfit, type NumberedRow, type Requested } from "./numbering.ts";
 
 /** What `ExportKeys` gathers beside the rows. */
 export interface ExportNotes {
   /** Number of the first key; the others follow. */
   readonly first: number;
-  readonly keys: readonly AnswerKey[];
+  readonly keys: AnswerKeys;
   /** Buckets whose end, epoch milliseconds, is not their start plus the stride. */
   readonly ends: readonly { readonly key: number; readonly bucketHour: number; readonly end: number }[];
 }
@@ -73,13 +74,13 @@ export class ExportKeys {
 
   /** The key of a number that was given since the last `take`. */
   keyOf(number: number): AnswerKey {
-    return this.#numbering.keys[number - this.#first] as AnswerKey;
+    return this.#numbering.keys.at(number - this.#first);
   }
 
   /** Call `take` now, so that memory stays bounded. */
   get isFull(): boolean {
-    const { keys, moreNames, mostNames } = this.#numbering;
-    return keys.length + moreNames >= this.#mostKeys || mostNames >= MAX_NAMES_OF_KEY;
+    const { length, moreNames, mostNames } = this.#numbering.keys;
+    return length + moreNames >= this.#mostKeys || mostNames >= MAX_NAMES_OF_KEY;
   }
 
   /** The keys and ends since the last call; forgets them. */
@@ -88,7 +89,7 @@ export class ExportKeys {
     const notes = { first: this.#first, keys, ends: this.#ends };
     // A key that was taken before is numbered anew, so its buckets may have come twice.
     if (!isAscending || (this.#first > 1 && keys.length > 0)) this.isAscending = false;
-    for (const key of keys) this.named.add(key.workspace);
+    for (const workspace of keys.workspaces()) this.named.add(workspace);
     this.#first += keys.length;
     this.#numbering = new KeyNumbering(this.#requested);
     this.#ends = [];

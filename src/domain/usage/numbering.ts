@@ -1,6 +1,7 @@
 import { HOUR_MS, STRIDE_MS } from "../time/stride.ts";
 import type { Window } from "../time/window.ts";
-import { MEASURES, type Measure } from "./meter.ts";
+import { AnswerKeys, ownCopy } from "./answer-keys.ts";
+import { MEASURES } from "./meter.ts";
 import { type GroupBy, NO_ID, type UsageRecord } from "./record.ts";
 
 /** The request, as far as it decides which records fit. */
@@ -10,26 +11,6 @@ export interface Requested {
   readonly workspaceIds: readonly string[];
   /** False drops every name (`USAGE_USER_EMAIL`). */
   readonly withNames?: boolean;
-}
-
-/** First and last bucket that carry a name, in hours since 1970. */
-interface NameSpan {
-  readonly name: string;
-  firstHour: number;
-  lastHour: number;
-}
-
-/** One value of the dimension within one of the requested workspaces, for one measure. */
-export interface AnswerKey {
-  readonly measure: Measure;
-  /** Index into the requested workspaces. */
-  readonly workspace: number;
-  readonly dimensionId: string;
-  /** First and last bucket, in hours since 1970. */
-  firstHour: number;
-  lastHour: number;
-  /** Rarely more than one. */
-  names: NameSpan[];
 }
 
 /** A record as three numbers. */
@@ -49,22 +30,17 @@ export interface Misfit {
 
 /** Bound of `entity_external_id_length`, in UTF-8 bytes. */
 const MAX_ID_BYTES = 1000;
-/** Before every bucket, so that the first one of a key ascends. */
-const BEFORE_ALL = -(2 ** 31);
+/** What a record without a measure counts. */
+const TRACES = MEASURES.indexOf("traces");
 
 /**
  * Numbers the keys of an answer, JSON or CSV, in order of appearance, and checks that each record fits its request. Memory grows
  * with the keys, not with the records.
  */
 export class KeyNumbering {
-  /** A key's number is its index. */
-  readonly keys: AnswerKey[] = [];
+  readonly keys = new AnswerKeys();
   /** False once a key's buckets come out of order or twice. */
   isAscending = true;
-  /** Of the key that has most. */
-  mostNames = 0;
-  /** Names beyond the first of each key. */
-  moreNames = 0;
 
   readonly #window: Window;
   readonly #isByWorkspace: boolean;
@@ -72,8 +48,6 @@ export class KeyNumbering {
   readonly #workspaceIds: readonly string[];
   readonly #workspaces: ReadonlyMap<string, number>;
   readonly #index: Map<string, number>[];
-  /** The key that last followed each key: answers repeat the order of keys from bucket to bucket. */
-  readonly #next: number[] = [];
   #last = 0;
   /** The last bucket that was checked; records of one bucket follow each other. */
   #checked: number | null | undefined;
@@ -95,7 +69,7 @@ export class KeyNumbering {
       if (misfit !== undefined) return misfit;
       this.#checked = bucketStart;
     }
-    const { dimensionId, dimensionName, measure = "traces" } = record;
+    const { dimensionId, dimensionName, measure: counted } = record;
     const named = this.#isByWorkspace && dimensionId !== NO_ID ? dimensionId : record.workspaceId;
     const isOnly = named === null && this.#workspaceIds.length === 1;
     const workspace = isOnly ? 0 : this.#workspaces.get(named ?? NO_ID);
@@ -105,59 +79,32 @@ export class KeyNumbering {
     // A record by workspace that names none belongs to the only one requested.
     const id = this.#isByWorkspace ? (this.#workspaceIds[workspace] as string) : dimensionId;
     const hour = (bucketStart ?? this.#window.start) / HOUR_MS;
-    const number = this.#find(workspace, measure, id) ?? this.#enter({ workspace, measure, id, hour });
+    const measure = counted === undefined ? TRACES : MEASURES.indexOf(counted);
+    const { keys } = this;
+    // Comparing with one string costs a fraction of a look-up, which has to hash it first.
+    const expected = keys.length === 0 ? undefined : keys.nextOf(this.#last);
+    const isExpected = expected !== undefined && keys.is(expected, workspace, measure, id);
+    const number = isExpected ? expected : this.#find(workspace, measure, id, hour);
     if (typeof number !== "number") return number;
-    this.#next[this.#last] = number;
+    keys.setNext(this.#last, number);
     this.#last = number;
-    const key = this.keys[number] as AnswerKey;
-    if (hour > key.lastHour) key.lastHour = hour;
-    else {
-      this.isAscending = false;
-      if (hour < key.firstHour) key.firstHour = hour;
-    }
-    if (dimensionName !== null && this.#withNames) this.#widenName(key, dimensionName, hour);
+    if (!keys.widen(number, hour)) this.isAscending = false;
+    if (dimensionName !== null && this.#withNames) keys.widenName(number, dimensionName, hour);
     return number;
   }
 
-  #find(workspace: number, measure: Measure, id: string): number | undefined {
-    // Comparing with one string costs a fraction of a look-up, which has to hash it first.
-    const expected = this.#next[this.#last];
-    const key = expected === undefined ? undefined : this.keys[expected];
-    const isExpected = key?.dimensionId === id && key.workspace === workspace && key.measure === measure;
-    return isExpected ? expected : this.#indexOf(workspace, measure)?.get(id);
-  }
-
-  #indexOf(workspace: number, measure: Measure): Map<string, number> | undefined {
-    return this.#index[workspace * MEASURES.length + MEASURES.indexOf(measure)];
-  }
-
-  #enter(entered: { workspace: number; measure: Measure; id: string; hour: number }): number | Misfit {
-    const { workspace, measure, id, hour } = entered;
+  #find(workspace: number, measure: number, id: string, hour: number): number | Misfit {
+    const index = this.#index[workspace * MEASURES.length + measure] as Map<string, number>;
+    const known = index.get(id);
+    if (known !== undefined) return known;
     if (Buffer.byteLength(id) > MAX_ID_BYTES) {
       const message = `an id is longer than ${MAX_ID_BYTES} bytes: ${id.slice(0, 40)}...`;
       return { code: "id_too_long", message };
     }
     const dimensionId = ownCopy(id);
-    const number = this.keys.length;
-    this.#indexOf(workspace, measure)?.set(dimensionId, number);
-    this.keys.push({ workspace, measure, dimensionId, firstHour: hour, lastHour: BEFORE_ALL, names: [] });
+    const number = this.keys.enter(workspace, measure, dimensionId, hour);
+    index.set(dimensionId, number);
     return number;
-  }
-
-  #widenName(key: AnswerKey, name: string, hour: number): void {
-    for (const span of key.names) {
-      if (span.name !== name) continue;
-      if (hour < span.firstHour) span.firstHour = hour;
-      if (hour > span.lastHour) span.lastHour = hour;
-      return;
-    }
-    const span = { name: ownCopy(name), firstHour: hour, lastHour: hour };
-    if (key.names.length === 0) key.names = [span];
-    else {
-      key.names.push(span);
-      this.moreNames++;
-    }
-    this.mostNames = Math.max(this.mostNames, key.names.length);
   }
 }
 
@@ -173,9 +120,4 @@ function bucketMisfit(bucketStart: number | null, { start, end, stride }: Window
     code: "bucket_misplaced",
     message: `bucket ${bucket} is outside the window or off the ${stride} grid`,
   };
-}
-
-/** A substring keeps the whole text it was cut from in memory; a copy does not. */
-function ownCopy(text: string): string {
-  return Buffer.from(text).toString();
 }

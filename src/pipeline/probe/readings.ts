@@ -79,7 +79,7 @@ async function sumsOf(source: OpenSource, start: number, asked: Omit<UnstoredReq
   return askUsage(source, { purpose: "probe", request }, async (attempt) => {
     const answer = await collectUsable(source, attempt.request);
     const { keys, records, traces } = answer;
-    const result = keys.map(({ dimensionId: id, names }) => ({
+    const result = Array.from(keys, ({ dimensionId: id, names }) => ({
       id,
       names: names.map((one) => one.name),
       traces: 0,

@@ -1,7 +1,6 @@
 import type { Member, UsageRequest } from "../../domain/planning/request.ts";
 import { HOUR_MS, STRIDE_MS } from "../../domain/time/stride.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
-import type { AnswerKey } from "../../domain/usage/numbering.ts";
 import type { ControlTotal } from "../../store/reconcile/control-totals.ts";
 import { askUsage, collectUsable } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
@@ -35,7 +34,7 @@ function totalsOf(answer: AnswerCollector, { window, members }: UsageRequest) {
   }));
   const totals: ControlTotal[] = [];
   for (const { id: key, bucketHour, traces } of answer.rows()) {
-    const { workspace, dimensionId, measure } = answer.keys[key] as AnswerKey;
+    const { workspace, dimensionId, measure } = answer.keys.at(key);
     const { scopeId } = members[workspace] as Member;
     const part = tiles ? (bucketHour * HOUR_MS - start) / size : 0;
     totals.push({ scopeId, part, dimensionId, measure, traces });

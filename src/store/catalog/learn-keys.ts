@@ -1,4 +1,4 @@
-import type { AnswerKey } from "../../domain/usage/numbering.ts";
+import type { AnswerKey, AnswerKeys } from "../../domain/usage/answer-keys.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type EntityDimension, enterEntities, type SeenEntity } from "./entities.ts";
 import { learnNames, type NameInTime } from "./entity-names.ts";
@@ -10,7 +10,7 @@ interface NamingAnswer {
   readonly fetchNumber: number;
   /** Scope of each requested workspace, by its index. */
   readonly scopeIds: readonly number[];
-  readonly keys: readonly AnswerKey[];
+  readonly keys: AnswerKeys;
 }
 
 /** Keys of one transaction. Each takes about 2 KB of memory while it is under way. */

@@ -1,11 +1,12 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
+import type { AnswerKey } from "../../domain/usage/answer-keys.ts";
 import type { ExportRow } from "../../domain/usage/export.ts";
 import { type ContentKey, ExportContent } from "../../domain/usage/export-content.ts";
 import { ExportKeys, type ExportNotes } from "../../domain/usage/export-keys.ts";
 import { dimensionOf, type Meter } from "../../domain/usage/meter.ts";
-import type { AnswerKey, NumberedRow, Requested } from "../../domain/usage/numbering.ts";
+import type { NumberedRow, Requested } from "../../domain/usage/numbering.ts";
 import { copyBatches, copyText } from "../db/copy.ts";
 import type { Transaction } from "../db/database.ts";
 
@@ -156,8 +157,8 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
 
 /** As stored-content.ts computes it of a series. */
 function contentKeyOf({ workspace, dimensionId, measure }: AnswerKey): ContentKey {
-  const hash = createHash("sha256").update(`${dimensionId}\n${measure}`).digest();
-  return { workspace, seed: [hash.readInt32BE(0), hash.readInt32BE(4)] };
+  const digest = hash("sha256", `${dimensionId}\n${measure}`, "buffer");
+  return { workspace, seed: [digest.readInt32BE(0), digest.readInt32BE(4)] };
 }
 
 /** Adds rows to the content, and yields those of the given buckets. */
@@ -228,6 +229,7 @@ async function writeKeys(
     const { rows: table, bucketType } = stageOf(window.stride);
     const bucket =
       bucketType === "date" ? "'1970-01-01'::date + (hour / 24)::integer" : "to_timestamp(hour * 3600)";
+    const all = [...keys];
     // One statement writes the rows and keys of a small export: a COPY alone takes three round trips.
     await client.query(
       `WITH few AS (
@@ -241,12 +243,12 @@ async function writeKeys(
       [
         sourceId,
         dimension,
-        keys.map((_, i) => first + i),
-        keys.map(scopeOf),
-        keys.map((key) => key.dimensionId),
-        keys.map((key) => key.names[0]?.name ?? null),
-        keys.map((key) => key.names[0]?.lastHour ?? 0),
-        keys.map((key) => key.measure),
+        all.map((_, i) => first + i),
+        all.map(scopeOf),
+        all.map((key) => key.dimensionId),
+        all.map((key) => key.names[0]?.name ?? null),
+        all.map((key) => key.names[0]?.lastHour ?? 0),
+        all.map((key) => key.measure),
         ...few,
       ],
     );
@@ -270,9 +272,11 @@ async function writeKeys(
 
 /** The names of each key but its first. */
 function moreNamesOf({ first, keys }: ExportNotes) {
-  return keys.flatMap(({ names }, i) =>
-    names.slice(1).map(({ name, lastHour }) => ({ key: first + i, name, bucketHour: lastHour })),
-  );
+  return Array.from(keys.laterNames(), ({ number, name, lastHour }) => ({
+    key: first + number,
+    name,
+    bucketHour: lastHour,
+  }));
 }
 
 async function writeNotes(

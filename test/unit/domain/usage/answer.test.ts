@@ -46,9 +46,9 @@ describe("an answer's records", () => {
         );
         const nameOf = ({ workspace, id }: { workspace: number; id: string }) => `${workspace} ${id}`;
         const names = [...new Set(rows.map(nameOf))];
-        expect(collector.keys.map(({ workspace, dimensionId }) => `${workspace} ${dimensionId}`)).toEqual(
-          names,
-        );
+        expect(
+          [...collector.keys].map(({ workspace, dimensionId }) => `${workspace} ${dimensionId}`),
+        ).toEqual(names);
         expect(collector.named()).toEqual(new Set(rows.map(({ workspace }) => workspace)));
         expect(collector.records).toBe(rows.length);
         expect(collector.traces).toBe(rows.reduce((sum, { traces }) => sum + traces, 0));
@@ -61,7 +61,7 @@ describe("an answer's records", () => {
         }
         const expected = [...sums.values()].sort((a, b) => a[0] - b[0] || a[1] - b[1]);
         expect(rowsOf(collector, reverse ? ids : undefined)).toEqual(expected);
-        for (const [i, key] of collector.keys.entries()) {
+        for (const [i, key] of [...collector.keys].entries()) {
           const hours = rows.filter((row) => nameOf(row) === names[i]).map(({ day }) => HOUR0 + day * 24);
           expect([key.firstHour, key.lastHour]).toEqual([Math.min(...hours), Math.max(...hours)]);
         }

@@ -34,7 +34,7 @@ describe("keys", () => {
       order.map((one) => record(0, { workspaceId: one.slice(0, 2), dimensionId: one.slice(3) })),
     );
     expect(numbers).toEqual([0, 1, 2, 0, 1, 2, 3, 1, 2, 0]);
-    expect(numbering.keys.map(({ workspace, dimensionId }) => [workspace, dimensionId])).toEqual([
+    expect([...numbering.keys].map(({ workspace, dimensionId }) => [workspace, dimensionId])).toEqual([
       [0, "a"],
       [0, "b"],
       [1, "a"],
@@ -46,7 +46,7 @@ describe("keys", () => {
     const ascends = (...days: number[]) => number(days.map((day) => record(day))).numbering.isAscending;
     expect([ascends(0, 1, 5), ascends(0, 1, 1), ascends(2, 1)]).toEqual([true, false, false]);
     const { numbering } = number([record(2), record(1), record(3), record(2)]);
-    expect(numbering.keys[0]).toMatchObject({ firstHour: HOUR0 + 24, lastHour: HOUR0 + 72 });
+    expect(numbering.keys.at(0)).toMatchObject({ firstHour: HOUR0 + 24, lastHour: HOUR0 + 72 });
   });
 
   test("have their names with first and last bucket", () => {
@@ -60,17 +60,17 @@ describe("keys", () => {
       record(6),
     ];
     const { numbering } = number(records);
-    expect(numbering.keys.map(({ names }) => names)).toEqual([
+    expect([...numbering.keys].map(({ names }) => names)).toEqual([
       [
         { name: "Ann", firstHour: HOUR0 + 24, lastHour: HOUR0 + 96 },
         { name: "Anna", firstHour: HOUR0 + 120, lastHour: HOUR0 + 120 },
       ],
       [{ name: "Bo", firstHour: HOUR0 + 48, lastHour: HOUR0 + 48 }],
     ]);
-    expect([numbering.mostNames, numbering.moreNames]).toEqual([2, 1]);
+    expect([numbering.keys.mostNames, numbering.keys.moreNames]).toEqual([2, 1]);
     const unnamed = number(records, { withNames: false }).numbering;
-    expect(unnamed.keys.map(({ names }) => names)).toEqual([[], []]);
-    expect([unnamed.mostNames, unnamed.moreNames]).toEqual([0, 0]);
+    expect([...unnamed.keys].map(({ names }) => names)).toEqual([[], []]);
+    expect([unnamed.keys.mostNames, unnamed.keys.moreNames]).toEqual([0, 0]);
   });
 });
 

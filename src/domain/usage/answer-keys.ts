@@ -1,0 +1,187 @@
+import { MEASURES, type Measure } from "./meter.ts";
+
+/** First and last bucket that carry a name, in hours since 1970. */
+interface NameSpan {
+  readonly name: string;
+  firstHour: number;
+  lastHour: number;
+}
+
+/** One value of the dimension within one of the requested workspaces, for one measure. */
+export interface AnswerKey {
+  readonly measure: Measure;
+  /** Index into the requested workspaces. */
+  readonly workspace: number;
+  readonly dimensionId: string;
+  /** First and last bucket, in hours since 1970. */
+  readonly firstHour: number;
+  readonly lastHour: number;
+  /** Rarely more than one. */
+  readonly names: readonly Readonly<NameSpan>[];
+}
+
+/** Before every bucket, so that the first one of a key ascends. */
+const BEFORE_ALL = -(2 ** 31);
+const NONE = -1;
+
+/** The numbers of a key. Hours are those of all its records, and of its first name. */
+const WORKSPACE = 0;
+const MEASURE = 1;
+const FIRST = 2;
+const LAST = 3;
+const NAME_FIRST = 4;
+const NAME_LAST = 5;
+const NEXT = 6;
+const WORDS = 7;
+
+/** The keys of an answer, by number. They are kept in columns: as objects they take twice the memory. */
+export class AnswerKeys implements Iterable<AnswerKey> {
+  /** Of the key that has most. */
+  mostNames = 0;
+  /** Names beyond the first of each key. */
+  moreNames = 0;
+  readonly #ids: string[] = [];
+  /** The first one of each key. */
+  readonly #names: (string | null)[] = [];
+  /** Those beyond it. */
+  readonly #more = new Map<number, NameSpan[]>();
+  #words = new Int32Array(WORDS * 64);
+
+  get length(): number {
+    return this.#ids.length;
+  }
+
+  /** A new object. */
+  at(number: number): AnswerKey {
+    const words = this.#words;
+    const from = number * WORDS;
+    const name = this.#names[number] as string | null;
+    const named = {
+      firstHour: words[from + NAME_FIRST] as number,
+      lastHour: words[from + NAME_LAST] as number,
+    };
+    return {
+      measure: MEASURES[words[from + MEASURE] as number] as Measure,
+      workspace: words[from + WORKSPACE] as number,
+      dimensionId: this.#ids[number] as string,
+      firstHour: words[from + FIRST] as number,
+      lastHour: words[from + LAST] as number,
+      names: name === null ? [] : [{ name, ...named }, ...(this.#more.get(number) ?? [])],
+    };
+  }
+
+  *[Symbol.iterator](): Generator<AnswerKey, void, undefined> {
+    for (let number = 0; number < this.length; number++) yield this.at(number);
+  }
+
+  slice(start: number, end: number): AnswerKey[] {
+    const keys: AnswerKey[] = [];
+    for (let number = start; number < Math.min(end, this.length); number++) keys.push(this.at(number));
+    return keys;
+  }
+
+  workspaceOf(number: number): number {
+    return this.#words[number * WORDS + WORKSPACE] as number;
+  }
+
+  /** Indices of the requested workspaces that have a key. */
+  workspaces(): Set<number> {
+    const found = new Set<number>();
+    for (let number = 0; number < this.length; number++) found.add(this.workspaceOf(number));
+    return found;
+  }
+
+  /** The names of each key but its first. */
+  *laterNames(): Generator<{ readonly number: number } & Readonly<NameSpan>, void, undefined> {
+    const numbers = [...this.#more.keys()].sort((a, b) => a - b);
+    for (const number of numbers) for (const span of this.#more.get(number) ?? []) yield { number, ...span };
+  }
+
+  is(number: number, workspace: number, measure: number, dimensionId: string): boolean {
+    const from = number * WORDS;
+    return (
+      this.#ids[number] === dimensionId &&
+      this.#words[from + WORKSPACE] === workspace &&
+      this.#words[from + MEASURE] === measure
+    );
+  }
+
+  /** Returns its number. `measure`: index into `MEASURES`. `dimensionId` is kept as it is. */
+  enter(workspace: number, measure: number, dimensionId: string, hour: number): number {
+    const number = this.#ids.push(dimensionId) - 1;
+    this.#names.push(null);
+    const from = number * WORDS;
+    if (from === this.#words.length) {
+      // `transfer` frees the old memory at once; a copy would leave it to a later collection.
+      this.#words = new Int32Array(this.#words.buffer.transfer(2 * this.#words.byteLength));
+    }
+    const words = this.#words;
+    words[from + WORKSPACE] = workspace;
+    words[from + MEASURE] = measure;
+    words[from + FIRST] = hour;
+    words[from + LAST] = BEFORE_ALL;
+    words[from + NEXT] = NONE;
+    return number;
+  }
+
+  /** Notes a record of the key. Returns false if its bucket is not after all others. */
+  widen(number: number, hour: number): boolean {
+    const words = this.#words;
+    const from = number * WORDS;
+    if (hour > (words[from + LAST] as number)) {
+      words[from + LAST] = hour;
+      return true;
+    }
+    if (hour < (words[from + FIRST] as number)) words[from + FIRST] = hour;
+    return false;
+  }
+
+  /** Notes a record of the key with a name. */
+  widenName(number: number, name: string, hour: number): void {
+    const first = this.#names[number] as string | null;
+    if (first === name) {
+      const words = this.#words;
+      const from = number * WORDS;
+      if (hour < (words[from + NAME_FIRST] as number)) words[from + NAME_FIRST] = hour;
+      if (hour > (words[from + NAME_LAST] as number)) words[from + NAME_LAST] = hour;
+    } else if (first === null) {
+      this.#names[number] = ownCopy(name);
+      this.#words[number * WORDS + NAME_FIRST] = hour;
+      this.#words[number * WORDS + NAME_LAST] = hour;
+      this.mostNames = Math.max(this.mostNames, 1);
+    } else this.#widenLater(number, name, hour);
+  }
+
+  #widenLater(number: number, name: string, hour: number): void {
+    const later = this.#more.get(number) ?? [];
+    for (const span of later) {
+      if (span.name !== name) continue;
+      if (hour < span.firstHour) span.firstHour = hour;
+      if (hour > span.lastHour) span.lastHour = hour;
+      return;
+    }
+    later.push({ name: ownCopy(name), firstHour: hour, lastHour: hour });
+    this.#more.set(number, later);
+    this.moreNames++;
+    this.mostNames = Math.max(this.mostNames, 1 + later.length);
+  }
+
+  /** The key that last followed this one: answers repeat the order of keys from bucket to bucket. Undefined: none did. */
+  nextOf(number: number): number | undefined {
+    const next = this.#words[number * WORDS + NEXT];
+    return next === NONE ? undefined : next;
+  }
+
+  setNext(number: number, next: number): void {
+    this.#words[number * WORDS + NEXT] = next;
+  }
+}
+
+const SCRATCH = Buffer.allocUnsafeSlow(4096);
+
+/** A substring keeps the whole text it was cut from in memory; a copy does not. */
+export function ownCopy(text: string): string {
+  // Three bytes are the most that a character takes.
+  if (3 * text.length > SCRATCH.length) return Buffer.from(text).toString();
+  return SCRATCH.toString("utf8", 0, SCRATCH.write(text));
+}
