@@ -18,6 +18,8 @@ export class Spool {
   bytes = 0;
   #pieces: Buffer[] = [];
   #file: FileHandle | undefined;
+  /** Elements of the arrays so far. A compiler may leave out what nobody reads. */
+  #hastened = 0;
 
   /** Throws `EtlError` (`spool_failed`) if the folder for temporary files takes no more. */
   async push(chunk: Buffer): Promise<void> {
@@ -26,11 +28,22 @@ export class Spool {
     if (this.bytes <= IN_MEMORY_BYTES) return;
     try {
       this.#file ??= await openNameless();
-      for (const piece of this.#pieces) await this.#file.appendFile(piece);
+      for (const piece of this.#pieces) {
+        await this.#file.appendFile(piece);
+        this.#hasten(piece.length);
+      }
     } catch (cause) {
       throw spoolFailed(cause);
     }
     this.#pieces = [];
+  }
+
+  /**
+   * A piece lies outside of V8's heap. V8 frees it when young objects fill their part of the heap, of which a piece takes few bytes: up
+   * to 84 MB of written pieces waited. A dead array of half its size brings that forward, and 13 MB wait.
+   */
+  #hasten(bytes: number): void {
+    this.#hastened += new Array(bytes >> 4).length;
   }
 
   /** All bytes, in order. Each call starts anew. With `lent`, a chunk is valid until the next one, so reading allocates nothing. */
