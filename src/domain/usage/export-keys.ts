@@ -12,7 +12,7 @@ export interface ExportNotes {
   readonly ends: readonly { readonly key: number; readonly bucketHour: number; readonly end: number }[];
 }
 
-/** Keys and names kept in memory (some 50 MB); with more, one key may get a second number, and the store folds them. */
+/** Keys and names kept in memory (some 60 MB); with more, one key may get a second number, and the store folds them. */
 const MOST_KEYS = 250_000;
 /** Names of one key are searched one after another. */
 const MAX_NAMES_OF_KEY = 1_000;

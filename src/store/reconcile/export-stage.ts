@@ -17,7 +17,7 @@ export interface StagedExport extends Requested {
   readonly meter?: Meter;
   /** Scope of each workspace, by its index. */
   readonly scopeIds: readonly number[];
-  /** Of keys in memory; default: what 50 MB hold. */
+  /** Of keys in memory; default: what 60 MB hold. */
   readonly mostKeys?: number;
   /** Hours of the buckets whose rows are staged; of the others only the content is kept. Undefined: all buckets. */
   readonly buckets?: ReadonlySet<number> | undefined;
