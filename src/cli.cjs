@@ -29,10 +29,6 @@ if (major < least || (major === least && minor < leastMinor)) {
     process.emitWarning = (warning, ...rest) =>
       /^SQLite/.test(String(warning)) ? undefined : Reflect.apply(warn, process, [warning, ...rest]);
   }
-  // Else V8 learns to place new records of an answer among the old objects, where 50 MB of them gather before it looks again, though each
-  // is gone a moment later. A V8 that does not know this setting says so and goes on.
-  // biome-ignore lint/style/useNodejsImportProtocol: the same.
-  require("v8").setFlagsFromString("--no-allocation-site-pretenuring");
   // Before anything else is loaded: without it every start strips and compiles all of the program anew. In `main.ts` it would be
   // too late for that file itself, and what strips types takes 20 MB.
   // biome-ignore lint/style/useNodejsImportProtocol: the same.

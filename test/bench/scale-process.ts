@@ -11,8 +11,8 @@ const USAGE = fileURLToPath(new URL("./scale-usage.ts", import.meta.url));
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** As the program starts, and what it sets first (src/cli.cjs). */
-export const NODE_OPTIONS = ["--max-semi-space-size=4", "--no-allocation-site-pretenuring"];
+/** As the program starts. */
+export const NODE_OPTIONS = ["--max-semi-space-size=4"];
 
 /** A process of the service. Its closer asks it to end, and waits. */
 export function startService(environment: Environment, ...args: string[]) {

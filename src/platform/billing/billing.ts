@@ -17,6 +17,7 @@ import { billingPeriod, organizationLimits, workspaceLimits, workspaceRejection 
 import { providerUsage } from "./provider.ts";
 import { Spool } from "./spool.ts";
 import { SpooledExport } from "./spooled-export.ts";
+import { keepRecordsYoung } from "./young-records.ts";
 
 export interface UsageQuery {
   /** Epoch milliseconds, half-open: `[start, end)`. */
@@ -75,6 +76,7 @@ async function usage(
   { signal, onRecords }: UsageIo,
 ): Promise<UsageAnswer> {
   const { body, context } = await http.get({ path: USAGE_PATH, query: toUsageParameters(query), signal });
+  keepRecordsYoung();
   const witness = new GroupingWitness();
   const fromWireRecord = wireRecordReader(query.groupBy, witness);
   const isOfMeasures = query.meter === "deployments";
@@ -104,6 +106,7 @@ async function exportCsv(http: PlatformHttp, query: UsageQuery, { signal }: Aski
     accept: "text/csv, */*;q=0.1",
     signal,
   });
+  keepRecordsYoung();
   const spool = new Spool();
   try {
     for await (const chunk of answer.body.chunks()) await spool.push(chunk);
