@@ -8,6 +8,8 @@ const SLOW = ["service", "e2e", "local-servers"];
 /** Of the quick files, so many run beside slow ones. The rest comes last, so that no worker idles at the end beside a long file. */
 const BESIDE_SLOW = 0.85;
 
+const lastOf = ({ project }: TestSpecification) => Number(project.name === "unit");
+
 /** Slow files one by one among quick ones, so that while some wait others use the cores. */
 class SlowAmongQuick extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -15,10 +17,10 @@ class SlowAmongQuick extends BaseSequencer {
     const slow = sorted
       .filter(({ project }) => SLOW.includes(project.name))
       .sort((a, b) => SLOW.indexOf(a.project.name) - SLOW.indexOf(b.project.name));
-    // A project's files stay together: its next file goes on in the same process.
+    // A project's files stay together: its next file goes on in the same process. The shortest of all come last.
     const quick = sorted
       .filter(({ project }) => !SLOW.includes(project.name))
-      .sort((a, b) => a.project.name.localeCompare(b.project.name));
+      .sort((a, b) => lastOf(a) - lastOf(b) || b.project.name.localeCompare(a.project.name));
     const placed = (quick.length * BESIDE_SLOW) / Math.max(1, slow.length);
     const mixed = slow.flatMap((file, i) => [
       file,
