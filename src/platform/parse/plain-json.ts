@@ -1,6 +1,6 @@
 import type { UsageRecord } from "../../domain/usage/record.ts";
 import { AnswerFault } from "./answer-fault.ts";
-import { ValueScanner } from "./json-scan.ts";
+import { skipSpace, ValueScanner } from "./json-scan.ts";
 import type { FromWireRecord } from "./wire-record.ts";
 import { fromWireTime } from "./wire-values.ts";
 
@@ -25,7 +25,7 @@ interface Dimensions extends Pick<UsageRecord, "workspaceId" | "dimensionId" | "
 const MAX_REMEMBERED_CHARACTERS = 4_194_304;
 /** A longer record is no pattern. */
 const MAX_PATTERN_BYTES = 4096;
-/** Of a timestamp with its closing quotation mark; it has 41 at most. */
+/** Of a timestamp with its closing quotation mark, which take 36 at most. */
 const MAX_BUCKET_BYTES = 64;
 /** Fewer than 2^53 has. */
 const MAX_DIGITS = 15;
@@ -34,12 +34,11 @@ const REQUIRED: readonly Slot[] = ["time_bucket", "dimensions", "traces"];
 /** A name that needs no escapes, and a value without escapes or inner objects. */
 const MEMBER = String.raw`"(\w+)"\s*:\s*("[^"\\]*"|\{[^{}]*\}|\d+|null|true|false)`;
 const MEMBERS = new RegExp(MEMBER, "g");
-const RECORD = new RegExp(String.raw`^\{\s*${MEMBER}(?:\s*,\s*${MEMBER})*\s*\}`);
+const RECORD = new RegExp(String.raw`^\{\s*${MEMBER}(?:\s*,\s*${MEMBER})*\s*\}$`);
 
 const QUOTE = 0x22;
 const ZERO = 0x30;
 const COMMA = 0x2c;
-const SPACE = 0x20;
 const OPEN_BRACE = 0x7b;
 
 /**
@@ -70,8 +69,8 @@ export class PlainRecords {
 
   /** Takes the first of these records as the pattern of those that follow. They were read without a fault. */
   learn(run: Buffer): void {
-    this.#layout =
-      layoutOf(run.toString("latin1", 0, Math.min(run.length, MAX_PATTERN_BYTES))) ?? this.#layout;
+    const end = new ValueScanner().scan(run, 0);
+    if (end <= MAX_PATTERN_BYTES) this.#layout = layoutOf(run.toString("latin1", 0, end)) ?? this.#layout;
   }
 
   /** Hands out the records from `from` on, up to the first that is written in another way. `end`: after the last of them. */
@@ -84,10 +83,9 @@ export class PlainRecords {
         const record = this.#recordAt(this.#layout, chunk, text, at);
         if (record === undefined) break;
         records.push(record);
-        at = this.#end;
-        if (text.charCodeAt(at) !== COMMA) break;
-        do at += 1;
-        while (text.charCodeAt(at) === SPACE);
+        const comma = skipSpace(chunk, this.#end);
+        if (chunk[comma] !== COMMA) break;
+        at = skipSpace(chunk, comma + 1);
       }
     }
     if (records.length > 0) this.#onRecords(records);
@@ -203,9 +201,9 @@ function isDigit(character: number): boolean {
   return character >= ZERO && character <= ZERO + 9;
 }
 
-/** Of the record that the text begins with. Undefined if it is not a pattern for others. */
-function layoutOf(text: string): Layout | undefined {
-  const record = RECORD.exec(text)?.[0] ?? "";
+/** Of a whole record. Undefined if it is not a pattern for others. */
+function layoutOf(record: string): Layout | undefined {
+  if (!RECORD.test(record)) return undefined;
   const slots: Slot[] = [];
   const texts: string[] = [];
   const names = new Set<string>();

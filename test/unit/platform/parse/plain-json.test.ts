@@ -11,11 +11,13 @@ import { eachOf, wireRecordReader } from "../../../../src/platform/parse/wire-re
 function read(pieces: readonly Buffer[], isQuick: boolean) {
   const records: UsageRecord[] = [];
   let quickly = 0;
+  let batches = 0;
   const witness = new GroupingWitness();
   const fromWireRecord = wireRecordReader("user", witness);
   const toRecords = eachOf(fromWireRecord);
   const plain = new PlainRecords(fromWireRecord, (read) => {
     quickly += read.length;
+    batches += 1;
     records.push(...read);
   });
   const cutter = new JsonRecordCutter(
@@ -33,16 +35,16 @@ function read(pieces: readonly Buffer[], isQuick: boolean) {
     if (!(error instanceof AnswerFault)) throw error;
     fault = { code: error.code, message: error.message, location: error.location };
   }
-  return { records, fault, foreign: witness.verdict(), quickly };
+  return { records, fault, foreign: witness.verdict(), quickly, batches };
 }
 
 /** The same with both. Where an answer has a fault nothing of it is used, so only the fault counts. */
 function readBoth(pieces: readonly Buffer[]) {
-  const { quickly, ...quick } = read(pieces, true);
-  const { quickly: _, ...careful } = read(pieces, false);
+  const { quickly, batches, ...quick } = read(pieces, true);
+  const { quickly: _, batches: __, ...careful } = read(pieces, false);
   if (careful.fault === undefined) expect(quick).toEqual(careful);
   else expect(quick.fault).toEqual(careful.fault);
-  return { ...quick, quickly };
+  return { ...quick, quickly, batches };
 }
 
 /** `between` stands before the record `at`, and a comma before all others. */
@@ -152,6 +154,7 @@ const WRITERS: readonly ((parts: Parts) => string)[] = [
   ([time, of, count]) => `{"time_bucket":${time},"dimensions":${of},"traces":${count},"traces":${count}}`,
   ([time, of, count]) =>
     `{"time_bucket":${time},"dimensions":${of},"traces":${count},"nested":[{"traces":1}]}`,
+  ([time, of, count]) => `{"time_bucket":${time},"dimensions":${of},"traces":${count},"note":{"a":"x}}"}}`,
   ([, of, count]) => `{"time_bucket":null,"dimensions":${of},"traces":${count}}`,
   ([, of, count]) => `{"dimensions":${of},"traces":${count}}`,
   ([time, of]) => `{"time_bucket":${time},"dimensions":${of}}`,
@@ -210,9 +213,12 @@ describe("PlainRecords", () => {
     expect(quickly).toBeGreaterThan(40 - Math.ceil(bytes.length / 1000) * 2 - 12);
   });
 
-  it.each([5, 6, 7, 8, 9])("leaves an answer alone that has no pattern, as writer %i writes it", (writer) => {
-    expect(readBoth(inPieces(bodyOf(regular.map(WRITERS[writer] as typeof write)), 700)).quickly).toBe(0);
-  });
+  it.each([5, 6, 7, 8, 9, 10])(
+    "leaves an answer alone that has no pattern, as writer %i writes it",
+    (writer) => {
+      expect(readBoth(inPieces(bodyOf(regular.map(WRITERS[writer] as typeof write)), 700)).quickly).toBe(0);
+    },
+  );
 
   const time = '"2026-02-01T00:00:00Z"';
   const odd = [
@@ -238,6 +244,17 @@ describe("PlainRecords", () => {
     const bytes = bodyOf(regular.map(write), { at: 30, between });
     expect(readBoth([bytes.subarray(0, 150), bytes.subarray(150)]).quickly).toBeGreaterThan(20);
   });
+
+  it.each([",", ", ", ",\n  ", " ,\t", "\r\n,\r\n"])(
+    "reads a piece at once whose records have %j between them",
+    (between) => {
+      const usage = regular.map(write).join(between);
+      const bytes = Buffer.from(`{"stride":{"days":1,"hours":0},"usage":[${usage}]}`);
+      const { quickly, batches } = readBoth([bytes.subarray(0, 150), bytes.subarray(150)]);
+      expect(quickly).toBeGreaterThan(36);
+      expect(batches).toBe(1);
+    },
+  );
 
   it("reads more ids than it remembers, in another order each day", () => {
     const users = Array.from(
