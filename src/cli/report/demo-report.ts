@@ -1,4 +1,4 @@
-import type { RangeLine } from "../../domain/planning/range-status.ts";
+import { isLoaded, type RangeLine } from "../../domain/planning/range-status.ts";
 import { STRIDES } from "../../domain/time/stride.ts";
 import type { ProbeResult } from "../../pipeline/probe/probe.ts";
 import type { ReconcileResult } from "../../pipeline/reconcile/reconcile.ts";
@@ -41,7 +41,7 @@ export function describeDemo(shown: {
   ].join("\n\n");
 }
 
-/** Says why dimensions of a stride have different totals, where buckets may still change: a reader would take it for a fault. */
+/** Says what may be behind different totals of dimensions, where all is loaded and some may still change: they look like a fault. */
 export function unevenStrides(
   extracted: readonly Pick<FetchTotals, "meter" | "stride" | "traces">[],
   loaded: readonly RangeLine[],
@@ -51,10 +51,11 @@ export function unevenStrides(
       .filter((one) => one.meter === "traces" && one.stride === stride)
       .map(({ traces }) => traces);
     const difference = Math.max(...totals) - Math.min(...totals);
-    const mayChange = loaded.some((line) => line.stride === stride && line.status === "provisional");
+    const lines = loaded.filter((line) => line.stride === stride);
+    const mayChange = lines.every(isLoaded) && lines.some(({ status }) => status === "provisional");
     if (!(difference > 0) || !mayChange) return [];
     return [
-      `The dimensions differ by up to ${counted(difference, "trace")} (stride ${stride}): each was asked at another moment, and provisional buckets still count.`,
+      `The dimensions differ by up to ${counted(difference, "trace")} (stride ${stride}). Each was asked at another moment, and provisional buckets may have counted more in between.`,
     ];
   });
 }

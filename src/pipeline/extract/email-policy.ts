@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { EmailPolicy } from "../../config/config.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 
-/** Addresses of one answer whose digests are kept: each comes once for every bucket, and a digest takes longer than the rest of a record. */
+/** Digests that are kept for an answer: an address comes again in every bucket, and its digest takes longer than the rest of a record. */
 const MOST_KEPT = 50_000;
 
 /** Applies `USAGE_USER_EMAIL` before anything is stored, so that no address has to be removed afterwards. */

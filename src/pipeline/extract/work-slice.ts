@@ -33,8 +33,9 @@ export type WorkResult =
   | (SliceResult & { readonly slice: StoredSlice });
 
 /**
- * Does the work of one queue message: takes its slice, fetches and loads it. The slice ends in the same statement as the answer
- * that settles it, or in the same transaction that enters those taking its place. Throws what should be tried again; the message then stays queued.
+ * Does the work of one queue message: takes its slice, fetches and loads it. The slice ends in the same statement as the fetch
+ * that settles it, or in the same transaction that enters those taking its place. Throws what should be tried again; the message
+ * then stays queued.
  */
 export async function workMessage(
   source: OpenSource,

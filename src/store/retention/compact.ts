@@ -10,15 +10,15 @@ const SCOPES_AT_ONCE = 50;
  */
 const LEFT_ALONE_BELOW = 1 / 16;
 /**
- * Hours are merged within quarters: the nightly removal of the oldest kept hours (`dropOldHours`) writes an interval's digests anew, 35
- * kB at most.
+ * Hours are merged within quarters. The nightly removal of the oldest kept hours (`dropOldHours`) writes an interval's digests anew,
+ * which are 35 kB for a quarter.
  */
 const MERGED_WITHIN = sql`case s.stride when 'hour' then date_trunc('quarter', c.period_start, 'UTC') end`;
 
 /**
  * Merges adjoining settled intervals that were fetched so long ago that no answer can still arrive for them. Without
- * this, coverage grows by one interval a day; with it, by one a quarter for hours. A merged interval keeps the newest fetch number, the oldest fetch time, and the
- * digests of its parts where each has one.
+ * this, coverage grows by one interval a day; with it, by one a quarter for hours. A merged interval keeps the newest fetch
+ * number, the oldest fetch time, and the digests of its parts where each has one.
  * Returns by how many intervals coverage has shrunk.
  */
 export async function compactCoverage(
