@@ -1,4 +1,4 @@
-import { Cluster, Redis, type RedisOptions } from "ioredis";
+import { Cluster, type Command, Redis, type RedisOptions } from "ioredis";
 import { EtlError } from "./errors.ts";
 import { isLoginRefused, isVague, redisFault } from "./redis-fault.ts";
 import type { RedisServer } from "./redis-server.ts";
@@ -24,7 +24,8 @@ export function connectRedis(server: RedisServer, options: ConnectionOptions): R
   const retryStrategy = withLogin(server, options.retryStrategy);
   const open = (own: ConnectionOptions) => {
     const redis = new Redis({ ...own, retryStrategy });
-    return adaptAll(redis, options.maxRetriesPerRequest === null ? [endAtOnce, keepCommands] : [endAtOnce]);
+    const ends = [endAtOnce, rejectSent];
+    return adaptAll(redis, options.maxRetriesPerRequest === null ? [...ends, keepCommands] : ends);
   };
   if (kind === "single") return open({ ...ofUrl, ...all, ...hosts[0], db: database });
   return open({
@@ -75,6 +76,19 @@ function endAtOnce(connection: RedisConnection): void {
     if (!reconnect && connection.status === "reconnecting") connection.status = "wait";
     disconnect(reconnect);
   };
+}
+
+/**
+ * Rejects at the end what was sent before the connection broke. ioredis keeps these commands to send them again once it is ready, and
+ * forgets them at its end if it had connected anew without becoming ready: whoever awaits one would wait for ever.
+ */
+function rejectSent(redis: Redis): void {
+  const own = redis as unknown as { prevCommandQueue: { command: Command }[] | null };
+  redis.on("end", () => {
+    for (let sent = own.prevCommandQueue?.shift(); sent; sent = own.prevCommandQueue?.shift()) {
+      sent.command.reject(new Error("Connection is closed."));
+    }
+  });
 }
 
 /** Adapts a connection and its duplicates. Those of a cluster's node ask for the slots, and must hear why they may not. */
