@@ -80,7 +80,7 @@ function endAtOnce(connection: RedisConnection): void {
 
 /**
  * Rejects at the end what was sent before the connection broke. ioredis keeps these commands to send them again once it is ready, and
- * forgets them at its end if it had connected anew without becoming ready: whoever awaits one would wait for ever.
+ * forgets them at its end if it had connected anew without becoming ready (its pull request 2197): whoever awaits one would wait for ever.
  */
 function rejectSent(redis: Redis): void {
   const own = redis as unknown as { prevCommandQueue: { command: Command }[] | null };
