@@ -4,10 +4,12 @@ import {
   appendFileSync,
   chmodSync,
   chownSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   truncateSync,
@@ -41,7 +43,7 @@ export interface Server {
   /** The address without a wire: the test's own way in. */
   readonly url: string;
   start(): Promise<void>;
-  /** As `kill -9`. */
+  /** As `kill -9`. Resolves when all processes of the server are gone. */
   kill(): Promise<void>;
   /** Alive, but it does nothing. */
   freeze(): void;
@@ -63,8 +65,11 @@ function serverOf({ dir, port, url, command, user, ping }: ServerInput): Server 
   const kill = async () => {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const gone = once(child, "exit");
+    const children = childrenOf(child.pid as number);
     child.kill("SIGKILL");
     await gone;
+    // A process of Postgres that is at work may still answer a moment after it.
+    await poll(() => !children.some(isAlive), { deadlineMs: 30_000 });
   };
   onTestFinished(async () => {
     await kill();
@@ -105,6 +110,28 @@ function serverOf({ dir, port, url, command, user, ping }: ServerInput): Server 
     freeze: () => void child?.kill("SIGSTOP"),
     thaw: () => void child?.kill("SIGCONT"),
   };
+}
+
+/** Process ids; none where the system has no `/proc`. */
+function childrenOf(parent: number): number[] {
+  const pids = existsSync("/proc/self/stat") ? readdirSync("/proc").map(Number).filter(Number.isInteger) : [];
+  return pids.filter((pid) => statOf(pid)?.parent === parent);
+}
+
+function isAlive(pid: number): boolean {
+  const stat = statOf(pid);
+  // A zombie waits for whoever adopted it, and does nothing more.
+  return stat !== undefined && stat.state !== "Z";
+}
+
+function statOf(pid: number) {
+  try {
+    const [state = "", parent] =
+      readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+    return { state, parent: Number(parent) };
+  } catch {
+    return undefined;
+  }
 }
 
 /** Crashes must not lose what was committed, so commits are written. */
