@@ -17,6 +17,7 @@ import {
   columnStates,
   partsFor,
 } from "../../src/store/report/coverage-table.ts";
+import { openDays } from "../../src/store/report/open-days.ts";
 import { enterSource, type StoreBundle, setupStore } from "../integration/store/setup.ts";
 
 /**
@@ -253,7 +254,24 @@ function countMonths(days: ReadonlyMap<string, ShownDay>, today: string) {
   return months;
 }
 
+/** What the view says of the ended days of each stride, all cells together. */
+async function viewTotals({ reader }: StoreBundle) {
+  const { rows } = await reader.query(`
+    SELECT stride, (count(*) FILTER (WHERE status IN ('ok', 'empty')))::integer AS final,
+           (count(*) FILTER (WHERE status = 'provisional'))::integer AS provisional,
+           (count(*) FILTER (WHERE status = 'missing'))::integer AS missing,
+           (count(*) FILTER (WHERE status = 'failed'))::integer AS failed,
+           (count(*) FILTER (WHERE status = 'unverified'))::integer AS unverified
+    FROM (
+      SELECT stride, CASE WHEN usage_date < (now() AT TIME ZONE 'UTC')::date THEN status END AS status
+      FROM reporting.usage_coverage_daily
+    ) d
+    GROUP BY stride ORDER BY stride`);
+  return rows;
+}
+
 async function check(bundle: StoreBundle, about: string): Promise<void> {
+  expect(await openDays(bundle.store.db, "default"), `${about}: totals`).toEqual(await viewTotals(bundle));
   for (const stride of ["day", "hour"] as const) {
     const coverage = (await sourceCoverage(bundle.store.db, { source: "default", stride })) as SourceCoverage;
     const today = floorToGrid(coverage.now, DAY_MS);
@@ -335,4 +353,18 @@ test("a workspace that was never planned is missing on each of its days, and gon
   await bundle.reader.query("UPDATE usage.workspace SET unlisted_since = now()");
   expect((await coverage()).cells).toEqual([]);
   expect(await sourceCoverage(bundle.store.db, { source: "none", stride: "day" })).toBeUndefined();
+});
+
+test("a source that begins today has days of each stride, none of which has ended", async () => {
+  const bundle = await setupStore();
+  const dataStart = floorToGrid(Date.now(), DAY_MS);
+  await enterSource(bundle, { workspaceIds: WORKSPACES, dataStart });
+  const none = { final: 0, provisional: 0, missing: 0, failed: 0, unverified: 0 };
+  const expected = [
+    { stride: "day", ...none },
+    { stride: "hour", ...none },
+  ];
+  expect(await openDays(bundle.store.db, "default")).toEqual(expected);
+  expect(await viewTotals(bundle)).toEqual(expected);
+  expect(await openDays(bundle.store.db, "none")).toEqual([]);
 });

@@ -8,19 +8,15 @@ import { knownSyncBudget, type SyncBudget } from "../../pipeline/sync/sync-budge
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { limitUses } from "../../store/report/limit-uses.ts";
-import {
-  coverageLines,
-  listSources,
-  type SourceStatus,
-  sourceStatuses,
-} from "../../store/report/overview.ts";
+import { openDays } from "../../store/report/open-days.ts";
+import { listSources, type SourceStatus, sourceStatuses } from "../../store/report/overview.ts";
 import { sourceProgress } from "../../store/report/progress.ts";
 import { listRuns } from "../../store/report/runs.ts";
 import { type SourceTrust, trustOfSources } from "../../store/report/trust.ts";
 import { unpricedUsage } from "../../store/report/unpriced.ts";
 import { listedOnly, withdrawnZeros } from "../../store/report/zeros.ts";
 import { finalityOf } from "../report/lateness-report.ts";
-import { describeStatus, exitOfStatus, openDaysOf, type ShownStatus } from "../report/status-report.ts";
+import { describeStatus, exitOfStatus, type ShownStatus } from "../report/status-report.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
@@ -36,7 +32,6 @@ async function run(session: Session): Promise<number> {
   const { view, problem } = await lookAtService(session);
   const ids = new Map((await listSources(db)).map(({ source, sourceId }) => [source, sourceId]));
   const progress = await sourceProgress(db);
-  const coverage = await coverageLines(db);
   const trusts = await trustOfSources(db);
   const alerts = await firingAlerts(db, { staleAfterMs: staleAfterOf(config.syncEveryMs) });
   const statuses = await Promise.all(
@@ -61,7 +56,7 @@ async function run(session: Session): Promise<number> {
         hasSchedules: (queues?.schedules.size ?? 0) > 0,
         redis: problem,
         ...progressOf(progress.find((one) => one.source === slug)),
-        days: openDaysOf(coverage.filter((line) => line.source === slug)),
+        days: await openDays(db, slug),
         costs: await unpricedUsage(db, sourceId),
         limits: await limitUses(db, sourceId),
         alerts: alerts.get(slug) ?? [],

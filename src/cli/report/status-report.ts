@@ -8,7 +8,8 @@ import { outcomeOf } from "../../pipeline/run-outcome.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import type { SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import type { AlertKind } from "../../store/report/alerts.ts";
-import type { CoverageLine, SourceStatus } from "../../store/report/overview.ts";
+import type { OpenDays } from "../../store/report/open-days.ts";
+import type { SourceStatus } from "../../store/report/overview.ts";
 import type { SourceProgress } from "../../store/report/progress.ts";
 import type { Run } from "../../store/report/runs.ts";
 import type { ListedOnly, WithdrawnZeros } from "../../store/report/zeros.ts";
@@ -45,31 +46,6 @@ export type ShownStatus = SourceStatus &
     /** What to do now. */
     readonly advice: Advice | null;
   };
-
-export interface OpenDays {
-  readonly stride: string;
-  readonly final: number;
-  readonly provisional: number;
-  readonly missing: number;
-  readonly failed: number;
-  readonly unverified: number;
-}
-
-/** Sums of the days of a source that are over. */
-export function openDaysOf(lines: readonly CoverageLine[]): OpenDays[] {
-  return ["day", "hour"]
-    .filter((stride) => lines.some((line) => line.stride === stride))
-    .map((stride) => {
-      const sum = (...statuses: string[]) =>
-        lines
-          .filter((line) => line.stride === stride && statuses.includes(line.status))
-          .reduce((all, line) => all + line.endedDays, 0);
-      return {
-        ...{ stride, final: sum("ok", "empty"), provisional: sum("provisional") },
-        ...{ missing: sum("missing"), failed: sum("failed"), unverified: sum("unverified") },
-      };
-    });
-}
 
 const OUT_OF_REACH = new Set([
   "network",
