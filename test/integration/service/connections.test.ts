@@ -106,7 +106,7 @@ test("the service closes half-open connections to Redis after 30 s", { timeout: 
   await lateUsageArrives(bench, { deadlineMs: 45_000 });
 });
 
-test("what was sent before its connection broke is rejected when the connection ends, however far it had come again", async () => {
+test("a command that was sent before its connection broke is rejected if the connection ends before it is ready again", async () => {
   const redisUrl = await startOwnRedis();
   const proxy = await startTcpProxy(redisUrl);
   const connection = workerConnection(redisServerOf({ url: proxy.through(redisUrl) }));
