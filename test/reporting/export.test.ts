@@ -1,48 +1,13 @@
-import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { parse } from "csv-parse/sync";
 import { type FileMetaData, parquetMetadata, parquetReadObjects } from "hyparquet";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { importPrices } from "../../src/pipeline/import-prices.ts";
 import { listViews } from "../../src/store/report/views.ts";
-import { start, usageEtl } from "../support/cli.ts";
-import { poll } from "../support/poll.ts";
-import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { connectPlain, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
-
-const [WORKSPACE] = WORKSPACES;
-const BIG = Number.MAX_SAFE_INTEGER;
-const PROJECT = "00000000-0000-4000-8000-00000000000a";
-/** What a spreadsheet would run, and what a CSV has to quote. */
-const HOSTILE = '=SUM(A1:A9)\n"quoted", 営業\u2028 ,';
-
-async function setup() {
-  const bench = await setupSource();
-  const load = (groupBy: "workspace" | "project", day: string, next: string, traces: number, name: string) =>
-    loadRows(bench.store, {
-      ...{ sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy, window: windowOf("day", day, next) },
-      rows: [[day, groupBy === "workspace" ? WORKSPACE : PROJECT, traces, name]],
-    });
-  await load("workspace", "2026-03-01", "2026-03-02", BIG, HOSTILE);
-  await load("workspace", "2026-03-02", "2026-03-03", 7, HOSTILE);
-  await load("project", "2026-03-01", "2026-03-02", 3, "-1+2");
-  await importPrices(bench.store, {
-    file: "prices",
-    replace: false,
-    lines: [{ where: "line 2", price: { ...PRICE, source: null, workspace: null, validTo: null } }],
-  });
-  const folder = await mkdtemp(join(tmpdir(), "export-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const run = (...args: string[]) => usageEtl(["export", ...args], { DATABASE_URL: bench.url });
-  return { ...bench, folder, run };
-}
-const UNBOUNDED = `-1${"0".repeat(50)}`;
-const PRICE = { sku: "traces", unitPrice: "0.0000000003", currency: "USD", validFrom: "2026-01-01" };
-const RANGE = ["--from", "2026-03-01", "--to", "2026-03-03"];
-const [DAY, NEXT] = ["2026-03-01", "2026-03-02"] as const;
+import { BIG, DAY, HOSTILE, NEXT, RANGE, setup, UNBOUNDED, WORKSPACE } from "./export-setup.ts";
 
 describe("formats", () => {
   test("CSV tells null from empty, guards formulas, and keeps numbers and days unchanged", async () => {
@@ -304,83 +269,5 @@ describe("the requested range", () => {
     const { code, stdout, stderr } = await run(...args);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(message);
-  });
-});
-
-describe("an interrupted export", () => {
-  /** A view of as many rows as wanted, made by the owner: one of ours would have to be filled first. */
-  async function withLongView(rows: number, { time = "nothing" } = {}) {
-    const bench = await setup();
-    const owner = await connectPlain(bench.url);
-    await owner.query(`
-      CREATE VIEW reporting.long AS
-      SELECT generate_series(1, ${rows}) AS number, repeat('x', 200) AS filler, now() AS ${time}`);
-    return bench;
-  }
-
-  test("ends quietly and at once when the reader closes the pipe", async () => {
-    const { url } = await withLongView(1_000_000_000);
-    const running = start(["export", "--view", "long"], { DATABASE_URL: url });
-    running.process.stdout?.once("data", () => running.process.stdout?.destroy());
-    const { code, stderr } = await running.ended;
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(/^The reader of the output closed it before the end\.\n.*\[export_closed\]\n$/),
-    ]);
-  });
-
-  test("keeps the previous file after Ctrl-C, and no part of a new one", async () => {
-    const { url, folder } = await withLongView(1_000_000_000, { time: "usage_hour" });
-    const out = join(folder, "long.csv");
-    await writeFile(out, "before");
-    const running = start(["export", "--view", "long", "--out", out], { DATABASE_URL: url });
-    // Postgres sorts for hours before the first row comes.
-    const owner = await connectPlain(url);
-    await poll(
-      async () =>
-        (
-          await owner.query(
-            "SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE 'COPY%'",
-          )
-        ).rowCount,
-      { deadlineMs: 30_000 },
-    );
-    running.process.kill("SIGINT");
-    const { code, stderr } = await running.ended;
-    expect([code, stderr]).toEqual([1, expect.stringContaining("Interrupted.")]);
-    expect(await readdir(folder)).toEqual(["long.csv"]);
-    expect(await readFile(out, "utf8")).toBe("before");
-  });
-
-  test("reports a full device", async () => {
-    const { run } = await withLongView(10);
-    const { code, stderr } = await run("--view", "long", "--out", "/dev/full");
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringContaining("/dev/full cannot be written: no space is left"),
-    ]);
-  });
-
-  test("leaves nothing behind when the disk fills up", async ({ skip }) => {
-    const { folder, run } = await withLongView(100_000);
-    const small = join(folder, "small");
-    await mkdir(small);
-    const command = promisify(execFile);
-    const isMounted = await command("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", small]).then(
-      () => true,
-      () => false,
-    );
-    if (!isMounted) return skip("this user may not mount a small disk");
-    onTestFinished(async () => void (await command("umount", [small])));
-    for (const format of ["csv", "json", "parquet"]) {
-      const { code, stderr } = await run("--view", "long", "--format", format, "--out", join(small, "long"));
-      // Snappy makes little of so much of the same.
-      if (format === "parquet" && code === 0) continue;
-      expect([code, stderr]).toEqual([
-        1,
-        expect.stringContaining("cannot be written: no space is left. Nothing was kept."),
-      ]);
-      expect(await readdir(small)).toEqual([]);
-    }
   });
 });

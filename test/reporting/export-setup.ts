@@ -1,0 +1,40 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { importPrices } from "../../src/pipeline/import-prices.ts";
+import { usageEtl } from "../support/cli.ts";
+import { setupSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, windowOf } from "../support/store.ts";
+
+export const [WORKSPACE] = WORKSPACES;
+export const BIG = Number.MAX_SAFE_INTEGER;
+const PROJECT = "00000000-0000-4000-8000-00000000000a";
+/** What a spreadsheet would run, and what a CSV has to quote. */
+export const HOSTILE = '=SUM(A1:A9)\n"quoted", 営業\u2028 ,';
+
+/** A source with hostile names and the largest count, and the command `export`. */
+export async function setup() {
+  const bench = await setupSource();
+  const load = (groupBy: "workspace" | "project", day: string, next: string, traces: number, name: string) =>
+    loadRows(bench.store, {
+      ...{ sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy, window: windowOf("day", day, next) },
+      rows: [[day, groupBy === "workspace" ? WORKSPACE : PROJECT, traces, name]],
+    });
+  await load("workspace", "2026-03-01", "2026-03-02", BIG, HOSTILE);
+  await load("workspace", "2026-03-02", "2026-03-03", 7, HOSTILE);
+  await load("project", "2026-03-01", "2026-03-02", 3, "-1+2");
+  await importPrices(bench.store, {
+    file: "prices",
+    replace: false,
+    lines: [{ where: "line 2", price: { ...PRICE, source: null, workspace: null, validTo: null } }],
+  });
+  const folder = await mkdtemp(join(tmpdir(), "export-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const run = (...args: string[]) => usageEtl(["export", ...args], { DATABASE_URL: bench.url });
+  return { ...bench, folder, run };
+}
+export const UNBOUNDED = `-1${"0".repeat(50)}`;
+const PRICE = { sku: "traces", unitPrice: "0.0000000003", currency: "USD", validFrom: "2026-01-01" };
+export const RANGE = ["--from", "2026-03-01", "--to", "2026-03-03"];
+export const [DAY, NEXT] = ["2026-03-01", "2026-03-02"] as const;
