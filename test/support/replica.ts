@@ -11,7 +11,7 @@ export const MAX_LAG_MS = 3_000;
 const EVERY_MS = 200;
 
 /** A Postgres with a streaming replica, and what reads from it. All of it ends with the test. */
-export async function setupReplica() {
+export async function setupReplica({ everyMs = EVERY_MS }: { everyMs?: number } = {}) {
   const primary = await createPostgres();
   await primary.start();
   const standby = await createPostgres({ standbyOf: primary });
@@ -23,7 +23,7 @@ export async function setupReplica() {
   const replica = startReplica({
     primary: openStore({ url: primary.url, maxConnections: 1 }),
     replica: openStore({ url: wire.through(standby.url), maxConnections: 4, connectMs: 1_000 }),
-    ...{ maxLagMs: MAX_LAG_MS, everyMs: EVERY_MS, log },
+    ...{ maxLagMs: MAX_LAG_MS, everyMs, log },
   });
   onTestFinished(async () => {
     await replica.close();
