@@ -9,7 +9,7 @@ import { answerOf, anyJson, often, outcomeOf, SEED } from "./fuzz.ts";
 
 const MESSAGE = { assistantId: "agent", text: "hello" };
 const CODES = ["answer_invalid", "rpc_error", "answer_cut"];
-const NO_CARD = answerOf(Buffer.from("{}"), 1);
+const noCard = () => answerOf(Buffer.from("{}"), 1);
 
 /** The client of a server that answers with these responses, each an object without `jsonrpc` and `id`. */
 function clientOf(responses: readonly object[], isStream = false) {
@@ -20,7 +20,7 @@ function clientOf(responses: readonly object[], isStream = false) {
     });
     return answerOf(Buffer.from(texts.join("")), 500);
   };
-  return createA2aClient({ send, get: async () => NO_CARD } as unknown as PlatformHttp);
+  return createA2aClient({ send, get: async () => noCard() } as unknown as PlatformHttp);
 }
 
 async function streamOf(results: readonly unknown[]): Promise<TaskEvent[]> {
