@@ -2,11 +2,11 @@ import { setTimeout as pause } from "node:timers/promises";
 
 /**
  * Asks again until `condition` gives something truthy, and returns that. Past the deadline it throws what `condition`
- * threw last, or that it never held.
+ * threw last, or that it never held. The deadline is a bound, not a measure: a machine that others use may take long.
  */
 export async function poll<T>(
   condition: () => T | Promise<T>,
-  { deadlineMs = 5_000, everyMs = 10 }: { deadlineMs?: number; everyMs?: number } = {},
+  { deadlineMs = 20_000, everyMs = 10 }: { deadlineMs?: number; everyMs?: number } = {},
 ): Promise<T> {
   const deadline = Date.now() + deadlineMs;
   for (;;) {
