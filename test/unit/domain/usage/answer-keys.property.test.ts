@@ -85,6 +85,17 @@ test("keys in columns are those of a model with objects", () => {
       expect([...keys.workspaces()].sort()).toEqual(
         [...new Set(model.keys.map((key) => key.workspace))].sort(),
       );
+      // What is guessed of the next record: a wrong guess costs a look-up, and only a key that is the same may be taken.
+      for (const [number, { workspace, measure, dimensionId }] of model.keys.entries()) {
+        const ofMeasure = MEASURES.map((_, index) => keys.is(number, workspace, index, dimensionId));
+        expect(ofMeasure).toEqual(MEASURES.map((one) => one === measure));
+        expect(keys.is(number, 1 - workspace, MEASURES.indexOf(measure), dimensionId)).toBe(false);
+        expect(keys.is(number, workspace, MEASURES.indexOf(measure), `${dimensionId} 2`)).toBe(false);
+        const before = model.numbers.lastIndexOf(number, -2);
+        // After a single record its own key is expected again.
+        const next = records.length === 1 ? 0 : model.numbers[before + 1];
+        expect(keys.nextOf(number)).toBe(before === -1 && records.length > 1 ? undefined : next);
+      }
     }),
     { seed: 20_260_105, numRuns: 40 },
   );
