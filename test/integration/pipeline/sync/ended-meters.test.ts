@@ -53,19 +53,12 @@ test("a meter that the key may no longer read ends by itself, and traces go on",
   expect(refused).toBeUndefined();
 });
 
-test("an update that nobody has noticed yet turns no long-lived count into zero", async () => {
-  const bench = await setupAll();
-  await bench.sync(ALL);
-  const before = await stored(bench);
+test.each([
   // It is not due to be learned again: the first answers tell.
-  bench.standin.settings.serverVersion = "0.16.0";
-  const { source } = await bench.sync(ALL);
-  expect(source.meters.has("longlived")).toBe(false);
-  expect(await stored(bench)).toEqual(before);
-});
-
-test("zeros that an updated server sends for ever replace nothing", async () => {
-  const bench = await setupAll({ omitZero: false, scale: 0.34 });
+  ["an update that nobody has noticed yet turns no long-lived count into zero", {}],
+  ["zeros that an updated server sends for ever replace nothing", { omitZero: false, scale: 0.34 }],
+])("%s", async (_title, standin) => {
+  const bench = await setupAll(standin);
   await bench.sync(ALL);
   const before = await stored(bench);
   bench.standin.settings.serverVersion = "0.16.0";
