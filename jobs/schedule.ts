@@ -73,7 +73,6 @@ export function schedulesOf(settings: ScheduleSettings): Schedule[] {
     at("0 3 * * *", reconcileRangeJob, { days: reconcileDays }),
     // After the reconcile: a month whose restatements are repaired needs no second look.
     at("0 4 * * *", readBillJob),
-    // `keepHours` is left out if unset: a worker of an older release refuses unknown data.
     at("0 5 * * *", pruneJob, { keepDays, ...(keepHours === undefined ? {} : { keepHours }) }),
     // What the night proved and repaired is in them.
     ...(writesFiles === true ? [at("30 5 * * *", writeFilesJob)] : []),

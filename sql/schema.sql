@@ -20,17 +20,16 @@ CREATE TABLE usage.alert (
 CREATE TABLE usage.backfill (
   backfill_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,
+  meter text NOT NULL DEFAULT 'traces'::text,
   stride text NOT NULL,
   period_start timestamp with time zone NOT NULL,
   period_end timestamp with time zone NOT NULL,
   groupings text[] NOT NULL,
-  workspaces integer NOT NULL,
+  workspace_ids text[] NOT NULL,
   reprocess text NOT NULL,
   state text NOT NULL DEFAULT 'running'::text,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   finished_at timestamp with time zone,
-  workspace_ids text[],
-  meter text NOT NULL DEFAULT 'traces'::text,
   CONSTRAINT backfill_pkey PRIMARY KEY (backfill_id),
   CONSTRAINT backfill_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT backfill_finished_when CHECK (((state = ANY (ARRAY['cancelled'::text, 'done'::text])) = (finished_at IS NOT NULL))),
@@ -67,6 +66,7 @@ CREATE TABLE usage.closed_charge (
   usage_date date NOT NULL,
   workspace_id integer NOT NULL,
   sku text NOT NULL,
+  measure text NOT NULL DEFAULT 'traces'::text,
   price_id integer NOT NULL,
   tier integer NOT NULL,
   from_quantity bigint NOT NULL,
@@ -74,7 +74,6 @@ CREATE TABLE usage.closed_charge (
   currency text NOT NULL,
   traces bigint NOT NULL,
   cost numeric(38,10) NOT NULL,
-  measure text NOT NULL DEFAULT 'traces'::text,
   CONSTRAINT closed_charge_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, tier),
   CONSTRAINT closed_charge_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
   CONSTRAINT closed_charge_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
@@ -86,6 +85,7 @@ CREATE TABLE usage.closed_correction (
   usage_date date NOT NULL,
   workspace_id integer NOT NULL,
   sku text NOT NULL,
+  measure text NOT NULL DEFAULT 'traces'::text,
   price_id integer NOT NULL,
   tier integer NOT NULL,
   from_quantity bigint NOT NULL,
@@ -93,7 +93,6 @@ CREATE TABLE usage.closed_correction (
   currency text NOT NULL,
   traces bigint NOT NULL,
   cost numeric(38,10) NOT NULL,
-  measure text NOT NULL DEFAULT 'traces'::text,
   CONSTRAINT closed_correction_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, currency, unit_price),
   CONSTRAINT closed_correction_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
   CONSTRAINT closed_correction_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
@@ -104,11 +103,11 @@ CREATE TABLE usage.closed_cost (
   close_id integer NOT NULL,
   workspace_id integer NOT NULL,
   sku text NOT NULL,
+  measure text NOT NULL DEFAULT 'traces'::text,
   unit_price numeric(18,10) NOT NULL,
   currency text NOT NULL,
   traces bigint NOT NULL,
   cost numeric(38,10) NOT NULL,
-  measure text NOT NULL DEFAULT 'traces'::text,
   CONSTRAINT closed_cost_pkey PRIMARY KEY (close_id, workspace_id, sku, currency, unit_price),
   CONSTRAINT closed_cost_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
   CONSTRAINT closed_cost_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
@@ -169,15 +168,15 @@ CREATE TABLE usage.control_difference (
   period_start timestamp with time zone NOT NULL,
   period_end timestamp with time zone NOT NULL,
   external_id text NOT NULL,
+  measure text NOT NULL DEFAULT 'traces'::text,
   stored_traces bigint,
   control_traces bigint,
   state text NOT NULL,
   fetch_number bigint NOT NULL,
   found_at timestamp with time zone NOT NULL DEFAULT now(),
   closed_at timestamp with time zone,
-  measure text NOT NULL DEFAULT 'traces'::text,
   CONSTRAINT control_difference_pkey PRIMARY KEY (scope_id, kind, period_start, period_end, external_id, measure),
-  CONSTRAINT control_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
+  CONSTRAINT control_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT control_difference_closed_when CHECK (((state = ANY (ARRAY['closed'::text, 'not_configured'::text])) = (closed_at IS NOT NULL))),
   CONSTRAINT control_difference_kind_known CHECK ((kind = ANY (ARRAY['stride_total'::text, 'grouping_total'::text, 'provider_total'::text, 'tier_total'::text, 'tier_exceeds'::text]))),
   CONSTRAINT control_difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text]))),
@@ -195,7 +194,7 @@ CREATE TABLE usage.coverage (
   digest bytea,
   digest_epoch bigint,
   CONSTRAINT coverage_pkey PRIMARY KEY (scope_id, period_start),
-  CONSTRAINT coverage_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
+  CONSTRAINT coverage_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT coverage_digest_epoch CHECK (((digest IS NULL) OR (digest_epoch IS NOT NULL))),
   CONSTRAINT coverage_period_order CHECK ((period_start < period_end)),
   CONSTRAINT coverage_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
@@ -232,24 +231,6 @@ CREATE TABLE usage.entity_name (
   CONSTRAINT entity_name_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id)
 );
 
-CREATE TABLE usage.every_scope (
-  scope_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
-  source_id smallint NOT NULL,
-  kind text NOT NULL DEFAULT 'traces'::text,
-  trace_tier text NOT NULL DEFAULT 'all'::text,
-  group_by text NOT NULL,
-  workspace_id integer NOT NULL,
-  stride text NOT NULL,
-  CONSTRAINT scope_pkey PRIMARY KEY (scope_id),
-  CONSTRAINT scope_identity UNIQUE (source_id, kind, trace_tier, group_by, workspace_id, stride),
-  CONSTRAINT scope_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT scope_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
-  CONSTRAINT scope_group_by_known CHECK ((usage.dimension_position(group_by) IS NOT NULL)),
-  CONSTRAINT scope_kind_known CHECK ((kind = ANY (ARRAY['traces'::text, 'langsmith_deployments'::text]))),
-  CONSTRAINT scope_stride_known CHECK ((stride = ANY (ARRAY['hour'::text, 'day'::text, 'week'::text, 'month'::text, 'year'::text]))),
-  CONSTRAINT scope_trace_tier_known CHECK (((trace_tier = 'all'::text) OR ((kind = 'traces'::text) AND (trace_tier = ANY (ARRAY['longlived'::text, 'shortlived'::text])))))
-);
-
 CREATE TABLE usage.failure (
   scope_id integer NOT NULL,
   period_start timestamp with time zone NOT NULL,
@@ -262,7 +243,7 @@ CREATE TABLE usage.failure (
   failed_at timestamp with time zone NOT NULL,
   retry_at timestamp with time zone NOT NULL,
   CONSTRAINT failure_pkey PRIMARY KEY (scope_id, period_start),
-  CONSTRAINT failure_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
+  CONSTRAINT failure_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT failure_attempts_counted CHECK ((attempts >= 1)),
   CONSTRAINT failure_period_order CHECK ((period_start < period_end)),
   CONSTRAINT failure_state_known CHECK ((state = ANY (ARRAY['failed'::text, 'unverified'::text]))),
@@ -272,7 +253,10 @@ CREATE TABLE usage.failure (
 CREATE TABLE usage.fetch (
   fetch_number bigint NOT NULL DEFAULT nextval('usage.fetch_number'::regclass),
   source_id smallint NOT NULL,
+  run_id integer,
   purpose text NOT NULL,
+  kind text NOT NULL DEFAULT 'traces'::text,
+  trace_tier text NOT NULL DEFAULT 'all'::text,
   group_by text NOT NULL,
   stride text NOT NULL,
   period_start timestamp with time zone NOT NULL,
@@ -286,9 +270,6 @@ CREATE TABLE usage.fetch (
   records bigint,
   traces bigint,
   as_of_limit timestamp with time zone,
-  run_id integer,
-  kind text NOT NULL DEFAULT 'traces'::text,
-  trace_tier text NOT NULL DEFAULT 'all'::text,
   CONSTRAINT fetch_pkey PRIMARY KEY (fetch_number),
   CONSTRAINT fetch_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT fetch_outcome_known CHECK ((outcome = ANY (ARRAY['running'::text, 'loaded'::text, 'discarded'::text, 'unconfirmed'::text, 'unverified'::text, 'refused'::text, 'failed'::text, 'compared'::text]))),
@@ -332,33 +313,10 @@ CREATE TABLE usage.matched_total (
   fetch_number bigint NOT NULL,
   matched_at timestamp with time zone NOT NULL,
   CONSTRAINT matched_total_pkey PRIMARY KEY (scope_id, period_start),
-  CONSTRAINT matched_total_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
+  CONSTRAINT matched_total_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT matched_total_period_order CHECK ((period_start < period_end)),
   CONSTRAINT matched_total_within CHECK (((period_start >= total_start) AND (period_end <= total_end))),
   CONSTRAINT matched_total_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
-);
-
-CREATE TABLE usage.measure_difference (
-  scope_id integer NOT NULL,
-  external_id text NOT NULL,
-  bucket_start timestamp with time zone NOT NULL,
-  kind text NOT NULL,
-  stored_traces bigint,
-  export_traces bigint,
-  state text NOT NULL DEFAULT 'open'::text,
-  fetch_number bigint NOT NULL,
-  found_at timestamp with time zone NOT NULL DEFAULT now(),
-  closed_at timestamp with time zone,
-  fetched_at timestamp with time zone NOT NULL DEFAULT now(),
-  export_says text,
-  measure text NOT NULL DEFAULT 'traces'::text,
-  CONSTRAINT measure_difference_pkey PRIMARY KEY (scope_id, bucket_start, external_id, measure),
-  CONSTRAINT measure_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
-  CONSTRAINT measure_difference_measure_known CHECK ((measure = ANY (ARRAY['nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text]))),
-  CONSTRAINT reconciliation_difference_closed_when CHECK (((state = ANY (ARRAY['repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])) = (closed_at IS NOT NULL))),
-  CONSTRAINT reconciliation_difference_kind_known CHECK ((kind = ANY (ARRAY['missing_in_store'::text, 'missing_in_export'::text, 'traces_differ'::text, 'name_differs'::text, 'bucket_end_differs'::text]))),
-  CONSTRAINT reconciliation_difference_says_when CHECK (((kind <> ALL (ARRAY['name_differs'::text, 'bucket_end_differs'::text])) OR (export_says IS NOT NULL))),
-  CONSTRAINT reconciliation_difference_state_known CHECK ((state = ANY (ARRAY['open'::text, 'platform_disagrees'::text, 'repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])))
 );
 
 CREATE TABLE usage.month_close (
@@ -366,8 +324,8 @@ CREATE TABLE usage.month_close (
   source_id smallint NOT NULL,
   month_start date NOT NULL,
   closed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  settle_after_seconds bigint NOT NULL,
   accepted_disagreements integer NOT NULL,
-  settle_after_seconds bigint,
   keeps_charges boolean NOT NULL DEFAULT false,
   CONSTRAINT month_close_pkey PRIMARY KEY (close_id),
   CONSTRAINT month_close_once UNIQUE (source_id, month_start),
@@ -440,8 +398,8 @@ CREATE TABLE usage.price (
   currency text NOT NULL,
   valid_from date NOT NULL,
   valid_to date,
-  imported_at timestamp with time zone NOT NULL DEFAULT now(),
   counted_over text NOT NULL DEFAULT 'source'::text,
+  imported_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT price_pkey PRIMARY KEY (price_id),
   CONSTRAINT price_sku_id_fkey FOREIGN KEY (sku_id) REFERENCES usage.sku(sku_id),
   CONSTRAINT price_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
@@ -470,23 +428,23 @@ CREATE TABLE usage.probe (
   project text NOT NULL,
   project_id text,
   workspace_id text,
+  expected_user text NOT NULL,
+  expected_key text NOT NULL,
   state text NOT NULL DEFAULT 'sending'::text,
   period_start timestamp with time zone NOT NULL,
   baseline jsonb,
   expected_traces integer NOT NULL DEFAULT 0,
+  settle_for_ms integer,
+  late_after_ms integer,
   started_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
   sent_at timestamp with time zone,
   wait_until timestamp with time zone,
+  first_billed_at timestamp with time zone,
+  unbilled_at timestamp with time zone,
   billed_at timestamp with time zone,
   finished_at timestamp with time zone,
   code text,
   message text,
-  expected_user text,
-  expected_key text,
-  settle_for_ms integer,
-  late_after_ms integer,
-  first_billed_at timestamp with time zone,
-  unbilled_at timestamp with time zone,
   CONSTRAINT probe_pkey PRIMARY KEY (probe_id),
   CONSTRAINT probe_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT probe_finished_when CHECK (((state = ANY (ARRAY['matched'::text, 'late'::text, 'differs'::text, 'inconclusive'::text])) = (finished_at IS NOT NULL))),
@@ -498,12 +456,12 @@ CREATE TABLE usage.probe (
 CREATE TABLE usage.probe_figure (
   probe_id integer NOT NULL,
   group_by text NOT NULL,
+  expected_id text,
+  rises jsonb,
   billed_traces bigint NOT NULL,
   others_added bigint NOT NULL,
   others_removed bigint NOT NULL,
   difference bigint NOT NULL,
-  expected_id text,
-  rises jsonb,
   CONSTRAINT probe_figure_pkey PRIMARY KEY (probe_id, group_by),
   CONSTRAINT probe_figure_probe_id_fkey FOREIGN KEY (probe_id) REFERENCES usage.probe(probe_id),
   CONSTRAINT probe_figure_group_by_known CHECK ((usage.dimension_position(group_by) IS NOT NULL)),
@@ -538,30 +496,30 @@ CREATE TABLE usage.reconciled (
   fetch_number bigint NOT NULL,
   reconciled_at timestamp with time zone NOT NULL,
   CONSTRAINT reconciled_pkey PRIMARY KEY (scope_id, period_start),
-  CONSTRAINT reconciled_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
+  CONSTRAINT reconciled_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT reconciled_period_order CHECK ((period_start < period_end)),
   CONSTRAINT reconciled_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
 );
 
 CREATE TABLE usage.reconciliation_difference (
   scope_id integer NOT NULL,
-  external_id text NOT NULL,
   bucket_start timestamp with time zone NOT NULL,
+  external_id text NOT NULL,
+  measure text NOT NULL DEFAULT 'traces'::text,
   kind text NOT NULL,
   stored_traces bigint,
   export_traces bigint,
+  export_says text,
   state text NOT NULL DEFAULT 'open'::text,
   fetch_number bigint NOT NULL,
+  fetched_at timestamp with time zone NOT NULL DEFAULT now(),
   found_at timestamp with time zone NOT NULL DEFAULT now(),
   closed_at timestamp with time zone,
-  fetched_at timestamp with time zone NOT NULL DEFAULT now(),
-  export_says text,
-  measure text NOT NULL DEFAULT 'traces'::text,
-  CONSTRAINT reconciliation_difference_pkey PRIMARY KEY (scope_id, bucket_start, external_id),
-  CONSTRAINT reconciliation_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
+  CONSTRAINT reconciliation_difference_pkey PRIMARY KEY (scope_id, bucket_start, external_id, measure),
+  CONSTRAINT reconciliation_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT reconciliation_difference_closed_when CHECK (((state = ANY (ARRAY['repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])) = (closed_at IS NOT NULL))),
   CONSTRAINT reconciliation_difference_kind_known CHECK ((kind = ANY (ARRAY['missing_in_store'::text, 'missing_in_export'::text, 'traces_differ'::text, 'name_differs'::text, 'bucket_end_differs'::text]))),
-  CONSTRAINT reconciliation_difference_of_traces CHECK ((measure = 'traces'::text)) NO INHERIT,
+  CONSTRAINT reconciliation_difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text]))),
   CONSTRAINT reconciliation_difference_says_when CHECK (((kind <> ALL (ARRAY['name_differs'::text, 'bucket_end_differs'::text])) OR (export_says IS NOT NULL))),
   CONSTRAINT reconciliation_difference_state_known CHECK ((state = ANY (ARRAY['open'::text, 'platform_disagrees'::text, 'repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])))
 );
@@ -600,6 +558,24 @@ CREATE TABLE usage.run (
   CONSTRAINT run_outcome_known CHECK ((outcome = ANY (ARRAY['done'::text, 'partly_failed'::text, 'differs'::text, 'failed'::text, 'skipped'::text])))
 );
 
+CREATE TABLE usage.scope (
+  scope_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  kind text NOT NULL DEFAULT 'traces'::text,
+  trace_tier text NOT NULL DEFAULT 'all'::text,
+  group_by text NOT NULL,
+  workspace_id integer NOT NULL,
+  stride text NOT NULL,
+  CONSTRAINT scope_pkey PRIMARY KEY (scope_id),
+  CONSTRAINT scope_identity UNIQUE (source_id, kind, trace_tier, group_by, workspace_id, stride),
+  CONSTRAINT scope_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT scope_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
+  CONSTRAINT scope_group_by_known CHECK ((usage.dimension_position(group_by) IS NOT NULL)),
+  CONSTRAINT scope_kind_known CHECK ((kind = ANY (ARRAY['traces'::text, 'langsmith_deployments'::text]))),
+  CONSTRAINT scope_stride_known CHECK ((stride = ANY (ARRAY['hour'::text, 'day'::text, 'week'::text, 'month'::text, 'year'::text]))),
+  CONSTRAINT scope_trace_tier_known CHECK (((trace_tier = 'all'::text) OR ((kind = 'traces'::text) AND (trace_tier = ANY (ARRAY['longlived'::text, 'shortlived'::text])))))
+);
+
 CREATE TABLE usage.series (
   series_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   scope_id integer NOT NULL,
@@ -608,7 +584,7 @@ CREATE TABLE usage.series (
   CONSTRAINT series_pkey PRIMARY KEY (series_id),
   CONSTRAINT series_identity UNIQUE (scope_id, entity_id, measure),
   CONSTRAINT series_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id),
-  CONSTRAINT series_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
+  CONSTRAINT series_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT series_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text])))
 );
 
@@ -618,7 +594,7 @@ CREATE TABLE usage.settlement (
   period_end timestamp with time zone NOT NULL,
   settled_at timestamp with time zone NOT NULL,
   CONSTRAINT settlement_pkey PRIMARY KEY (scope_id, period_start),
-  CONSTRAINT settlement_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
+  CONSTRAINT settlement_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT settlement_period_order CHECK ((period_start < period_end)),
   CONSTRAINT settlement_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
 );
@@ -637,6 +613,7 @@ CREATE TABLE usage.slice (
   slice_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,
   backfill_id integer,
+  run_id integer,
   group_by text NOT NULL,
   stride text NOT NULL,
   period_start timestamp with time zone NOT NULL,
@@ -645,14 +622,12 @@ CREATE TABLE usage.slice (
   workspace_ids text[] NOT NULL,
   state text NOT NULL DEFAULT 'waiting'::text,
   generation integer NOT NULL DEFAULT 0,
-  attempts integer NOT NULL DEFAULT 0,
+  open_claims integer NOT NULL DEFAULT 0,
   leased_until timestamp with time zone,
   code text,
   message text,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   finished_at timestamp with time zone,
-  open_claims integer NOT NULL DEFAULT 0,
-  run_id integer,
   CONSTRAINT slice_pkey PRIMARY KEY (slice_id),
   CONSTRAINT slice_backfill_id_fkey FOREIGN KEY (backfill_id) REFERENCES usage.backfill(backfill_id),
   CONSTRAINT slice_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
@@ -670,17 +645,17 @@ CREATE TABLE usage.source (
   organization_name text,
   data_start date NOT NULL,
   hourly_hours integer NOT NULL,
+  workspace_ids text[] NOT NULL DEFAULT '{}'::text[],
+  wanted_meters text[] NOT NULL DEFAULT '{traces,longlived,shortlived,deployments}'::text[],
   configuration_digest text NOT NULL,
+  key_digest text,
   refused_at timestamp with time zone,
   refused_code text,
   refused_message text,
-  created_at timestamp with time zone NOT NULL DEFAULT now(),
-  history_since timestamp with time zone,
-  workspace_ids text[] NOT NULL DEFAULT '{}'::text[],
   provider_name text,
   invoice_issuer_name text,
-  key_digest text,
-  wanted_meters text[],
+  history_since timestamp with time zone,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT source_pkey PRIMARY KEY (source_id),
   CONSTRAINT source_slug_key UNIQUE (slug),
   CONSTRAINT source_invoice_issuer_name_form CHECK ((invoice_issuer_name ~ '\S'::text)),
@@ -735,16 +710,16 @@ CREATE TABLE usage.withdrawal (
   settled_at timestamp with time zone,
   withdrawn_at timestamp with time zone NOT NULL,
   CONSTRAINT withdrawal_pkey PRIMARY KEY (scope_id, period_start, withdrawn_at),
-  CONSTRAINT withdrawal_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
+  CONSTRAINT withdrawal_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT withdrawal_period_order CHECK ((period_start < period_end))
 );
 
 CREATE TABLE usage.workspace (
   entity_id integer NOT NULL,
   readable_at timestamp with time zone,
+  readable_since timestamp with time zone,
   is_deleted boolean NOT NULL DEFAULT false,
   unlisted_since timestamp with time zone,
-  readable_since timestamp with time zone,
   CONSTRAINT workspace_pkey PRIMARY KEY (entity_id),
   CONSTRAINT workspace_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id)
 );
@@ -758,10 +733,6 @@ CREATE UNIQUE INDEX entity_name_identity ON usage.entity_name USING btree (entit
 CREATE INDEX fetch_of_run ON usage."fetch" USING btree (run_id) WHERE (run_id IS NOT NULL);
 
 CREATE INDEX fetch_source_time ON usage."fetch" USING btree (source_id, fetched_at);
-
-CREATE INDEX measure_difference_newest ON usage.measure_difference USING btree (found_at DESC, scope_id, bucket_start, external_id);
-
-CREATE INDEX measure_difference_unresolved ON usage.measure_difference USING btree (scope_id, bucket_start) WHERE (state = ANY (ARRAY['open'::text, 'platform_disagrees'::text]));
 
 CREATE INDEX operator_action_newest ON usage.operator_action USING btree (at DESC, action_id DESC);
 
@@ -797,13 +768,7 @@ CREATE TRIGGER digests_end AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage
 
 CREATE TRIGGER digests_end AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.hourly_record FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_digests'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.begin_digest_epoch();
 
-CREATE TRIGGER months_of_older_loads AFTER INSERT ON usage.coverage REFERENCING NEW TABLE AS new_ranges FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_months'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.recount_months();
-
 CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENCING NEW TABLE AS new_restatements FOR EACH STATEMENT EXECUTE FUNCTION usage.end_proof();
-
-CREATE TRIGGER restatement_of_older_loads BEFORE INSERT ON usage.restatement FOR EACH ROW WHEN (((new.restated_at >= now()) AND ((new.restated_at)::text IS DISTINCT FROM current_setting('usage.load_instant'::text, true)))) EXECUTE FUNCTION usage.restamp_older_load();
-
-CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR EACH ROW WHEN (((new.settled_at >= now()) AND ((new.settled_at)::text IS DISTINCT FROM current_setting('usage.load_instant'::text, true)))) EXECUTE FUNCTION usage.restamp_older_load();
 
 -- VIEW reporting.backfill_status (
 --   source_id text,
@@ -2788,16 +2753,6 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   days datemultirange
 -- )
 
--- VIEW usage.scope (
---   scope_id integer,
---   source_id smallint,
---   kind text,
---   trace_tier text,
---   group_by text,
---   workspace_id integer,
---   stride text
--- )
-
 -- VIEW usage.stepped_cost (
 --   slug text,
 --   usage_date date,
@@ -2811,6 +2766,16 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   is_closed boolean,
 --   is_final boolean,
 --   coverage_status text
+-- )
+
+-- VIEW usage.trace_scope (
+--   scope_id integer,
+--   source_id smallint,
+--   kind text,
+--   trace_tier text,
+--   group_by text,
+--   workspace_id integer,
+--   stride text
 -- )
 
 -- VIEW usage.volume_tier (
@@ -2934,10 +2899,6 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 -- FUNCTION usage.price_details(tier integer, from_quantity bigint) RETURNS text
 
 -- FUNCTION usage.proved_by_both(one timestamp with time zone, other timestamp with time zone) RETURNS timestamp with time zone
-
--- FUNCTION usage.recount_months() RETURNS trigger
-
--- FUNCTION usage.restamp_older_load() RETURNS trigger
 
 -- FUNCTION usage.service_name(measure text) RETURNS text
 
@@ -3936,7 +3897,7 @@ COMMENT ON COLUMN reporting.usage_month_close_workspace.workspace_name IS 'Curre
 COMMENT ON COLUMN reporting.usage_month_close_workspace.is_left_out IS 'Whether the workspace was left out when the month was closed: its totals are not in the close.';
 COMMENT ON COLUMN reporting.usage_month_close_workspace.closed_traces IS 'Traces of the workspace when the month was closed. Adds up over months and workspaces. Null: left out.';
 COMMENT ON COLUMN reporting.usage_month_close_workspace.closed_at IS 'When the month was closed.';
-COMMENT ON COLUMN reporting.usage_month_close_workspace.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the month was closed. Null: closed by a release that did not keep it.';
+COMMENT ON COLUMN reporting.usage_month_close_workspace.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the month was closed.';
 COMMENT ON COLUMN reporting.usage_month_close_workspace.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
 COMMENT ON VIEW reporting.usage_month_to_date IS 'Grain: source x workspace, the UTC calendar month under way (key: source_id, workspace_id). Traces add up over workspaces. A figure is null where a day that it needs is not loaded.';
 COMMENT ON COLUMN reporting.usage_month_to_date.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';

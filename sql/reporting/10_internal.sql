@@ -42,12 +42,12 @@ AS $$
              greatest((v.period_start AT TIME ZONE 'UTC')::date, data_start),
              ((v.period_end - interval '1 microsecond') AT TIME ZONE 'UTC')::date
            ) AS month_start
-    FROM usage.scope c
+    FROM usage.trace_scope c
     JOIN usage.coverage v USING (scope_id)
     WHERE c.workspace_id = workspace AND v.period_end > data_start::timestamp AT TIME ZONE 'UTC'
     UNION ALL
     SELECT t.month_start
-    FROM usage.scope c
+    FROM usage.trace_scope c
     JOIN usage.series s USING (scope_id)
     JOIN usage.monthly_total t USING (series_id)
     WHERE c.workspace_id = workspace AND c.group_by = 'workspace' AND c.stride = 'day'
@@ -87,10 +87,10 @@ CREATE OR REPLACE VIEW usage.cell AS
 SELECT d.scope_id AS day_scope_id, h.scope_id AS hour_scope_id, d.source_id, s.slug, s.data_start, s.hourly_hours,
        d.group_by, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, w.entity_id AS workspace_entity_id,
        usage.expected_days(s.workspace_ids, w.external_id, w.entity_id, s.data_start) AS expected_days
-FROM usage.scope d
+FROM usage.trace_scope d
 JOIN usage.source s USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = d.workspace_id
-LEFT JOIN usage.scope h
+LEFT JOIN usage.trace_scope h
   ON h.source_id = d.source_id AND h.group_by = d.group_by
  AND h.workspace_id = d.workspace_id AND h.stride = 'hour'
 WHERE d.stride = 'day';
@@ -133,7 +133,7 @@ FROM (
   SELECT c.scope_id, (c.period_start AT TIME ZONE 'UTC')::date AS first, (c.period_end AT TIME ZONE 'UTC')::date AS after,
          c.settled, c.fetched_at
   FROM usage.coverage c
-  JOIN usage.scope s USING (scope_id)
+  JOIN usage.trace_scope s USING (scope_id)
   WHERE s.stride = 'day'
 ) v
 GROUP BY v.scope_id;
@@ -146,7 +146,7 @@ FROM (
   SELECT f.scope_id, (f.period_start AT TIME ZONE 'UTC')::date AS first, (f.period_end AT TIME ZONE 'UTC')::date AS after,
          f.state
   FROM usage.failure f
-  JOIN usage.scope s USING (scope_id)
+  JOIN usage.trace_scope s USING (scope_id)
   WHERE s.stride = 'day'
 ) v
 GROUP BY v.scope_id;
@@ -157,7 +157,7 @@ SELECT c.scope_id, array_agg(c.period_start ORDER BY c.period_start) AS starts,
        array_agg(c.settled ORDER BY c.period_start) AS settled, array_agg(c.fetched_at ORDER BY c.period_start) AS fetched_at,
        range_agg(tstzrange(c.period_start, c.period_end)) AS loaded
 FROM usage.coverage c
-JOIN usage.scope s USING (scope_id)
+JOIN usage.trace_scope s USING (scope_id)
 WHERE s.stride = 'hour'
 GROUP BY c.scope_id;
 
@@ -168,6 +168,6 @@ SELECT f.scope_id, array_agg(f.period_start ORDER BY f.period_start) AS starts,
        range_agg(tstzrange(f.period_start, f.period_end)) AS parts,
        coalesce(range_agg(tstzrange(f.period_start, f.period_end)) FILTER (WHERE f.state = 'failed'), '{}') AS failed
 FROM usage.failure f
-JOIN usage.scope s USING (scope_id)
+JOIN usage.trace_scope s USING (scope_id)
 WHERE s.stride = 'hour'
 GROUP BY f.scope_id;

@@ -10,13 +10,13 @@ FROM (
          daterange((d.bucket_start AT TIME ZONE 'UTC')::date, (d.bucket_start AT TIME ZONE 'UTC')::date + 1) AS days,
          s.kind, s.trace_tier
   FROM usage.reconciliation_difference d
-  JOIN usage.every_scope s USING (scope_id)
+  JOIN usage.scope s USING (scope_id)
   WHERE s.stride = 'day' AND d.state IN ('open', 'platform_disagrees')
   UNION ALL
   SELECT d.scope_id, s.group_by,
          daterange((d.period_start AT TIME ZONE 'UTC')::date, (d.period_end AT TIME ZONE 'UTC')::date), s.kind, s.trace_tier
   FROM usage.control_difference d
-  JOIN usage.every_scope s USING (scope_id)
+  JOIN usage.scope s USING (scope_id)
   WHERE d.state = 'platform_disagrees' AND d.kind <> 'provider_total'
 ) v
 GROUP BY v.scope_id, v.group_by, v.kind, v.trace_tier;
@@ -38,7 +38,7 @@ FROM (
   FROM (
     SELECT c.scope_id, s.kind, s.trace_tier, b.day, b.sign * c.settled::integer AS final, 0 AS differing, 0 AS exported, 0 AS totalled
     FROM usage.coverage c
-    JOIN usage.every_scope s USING (scope_id)
+    JOIN usage.scope s USING (scope_id)
     CROSS JOIN LATERAL (
       VALUES ((c.period_start AT TIME ZONE 'UTC')::date, 1), ((c.period_end AT TIME ZONE 'UTC')::date, -1)
     ) b (day, sign)
@@ -46,7 +46,7 @@ FROM (
     UNION ALL
     SELECT r.scope_id, s.kind, s.trace_tier, b.day, 0, 0, b.sign * (extract(epoch FROM r.reconciled_at) * 1000000)::bigint, 0
     FROM usage.reconciled r
-    JOIN usage.every_scope s USING (scope_id)
+    JOIN usage.scope s USING (scope_id)
     CROSS JOIN LATERAL (
       VALUES ((r.period_start AT TIME ZONE 'UTC')::date, 1), ((r.period_end AT TIME ZONE 'UTC')::date, -1)
     ) b (day, sign)
@@ -54,7 +54,7 @@ FROM (
     UNION ALL
     SELECT m.scope_id, s.kind, s.trace_tier, b.day, 0, 0, 0, b.sign * (extract(epoch FROM m.matched_at) * 1000000)::bigint
     FROM usage.matched_total m
-    JOIN usage.every_scope s USING (scope_id)
+    JOIN usage.scope s USING (scope_id)
     CROSS JOIN LATERAL (
       VALUES ((m.period_start AT TIME ZONE 'UTC')::date, 1), ((m.period_end AT TIME ZONE 'UTC')::date, -1)
     ) b (day, sign)
@@ -108,6 +108,6 @@ SELECT r.scope_id,
        ), '{}') AS parts,
        array_agg(r.period_start ORDER BY r.period_start) AS starts, array_agg(r.reconciled_at ORDER BY r.period_start) AS reconciled_at
 FROM usage.reconciled r
-JOIN usage.scope s USING (scope_id)
+JOIN usage.trace_scope s USING (scope_id)
 WHERE s.stride = 'hour'
 GROUP BY r.scope_id;

@@ -20,7 +20,7 @@ AS $$
   WITH settled AS (
     SELECT t.scope_id, d::date AS usage_date, t.settled_at
     FROM usage.final_time t
-    JOIN usage.scope s USING (scope_id)
+    JOIN usage.trace_scope s USING (scope_id)
     CROSS JOIN LATERAL generate_series(
       t.period_start AT TIME ZONE 'UTC', t.period_end AT TIME ZONE 'UTC' - interval '1 day', interval '1 day'
     ) d
@@ -31,7 +31,7 @@ AS $$
            r.series_id, (r.bucket_start AT TIME ZONE 'UTC')::date AS usage_date, r.old_traces
     FROM usage.restatement r
     JOIN usage.series x USING (series_id)
-    JOIN usage.scope s USING (scope_id)
+    JOIN usage.trace_scope s USING (scope_id)
     WHERE r.restated_at > as_of AND s.stride = 'day' AND s.group_by = grouping_wanted
     ORDER BY r.series_id, r.bucket_start, r.fetch_number
   ), figure AS (
@@ -41,7 +41,7 @@ AS $$
       SELECT r.series_id, r.bucket_start AS usage_date, r.traces
       FROM usage.dated_record r
       JOIN usage.series x USING (series_id)
-      JOIN usage.scope s USING (scope_id)
+      JOIN usage.trace_scope s USING (scope_id)
       WHERE s.stride = 'day' AND s.group_by = grouping_wanted
     ) r
     FULL JOIN undone u USING (series_id, usage_date)
@@ -119,7 +119,7 @@ BEGIN
   RETURN QUERY
   SELECT src.slug, d.day::date, w.dimension_id, w.dimension_name, coalesce(f.traces, 0), t.settled_at
   FROM usage.final_time t
-  JOIN usage.scope s USING (scope_id)
+  JOIN usage.trace_scope s USING (scope_id)
   JOIN usage.source src USING (source_id)
   JOIN usage.labelled_entity w ON w.entity_id = s.workspace_id
   CROSS JOIN LATERAL generate_series(
@@ -152,7 +152,7 @@ BEGIN
   RETURN QUERY
   SELECT src.slug, a.usage_date, w.dimension_id, w.dimension_name, {columns}, a.traces, a.settled_at
   FROM usage.daily_as_of(as_of, '{dimension}') a
-  JOIN usage.scope s USING (scope_id)
+  JOIN usage.trace_scope s USING (scope_id)
   JOIN usage.source src USING (source_id)
   JOIN usage.labelled_entity w ON w.entity_id = s.workspace_id
   JOIN usage.labelled_entity d ON d.entity_id = a.entity_id;

@@ -35,7 +35,7 @@ CROSS JOIN (
   VALUES ('traces', 'traces', 'all'), ('longlived', 'traces', 'longlived'), ('shortlived', 'traces', 'shortlived'),
          ('deployments', 'langsmith_deployments', 'all')
 ) m (meter, kind, trace_tier)
-LEFT JOIN usage.every_scope c
+LEFT JOIN usage.scope c
   ON c.source_id = w.source_id AND c.kind = m.kind AND c.trace_tier = m.trace_tier AND c.group_by = g.group_by
  AND c.workspace_id = w.workspace_entity_id AND c.stride = 'day'
 LEFT JOIN usage.source_meter a ON a.source_id = w.source_id AND a.meter = m.meter

@@ -8,7 +8,7 @@ SELECT s.scope_id, s.entity_id, r.bucket_start AS usage_date,
        coalesce(sum(r.traces) FILTER (WHERE s.measure = 'agent_runs'), 0)::bigint AS agent_runs,
        coalesce(sum(r.traces) FILTER (WHERE s.measure = 'agent_uptime_seconds'), 0)::bigint AS agent_uptime_seconds,
        c.group_by
-FROM usage.every_scope c
+FROM usage.scope c
 JOIN usage.series s USING (scope_id)
 JOIN usage.dated_record r USING (series_id)
 WHERE c.kind = 'langsmith_deployments' AND c.stride = 'day'
@@ -20,7 +20,7 @@ SELECT s.scope_id, s.entity_id, t.month_start,
        coalesce(sum(t.traces) FILTER (WHERE s.measure = 'agent_runs'), 0)::bigint AS agent_runs,
        coalesce(sum(t.traces) FILTER (WHERE s.measure = 'agent_uptime_seconds'), 0)::bigint AS agent_uptime_seconds,
        c.group_by
-FROM usage.every_scope c
+FROM usage.scope c
 JOIN usage.series s USING (scope_id)
 JOIN usage.monthly_total t USING (series_id)
 WHERE c.kind = 'langsmith_deployments' AND c.stride = 'day'

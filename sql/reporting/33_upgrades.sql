@@ -52,7 +52,7 @@ late AS MATERIALIZED (
          sum(coalesce(t.new_traces, 0) - coalesce(t.old_traces, 0))::bigint AS traces
   FROM usage.restatement t
   JOIN usage.series s USING (series_id)
-  JOIN usage.every_scope c USING (scope_id)
+  JOIN usage.scope c USING (scope_id)
   JOIN usage.source src USING (source_id)
   JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
   JOIN usage.labelled_entity e ON e.entity_id = s.entity_id

@@ -4,7 +4,7 @@ SELECT src.slug AS source_id, c.group_by, c.stride, r.bucket_start AS period_sta
        e.dimension_name, r.traces, v.settled AS is_settled, v.fetched_at
 FROM usage.hourly_record r
 JOIN usage.series s USING (series_id)
-JOIN usage.scope c USING (scope_id)
+JOIN usage.trace_scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id
@@ -17,7 +17,7 @@ SELECT src.slug, c.group_by, c.stride, r.bucket_start::timestamp AT TIME ZONE 'U
        w.dimension_id, e.dimension_id, e.dimension_name, r.traces, v.settled, v.fetched_at
 FROM usage.dated_record r
 JOIN usage.series s USING (series_id)
-JOIN usage.scope c USING (scope_id)
+JOIN usage.trace_scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id
@@ -32,7 +32,7 @@ SELECT src.slug AS source_id, c.group_by, c.stride, t.bucket_start AS period_sta
        e.dimension_id, t.old_traces, t.new_traces, t.restated_at
 FROM usage.restatement t
 JOIN usage.series s USING (series_id)
-JOIN usage.scope c USING (scope_id)
+JOIN usage.trace_scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id;
@@ -50,7 +50,7 @@ SELECT src.slug AS source_id, c.group_by, c.stride, d.bucket_start AS period_sta
        CASE WHEN c.group_by <> 'user' OR d.kind <> 'name_differs' THEN d.export_says END AS export_says,
        c.trace_tier
 FROM usage.reconciliation_difference d
-JOIN usage.scope c USING (scope_id)
+JOIN usage.trace_scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 UNION ALL
@@ -63,7 +63,7 @@ SELECT src.slug, c.group_by,
        c.trace_tier
 FROM usage.control_difference d
 -- The billing provider meters retention tiers too.
-JOIN usage.every_scope c
+JOIN usage.scope c
   ON c.scope_id = d.scope_id AND (c.kind = 'traces' AND c.trace_tier = 'all' OR d.kind = 'provider_total')
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id;

@@ -9,7 +9,7 @@ SELECT src.slug AS source_id, c.kind AS usage_kind, c.trace_tier, d.measure, c.g
        -- The export's name of a user is an e-mail address. Not everybody who reads differences may see it.
        CASE WHEN c.group_by <> 'user' OR d.kind <> 'name_differs' THEN d.export_says END AS export_says
 FROM usage.reconciliation_difference d
-JOIN usage.every_scope c USING (scope_id)
+JOIN usage.scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 UNION ALL
@@ -20,7 +20,7 @@ SELECT src.slug, c.kind, c.trace_tier, d.measure, c.group_by,
        CASE WHEN d.kind = 'grouping_total' THEN '(all)' ELSE usage.shown_id(d.external_id) END,
        d.stored_traces, d.control_traces, d.kind, d.state, d.found_at, NULL
 FROM usage.control_difference d
-JOIN usage.every_scope c USING (scope_id)
+JOIN usage.scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id;
 COMMENT ON VIEW reporting.usage_reconciliation_by_kind IS 'Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id).';

@@ -47,7 +47,7 @@ SELECT src.slug AS source_id, {columns}, w.dimension_id AS workspace_id, w.dimen
 FROM (
   SELECT s.entity_id, c.workspace_id, max(s.series_id) FILTER (WHERE c.stride = 'day') AS day_series,
          max(s.series_id) FILTER (WHERE c.stride = 'hour') AS hour_series
-  FROM usage.scope c
+  FROM usage.trace_scope c
   JOIN usage.series s USING (scope_id)
   WHERE c.group_by = '{dimension}' AND c.stride IN ('day', 'hour')
   GROUP BY s.entity_id, c.workspace_id

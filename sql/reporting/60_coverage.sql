@@ -6,7 +6,7 @@ FROM (
   FROM usage.withdrawal
   GROUP BY scope_id
 ) w
-JOIN usage.scope s USING (scope_id)
+JOIN usage.trace_scope s USING (scope_id)
 CROSS JOIN LATERAL (
   SELECT coalesce(range_agg(tstzrange(c.period_start, c.period_end)), '{}') AS parts
   FROM usage.coverage c
@@ -128,7 +128,7 @@ CREATE OR REPLACE VIEW reporting.data_freshness AS
 SELECT src.slug AS source_id, c.group_by, c.stride, max(v.period_end) AS loaded_until,
        max(v.period_end) FILTER (WHERE v.settled) AS settled_until, max(v.fetched_at) AS fetched_at,
        extract(epoch FROM now() - max(v.fetched_at))::bigint AS lag_seconds
-FROM usage.scope c
+FROM usage.trace_scope c
 JOIN usage.source src USING (source_id)
 JOIN usage.coverage v USING (scope_id)
 GROUP BY src.slug, c.group_by, c.stride;

@@ -4,7 +4,7 @@ SELECT src.slug AS source_id, m.month_start, c.group_by, w.dimension_id AS works
        now.traces - coalesce(t.traces, 0) AS adjustment_traces, now.traces AS current_traces, m.closed_at
 FROM usage.month_close m
 JOIN usage.source src USING (source_id)
-JOIN usage.scope c ON c.source_id = m.source_id AND c.stride = 'day'
+JOIN usage.trace_scope c ON c.source_id = m.source_id AND c.stride = 'day'
 JOIN usage.series s USING (scope_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id
@@ -32,7 +32,7 @@ LEFT JOIN (
   SELECT t.close_id, c.workspace_id, sum(t.traces)::bigint AS traces
   FROM usage.closed_total t
   JOIN usage.series s USING (series_id)
-  JOIN usage.scope c USING (scope_id)
+  JOIN usage.trace_scope c USING (scope_id)
   WHERE c.group_by = 'workspace'
   GROUP BY t.close_id, c.workspace_id
 ) t ON t.close_id = x.close_id AND t.workspace_id = x.workspace_id;

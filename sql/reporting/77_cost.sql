@@ -1,6 +1,6 @@
 -- Costs by workspace, project, user and key: estimates from imported prices. Building blocks first; readers cannot see them.
 
--- Months that were closed with charges, by workspace. Older releases kept none, and a workspace may have been left out.
+-- Months that were closed with charges, by workspace: a workspace may have been left out.
 CREATE OR REPLACE VIEW usage.charged_month AS
 SELECT m.close_id, m.source_id, m.month_start, w.workspace_id AS workspace_entity_id,
        daterange(m.month_start, (m.month_start + interval '1 month')::date) AS days

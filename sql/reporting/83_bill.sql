@@ -50,7 +50,7 @@ CROSS JOIN LATERAL (
                SELECT sum(r.traces) FROM usage.series x JOIN usage.dated_record r USING (series_id)
                WHERE x.scope_id = c.scope_id AND r.bucket_start = day::date
              ), 0) END AS traces
-      FROM usage.every_scope c
+      FROM usage.scope c
       JOIN usage.entity e ON e.entity_id = c.workspace_id
       CROSS JOIN LATERAL generate_series(
         greatest(l.month_start, l.data_start)::timestamp, l.today::timestamp, interval '1 day'

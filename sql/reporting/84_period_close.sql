@@ -9,7 +9,7 @@ JOIN usage.period_total t USING (period_close_id)
 CROSS JOIN LATERAL (
   SELECT coalesce(sum(r.traces), 0)::bigint AS traces
   FROM usage.entity w
-  JOIN usage.scope c ON c.workspace_id = w.entity_id AND c.group_by = t.group_by AND c.stride = 'day'
+  JOIN usage.trace_scope c ON c.workspace_id = w.entity_id AND c.group_by = t.group_by AND c.stride = 'day'
   JOIN usage.series s USING (scope_id)
   JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id = t.external_id
   JOIN usage.dated_record r USING (series_id)

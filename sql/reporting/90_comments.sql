@@ -128,7 +128,7 @@ BEGIN
         ('closed_traces', $$Traces of the workspace when the month was closed. Adds up over months and workspaces. Null: left out.$$, 'usage_month_close_workspace'),
         ('closed_traces', $$What this price applied to when the month was closed, in units of measure: traces, but for a SKU of deployments. Adds up within one sku.$$, 'usage_month_close_cost'),
         ('is_left_out', $$Whether the workspace was left out when the month was closed: its totals are not in the close.$$, ''),
-        ('settle_after_seconds', $$USAGE_SETTLE_AFTER when the month was closed. Null: closed by a release that did not keep it.$$, ''),
+        ('settle_after_seconds', $$USAGE_SETTLE_AFTER when the month was closed.$$, ''),
         ('accepted_disagreements', $$Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.$$, ''),
         ('sku', $$SKU of the imported price.$$, ''),
         ('unit_price', $$The imported unit price.$$, ''),

@@ -13,7 +13,7 @@ BEGIN
 
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'usage_reader_masked') THEN
     GRANT USAGE ON SCHEMA reporting TO usage_reader_masked;
-    -- An earlier release may have granted a view that holds addresses by now.
+    -- A view without addresses may have been granted and hold some by now.
     REVOKE ALL ON ALL TABLES IN SCHEMA reporting FROM usage_reader_masked;
     REVOKE ALL ON ALL FUNCTIONS IN SCHEMA reporting FROM usage_reader_masked;
     FOR one IN

@@ -1,6 +1,5 @@
 import type { EmailPolicy } from "../config/config.ts";
 import type { Store } from "../store/db/database.ts";
-import { healSettlement } from "../store/load/settlement.ts";
 import { endDropped } from "../store/reconcile/ended.ts";
 import { compactCoverage } from "../store/retention/compact.ts";
 import { pruneHistory } from "../store/retention/history.ts";
@@ -25,7 +24,6 @@ interface Retention {
  * day changes.
  */
 export async function pruneLedgers(store: Store, { sourceId, keepDays, keepHours, userEmail }: Retention) {
-  await healSettlement(store.db, sourceId);
   await pruneRuns(store.db, { sourceId, keepDays });
   const kept = {
     userNames:

@@ -81,7 +81,6 @@ async function measure(on: Databases, ofDay: number): Promise<(string | number)[
 function seedOf({ days, users }: { days: number; users: number }): string {
   return `
     SET TIME ZONE 'UTC';
-    SET usage.keeps_months = 'on';
     INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest)
     VALUES ('default', 'http://localhost', current_date - ${days}, 744, '');
     INSERT INTO usage.entity (source_id, dimension, external_id, first_seen_at, last_seen_at)
@@ -93,11 +92,11 @@ function seedOf({ days, users }: { days: number; users: number }): string {
     INSERT INTO usage.scope (source_id, group_by, workspace_id, stride)
     SELECT source_id, 'user', entity_id, 'day' FROM usage.workspace JOIN usage.entity USING (entity_id);
     INSERT INTO usage.series (scope_id, entity_id)
-    SELECT scope_id, e.entity_id FROM usage.scope, usage.entity e WHERE e.dimension = 'user';
+    SELECT scope_id, e.entity_id FROM usage.trace_scope, usage.entity e WHERE e.dimension = 'user';
     INSERT INTO usage.coverage
-    SELECT scope_id, data_start, current_date, true, nextval('usage.fetch_number'), now() FROM usage.scope JOIN usage.source USING (source_id);
+    SELECT scope_id, data_start, current_date, true, nextval('usage.fetch_number'), now() FROM usage.trace_scope JOIN usage.source USING (source_id);
     INSERT INTO usage.settlement
-    SELECT scope_id, data_start, current_date, now() FROM usage.scope JOIN usage.source USING (source_id);
+    SELECT scope_id, data_start, current_date, now() FROM usage.trace_scope JOIN usage.source USING (source_id);
     INSERT INTO usage.dated_record
     SELECT series_id, d::date, 1 + hashint8(series_id::bigint * 100000 + extract(epoch FROM d)::bigint / 86400) & 1023
     FROM usage.source, generate_series(data_start, current_date - 1, interval '1 day') d, usage.series ORDER BY 2, 1`;

@@ -54,7 +54,7 @@ export const FLOORS: readonly Floor[] = [
       `INSERT INTO usage.entity (source_id, dimension, external_id)
        SELECT DISTINCT source_id, 'user', user_id FROM stage, usage.source ON CONFLICT DO NOTHING`,
       `INSERT INTO usage.series (scope_id, entity_id)
-       SELECT scope_id, entity_id FROM usage.scope, usage.entity WHERE dimension = 'user' ON CONFLICT DO NOTHING`,
+       SELECT scope_id, entity_id FROM usage.trace_scope, usage.entity WHERE dimension = 'user' ON CONFLICT DO NOTHING`,
       "ANALYZE usage.entity, usage.series",
       MERGE(`(
         SELECT series_id, bucket_start, traces

@@ -157,10 +157,10 @@ async function checkSums(): Promise<string> {
   const rows = await query(
     url,
     `SELECT 'day' AS stride, group_by, sum(traces) AS traces, DATE '${dayText(DATA_START)}'::text AS "from"
-     FROM usage.dated_record JOIN usage.series USING (series_id) JOIN usage.scope USING (scope_id) WHERE stride = 'day' GROUP BY 2
+     FROM usage.dated_record JOIN usage.series USING (series_id) JOIN usage.trace_scope USING (scope_id) WHERE stride = 'day' GROUP BY 2
      UNION ALL
      SELECT 'hour', group_by, sum(traces), (min(bucket_start) AT TIME ZONE 'UTC')::date::text
-     FROM usage.hourly_record JOIN usage.series USING (series_id) JOIN usage.scope USING (scope_id) GROUP BY 2`,
+     FROM usage.hourly_record JOIN usage.series USING (series_id) JOIN usage.trace_scope USING (scope_id) GROUP BY 2`,
   );
   const { ledger, organisation } = standin;
   const read = organisation.streams.filter(({ project }) => workspaces.includes(project.workspace));

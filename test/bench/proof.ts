@@ -26,17 +26,17 @@ const fill = (share: number) => `
     SELECT 1, 'project', 'p' || n FROM generate_series(1, ${WORKSPACES * PROJECTS}) n;
   INSERT INTO usage.series (scope_id, entity_id)
     SELECT s.scope_id, e.entity_id FROM usage.entity e
-    JOIN usage.scope s ON s.stride = 'day' AND s.workspace_id = 1 + (e.entity_id % ${WORKSPACES})
+    JOIN usage.trace_scope s ON s.stride = 'day' AND s.workspace_id = 1 + (e.entity_id % ${WORKSPACES})
     WHERE e.dimension = 'project';
   INSERT INTO usage.dated_record
     SELECT series_id, current_date - d, 1 + (series_id * 31 + d * 17) % 500
     FROM usage.series CROSS JOIN generate_series(5, ${DAYS - 1}) d;
   INSERT INTO usage.coverage
     SELECT scope_id, (current_date - ${DAYS - 1})::timestamp AT TIME ZONE 'UTC', (current_date - 4)::timestamp AT TIME ZONE 'UTC', true, 1, now()
-    FROM usage.scope WHERE stride = 'day';
+    FROM usage.trace_scope WHERE stride = 'day';
   INSERT INTO usage.settlement
     SELECT scope_id, (d::date)::timestamp AT TIME ZONE 'UTC', (d::date + 1)::timestamp AT TIME ZONE 'UTC', now() - interval '30 days'
-    FROM usage.scope CROSS JOIN generate_series(current_date - ${DAYS - 1}, current_date - 5, interval '1 day') d
+    FROM usage.trace_scope CROSS JOIN generate_series(current_date - ${DAYS - 1}, current_date - 5, interval '1 day') d
     WHERE stride = 'day';
   INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
     SELECT series_id, bucket_start::timestamp AT TIME ZONE 'UTC', traces + 1, traces, 2, now() - interval '1 hour'

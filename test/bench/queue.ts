@@ -216,14 +216,14 @@ async function measureDue(): Promise<string> {
   const since = new Date(Date.now() - 20 * DAY_MS).toISOString();
   await database.value(
     `WITH b AS (
-       INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
-       SELECT source_id, 'hour', '2020-01-01Z', '${since}', '{project}', 1, 'all' FROM usage.source
+       INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspace_ids, reprocess)
+       SELECT source_id, 'hour', '2020-01-01Z', '${since}', '{project}', '{a}', 'all' FROM usage.source
        RETURNING backfill_id, source_id
      ), s AS (
        INSERT INTO usage.slice (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
        SELECT b.source_id, b.backfill_id, 'project', 'hour', at, at + interval '1 hour', ARRAY[c.scope_id], ARRAY[e.external_id]
        FROM b, generate_series(date_trunc('hour', '${since}'::timestamptz) - interval '${DUE} hours', '${since}', interval '1 hour') at,
-            (SELECT scope_id, workspace_id FROM usage.scope WHERE group_by = 'project' AND stride = 'hour' LIMIT 1) c
+            (SELECT scope_id, workspace_id FROM usage.trace_scope WHERE group_by = 'project' AND stride = 'hour' LIMIT 1) c
        JOIN usage.entity e ON e.entity_id = c.workspace_id
        RETURNING 1
      ) SELECT count(*) FROM s`,

@@ -76,14 +76,14 @@ export function storeOf({
     SELECT c.scope_id, e.entity_id
     FROM u
     JOIN usage.entity e ON e.external_id = u.id AND e.dimension = 'user'
-    JOIN (SELECT scope_id, row_number() OVER (ORDER BY scope_id) - 1 AS w FROM usage.scope) c ON c.w = n / ${usersPerWorkspace}
+    JOIN (SELECT scope_id, row_number() OVER (ORDER BY scope_id) - 1 AS w FROM usage.trace_scope) c ON c.w = n / ${usersPerWorkspace}
     ORDER BY n;
     INSERT INTO usage.dated_record
     SELECT s.series_id, '2026-01-05'::date + d, (n::bigint * 7919 + d * 104729) % 4999 + 1
     FROM u JOIN usage.entity e ON e.external_id = u.id JOIN usage.series s USING (entity_id)
     CROSS JOIN generate_series(0, ${EXPORT_DAYS - 1}, ${everyDays}) d
     ORDER BY 1, 2;
-    INSERT INTO usage.coverage SELECT scope_id, ${start}, ${end}, true, 1, now() FROM usage.scope;
+    INSERT INTO usage.coverage SELECT scope_id, ${start}, ${end}, true, 1, now() FROM usage.trace_scope;
     UPDATE usage.dated_record SET traces = traces + 1
     WHERE series_id = (SELECT min(series_id) FROM usage.series) AND bucket_start < '2026-01-05'::date + ${differingDays}`;
 }

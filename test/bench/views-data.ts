@@ -21,7 +21,7 @@ const WORKSPACES_OF_A_USER = 5;
 /** Fills an empty, migrated database, and analyzes nothing. All follows from the seed, but for the clock that it ends at. */
 export async function seedUsage(client: pg.Client, size: Size, say: (line: string) => void): Promise<void> {
   // Totals of months are made once, at the end.
-  await client.query("SET TIME ZONE 'UTC'; SET usage.keeps_months = 'on'");
+  await client.query("SET TIME ZONE 'UTC'");
   for (const statement of [...organisation(size), ...coverage()]) await client.query(statement);
   // The key of 50 million rows is made once, at the end.
   await client.query("ALTER TABLE usage.hourly_record DROP CONSTRAINT hourly_record_pkey");
@@ -76,9 +76,9 @@ function organisation({ records, seed, workspaces: asked = 0, years = YEARS }: S
      FROM usage.workspace JOIN usage.entity USING (entity_id),
           unnest('{workspace,project,user,api_key}'::text[]) WITH ORDINALITY u (g, i), unnest('{hour,day}'::text[]) s
      ORDER BY entity_id, i, s`,
-    `INSERT INTO usage.every_scope (source_id, kind, trace_tier, group_by, workspace_id, stride)
+    `INSERT INTO usage.scope (source_id, kind, trace_tier, group_by, workspace_id, stride)
      SELECT source_id, m.kind, m.tier, group_by, workspace_id, stride
-     FROM usage.scope, (VALUES ('traces', 'longlived'), ('langsmith_deployments', 'all')) m (kind, tier)
+     FROM usage.trace_scope, (VALUES ('traces', 'longlived'), ('langsmith_deployments', 'all')) m (kind, tier)
      WHERE stride = 'day'`,
     `INSERT INTO usage.source_meter (source_id, meter, is_available, evidence, starts_on, ask_again_at)
      SELECT source_id, m, true, '', CASE m WHEN 'deployments' THEN data_start END, now()
@@ -90,7 +90,7 @@ function organisation({ records, seed, workspaces: asked = 0, years = YEARS }: S
      ) e
      CROSS JOIN generate_series(0, ${apiece - 1}) i
      JOIN (
-       SELECT scope_id, group_by, dense_rank() OVER (ORDER BY workspace_id) - 1 AS workspace FROM usage.scope
+       SELECT scope_id, group_by, dense_rank() OVER (ORDER BY workspace_id) - 1 AS workspace FROM usage.trace_scope
      ) c ON c.group_by = e.dimension AND c.workspace = (e.n + i) % ${workspaces}
      WHERE e.dimension = 'user' OR i = 0
      ORDER BY c.scope_id, e.entity_id`,
@@ -98,10 +98,10 @@ function organisation({ records, seed, workspaces: asked = 0, years = YEARS }: S
      SELECT h.series_id, d.series_id AS day_series_id, w.series_id AS workspace_series_id, hs.group_by,
             (h.series_id * 7) % 12 AS first_hour
      FROM usage.series h
-     JOIN usage.scope hs ON hs.scope_id = h.scope_id AND hs.stride = 'hour'
-     JOIN usage.scope ds ON ds.group_by = hs.group_by AND ds.workspace_id = hs.workspace_id AND ds.stride = 'day'
+     JOIN usage.trace_scope hs ON hs.scope_id = h.scope_id AND hs.stride = 'hour'
+     JOIN usage.trace_scope ds ON ds.group_by = hs.group_by AND ds.workspace_id = hs.workspace_id AND ds.stride = 'day'
      JOIN usage.series d ON d.scope_id = ds.scope_id AND d.entity_id = h.entity_id
-     JOIN usage.scope ws ON ws.group_by = 'workspace' AND ws.workspace_id = hs.workspace_id AND ws.stride = 'hour'
+     JOIN usage.trace_scope ws ON ws.group_by = 'workspace' AND ws.workspace_id = hs.workspace_id AND ws.stride = 'hour'
      JOIN usage.series w ON w.scope_id = ws.scope_id;
      ANALYZE bench_series`,
   ];
@@ -116,7 +116,7 @@ function coverage(): string[] {
     `INSERT INTO usage.coverage
      SELECT scope_id, lower(part), upper(part), upper(part) <= today - interval '3 days', nextval('usage.fetch_number'),
             CASE WHEN old THEN today - interval '8 days' ELSE least(upper(part) + interval '3 days', now()) END
-     FROM usage.every_scope
+     FROM usage.scope
      JOIN usage.source USING (source_id)
      CROSS JOIN date_trunc('day', now()) today
      CROSS JOIN LATERAL (
@@ -133,7 +133,7 @@ function coverage(): string[] {
      WHERE NOT isempty(part)`,
     `INSERT INTO usage.settlement
      SELECT scope_id, data_start, date_trunc('day', now()) - interval '3 days', now()
-     FROM usage.every_scope JOIN usage.source USING (source_id) WHERE stride = 'day'`,
+     FROM usage.scope JOIN usage.source USING (source_id) WHERE stride = 'day'`,
   ];
 }
 
@@ -145,8 +145,8 @@ function otherMeters(): string[] {
     `CREATE TEMPORARY TABLE bench_other AS
      SELECT s.series_id AS day_series_id, o.scope_id, coalesce(d.entity_id, s.entity_id) AS entity_id, m.measure
      FROM usage.series s
-     JOIN usage.scope c ON c.scope_id = s.scope_id AND c.stride = 'day'
-     JOIN usage.every_scope o
+     JOIN usage.trace_scope c ON c.scope_id = s.scope_id AND c.stride = 'day'
+     JOIN usage.scope o
        ON o.group_by = c.group_by AND o.workspace_id = c.workspace_id AND o.stride = 'day'
       AND (o.kind <> 'traces' OR o.trace_tier <> 'all')
      JOIN unnest('{traces,nodes_executed,agent_runs,agent_uptime_seconds}'::text[]) m (measure)

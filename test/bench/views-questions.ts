@@ -20,7 +20,7 @@ const raw = (table: "hourly" | "dated", groupBy: string, columns: string, condit
   SELECT ${columns}
   FROM usage.${table}_record r
   JOIN usage.series s USING (series_id)
-  JOIN usage.scope p USING (scope_id)
+  JOIN usage.trace_scope p USING (scope_id)
   JOIN usage.entity e ON e.entity_id = s.entity_id
   JOIN usage.entity w ON w.entity_id = p.workspace_id
   WHERE p.stride = '${table === "hourly" ? "hour" : "day"}' AND p.group_by = '${groupBy}' AND ${condition}`;

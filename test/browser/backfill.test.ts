@@ -36,7 +36,7 @@ async function serveWithGap(bench: ServiceBench, environment: Record<string, str
   await bench.loaded();
   await bench.store.transaction(({ client }) =>
     client.query(`DELETE FROM usage.dated_record;
-      DELETE FROM usage.coverage c USING usage.scope s WHERE s.scope_id = c.scope_id AND s.stride = 'day'`),
+      DELETE FROM usage.coverage c USING usage.trace_scope s WHERE s.scope_id = c.scope_id AND s.stride = 'day'`),
   );
   const [, url = ""] = /health and metrics on (\S+);/.exec(service.said.stderr) ?? [];
   return url;

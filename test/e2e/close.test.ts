@@ -74,7 +74,7 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
       `INSERT INTO usage.control_difference
          (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
        SELECT c.scope_id, 'stride_total', $1, $2, $3, 1, 2, 'platform_disagrees', 1
-       FROM usage.scope c JOIN usage.entity e ON e.entity_id = c.workspace_id
+       FROM usage.trace_scope c JOIN usage.entity e ON e.entity_id = c.workspace_id
        WHERE c.stride = 'day' AND c.group_by = 'project' AND e.external_id = $4`,
       [new Date(oneDay.start), new Date(oneDay.end), id, kept],
     );

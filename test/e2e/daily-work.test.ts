@@ -37,7 +37,7 @@ describe("the commands of a day", () => {
 
     // A day's coverage and records are lost: a dry run counts the gap and a backfill fills it.
     await made.sql(
-      `DELETE FROM usage.coverage c USING usage.scope s
+      `DELETE FROM usage.coverage c USING usage.trace_scope s
        WHERE s.scope_id = c.scope_id AND s.stride = 'day' AND period_start = $1`,
       [new Date(made.dataStart).toISOString()],
     );

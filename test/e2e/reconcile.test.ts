@@ -40,7 +40,7 @@ test("reconcile and totals say what they compared, and exit by what is left in t
 
   // A day of the range is not loaded any more.
   await made.sql(
-    `DELETE FROM usage.coverage c USING usage.scope s
+    `DELETE FROM usage.coverage c USING usage.trace_scope s
      WHERE s.scope_id = c.scope_id AND s.stride = 'day' AND s.group_by = 'user'`,
   );
   expect(await text(["--stride", "day"], 3)).toMatch(

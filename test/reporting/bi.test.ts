@@ -91,7 +91,7 @@ test("every SQL block of docs/bi.md runs and returns the rows that it describes"
     client.query(
       `INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
        SELECT c.scope_id, '2026-03-01Z', '2026-03-11Z', 99, '2026-03-20 06:00Z'
-       FROM usage.scope c JOIN usage.entity w ON w.entity_id = c.workspace_id
+       FROM usage.trace_scope c JOIN usage.entity w ON w.entity_id = c.workspace_id
        WHERE c.group_by = 'workspace' AND c.stride = 'day' AND w.external_id = $1`,
       [WORKSPACE],
     ),

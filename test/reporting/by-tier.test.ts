@@ -272,7 +272,7 @@ const reconcile = (
   client.query(
     `INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
      SELECT c.scope_id, $1::timestamptz, $2::timestamptz, 999, $3::timestamptz
-     FROM usage.every_scope c JOIN usage.entity w ON w.entity_id = c.workspace_id
+     FROM usage.scope c JOIN usage.entity w ON w.entity_id = c.workspace_id
      WHERE c.stride = 'day' AND c.trace_tier = $4 AND w.external_id = $5 AND c.group_by = ANY ($6)`,
     [`${from}Z`, `${to}Z`, `${reconciledAt}Z`, meter === "traces" ? "all" : meter, WORKSPACE, groupings],
   );
@@ -329,7 +329,7 @@ test("a day of a tier is reconciled by its own export, short-lived traces by bot
   expect(after.rest).toEqual(["02 2025 2025, 03 2025 2025, 04 -, 05 -"]);
   // A difference that is left, as reconcile keeps it.
   await client.query(`INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
-    SELECT scope_id, 'tier_exceeds', '2026-03-02Z', '2026-03-03Z', 'x', 1, 2, 'platform_disagrees', 999 FROM usage.every_scope
+    SELECT scope_id, 'tier_exceeds', '2026-03-02Z', '2026-03-03Z', 'x', 1, 2, 'platform_disagrees', 999 FROM usage.scope
     WHERE trace_tier = 'longlived' AND group_by = 'project' AND stride = 'day'`);
   expect((await all()).project).toEqual(["02 -, 03 -, 04 2025 2025, 05 -"]);
 });

@@ -51,10 +51,10 @@ export async function write(bundle: StoreBundle, given: State): Promise<void> {
   const { rows } = await reader.query<{ scope_id: number; stride: "day" | "hour"; series: number[] }>(`
     WITH s AS (
       INSERT INTO usage.series (scope_id, entity_id)
-      SELECT c.scope_id, e.entity_id FROM usage.scope c, usage.entity e
+      SELECT c.scope_id, e.entity_id FROM usage.trace_scope c, usage.entity e
       WHERE c.stride IN ('day', 'hour') AND c.group_by IN ('workspace', 'user') AND e.dimension = 'user' RETURNING *
     )
-    SELECT scope_id, stride, array_agg(series_id) AS series FROM s JOIN usage.scope USING (scope_id) GROUP BY 1, 2 ORDER BY 2, 1`);
+    SELECT scope_id, stride, array_agg(series_id) AS series FROM s JOIN usage.trace_scope USING (scope_id) GROUP BY 1, 2 ORDER BY 2, 1`);
   const scopes = rows.map(({ scope_id, stride, series }, n) =>
     rowsOf(
       { scopeId: scope_id, stride, series, dataStart },

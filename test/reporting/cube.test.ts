@@ -122,10 +122,10 @@ async function filledDatabase(): Promise<string> {
   await store.transaction(({ client }) =>
     client.query(`
       WITH close AS (
-        INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements)
-        SELECT source_id, '2026-03-01', 0 FROM usage.source RETURNING close_id
+        INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements)
+        SELECT source_id, '2026-03-01', 0, 0 FROM usage.source RETURNING close_id
       )
-      INSERT INTO usage.closed_total SELECT close_id, series_id, 10 FROM close, usage.series s JOIN usage.scope c USING (scope_id)
+      INSERT INTO usage.closed_total SELECT close_id, series_id, 10 FROM close, usage.series s JOIN usage.trace_scope c USING (scope_id)
       WHERE c.stride = 'day' AND c.group_by IN ('workspace', 'project')`),
   );
   return url;

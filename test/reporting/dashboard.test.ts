@@ -158,13 +158,13 @@ describe("the SQL of the dashboard", () => {
     // What no panel may be without: an open difference, a restatement and a late change of the days shown, a closed month.
     await client.query(`
       INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
-        SELECT scope_id, 'p1', '${FROM}', 'traces_differ', 1 FROM usage.scope LIMIT 1;
+        SELECT scope_id, 'p1', '${FROM}', 'traces_differ', 1 FROM usage.trace_scope LIMIT 1;
       INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
         SELECT series_id, '2026-03-02Z', 6, 7, 1, '2026-03-05Z' FROM usage.series LIMIT 1;
       INSERT INTO usage.late_change SELECT source_id, '2026-03-05', 'workspace', 'day', true, 72, 1, 1 FROM usage.source;
       WITH close AS (
-        INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements)
-        SELECT source_id, '2026-03-01', 0 FROM usage.source RETURNING close_id
+        INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements)
+        SELECT source_id, '2026-03-01', 0, 0 FROM usage.source RETURNING close_id
       )
       INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false FROM close, usage.workspace`);
     await client.query("SET ROLE usage_reader");
@@ -346,15 +346,15 @@ describe("metrics", () => {
     await store.transaction(({ client }) =>
       client.query(`
         WITH probe AS (
-          INSERT INTO usage.probe (source_id, project, state, period_start, expected_traces, sent_at, billed_at, finished_at)
-          SELECT source_id, 'meter', 'matched', now(), 5, now(), now(), now() FROM usage.source LIMIT 1
+          INSERT INTO usage.probe (source_id, project, expected_user, expected_key, state, period_start, expected_traces, sent_at, billed_at, finished_at)
+          SELECT source_id, 'meter', 'u', 'k', 'matched', now(), 5, now(), now(), now() FROM usage.source LIMIT 1
           RETURNING probe_id
         )
-        INSERT INTO usage.probe_figure SELECT probe_id, 'workspace', 5, 0, 0, 0 FROM probe;
+        INSERT INTO usage.probe_figure SELECT probe_id, 'workspace', 'w', '[]', 5, 0, 0, 0 FROM probe;
         INSERT INTO usage.control_difference
           (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
         SELECT scope_id, 'stride_total', '2026-03-01Z', '2026-03-02Z', 'p', 'platform_disagrees', 1
-        FROM usage.scope LIMIT 1`),
+        FROM usage.trace_scope LIMIT 1`),
     );
     const metrics = createMetrics(
       store.db,

@@ -255,7 +255,7 @@ test("the package's tests pass, its metrics give the figures of the views, and a
   );
   await client.query(`
     UPDATE usage.coverage SET fetched_at = now() - interval '2 days'
-    FROM usage.scope s JOIN usage.source src USING (source_id)
+    FROM usage.trace_scope s JOIN usage.source src USING (source_id)
     WHERE coverage.scope_id = s.scope_id AND src.slug = 'other' AND s.group_by = 'user'`);
   expect(await singular("tests/marts_equal_the_views.sql")).toEqual([
     expect.objectContaining({ group_by: "user", source_id: "other", traces: "16", mart_traces: "9" }),

@@ -57,9 +57,9 @@ test("deployment usage begins where its own history begins, and is zero only whe
   ]);
   // Compared with its export; then one measure of a day differs, and only that day is unproved.
   await client.query(`INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
-    SELECT scope_id, '2026-03-04Z', '2026-03-07Z', 999, '2026-05-01Z' FROM usage.every_scope WHERE kind = 'langsmith_deployments'`);
-  await client.query(`INSERT INTO usage.measure_difference (scope_id, bucket_start, external_id, measure, kind, state, stored_traces, export_traces, fetch_number)
-    SELECT scope_id, '2026-03-05Z', 'x', 'agent_runs', 'traces_differ', 'open', 1, 2, 999 FROM usage.every_scope WHERE kind = 'langsmith_deployments'`);
+    SELECT scope_id, '2026-03-04Z', '2026-03-07Z', 999, '2026-05-01Z' FROM usage.scope WHERE kind = 'langsmith_deployments'`);
+  await client.query(`INSERT INTO usage.reconciliation_difference (scope_id, bucket_start, external_id, measure, kind, state, stored_traces, export_traces, fetch_number)
+    SELECT scope_id, '2026-03-05Z', 'x', 'agent_runs', 'traces_differ', 'open', 1, 2, 999 FROM usage.scope WHERE kind = 'langsmith_deployments'`);
   const views = [
     "fct_deployment_usage_workspace_daily",
     "usage_coverage_by_kind_daily WHERE group_by = 'workspace' AND kind <> 'traces'",

@@ -15,19 +15,19 @@ const FILL = [
   `INSERT INTO usage.entity (source_id, dimension, external_id)
    SELECT source_id, 'user', 'user-' || n FROM usage.source, generate_series(1, 50) n`,
   `INSERT INTO usage.series (scope_id, entity_id)
-   SELECT scope_id, entity_id FROM usage.scope c JOIN usage.entity e
+   SELECT scope_id, entity_id FROM usage.trace_scope c JOIN usage.entity e
      ON (group_by = 'user' AND dimension = 'user') OR (group_by = 'workspace' AND entity_id = c.workspace_id)`,
   `INSERT INTO usage.dated_record
-   SELECT series_id, d::date, 1 FROM usage.series JOIN usage.scope USING (scope_id),
+   SELECT series_id, d::date, 1 FROM usage.series JOIN usage.trace_scope USING (scope_id),
           generate_series(current_date - 200, current_date, interval '1 day') d
    WHERE stride = 'day' ORDER BY 1, 2`,
   `INSERT INTO usage.hourly_record
-   SELECT series_id, h, 1 FROM usage.series JOIN usage.scope USING (scope_id),
+   SELECT series_id, h, 1 FROM usage.series JOIN usage.trace_scope USING (scope_id),
           generate_series(date_trunc('hour', now()) - interval '60 days', now(), interval '1 hour') h
    WHERE stride = 'hour' AND group_by = 'workspace' ORDER BY 1, 2`,
   `INSERT INTO usage.coverage
    SELECT scope_id, now()::date - CASE stride WHEN 'day' THEN 200 ELSE 60 END, now()::date + 1, true, 1, now()
-   FROM usage.scope`,
+   FROM usage.trace_scope`,
 ];
 
 /** A plan that reads all series for each day reads ten times as many. */

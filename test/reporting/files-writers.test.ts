@@ -1,4 +1,3 @@
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { checkFiles } from "../../src/pipeline/warehouse/check-files.ts";
@@ -50,11 +49,6 @@ test("a set of another database is replaced only by who says so", async () => {
   expect(await readWithDuckDb(folder, taken)).toEqual(await readViews(second.url, taken));
   expect((await checkFiles(place, set, { signal })).wrong).toEqual([]);
   await expect(first.write({ views })).rejects.toMatchObject({ code: refusal.code });
-  // A manifest of an earlier release names no database.
-  const { database: _, ...unnamed } = taken;
-  await writeFile(join(folder, "manifest", "default.json"), JSON.stringify(unnamed));
-  expect(await first.write({ views })).toMatchObject({ written: 1 });
-  expect((await manifestOf(place)).database).toBe(set.database);
 });
 
 test("a database keeps its name where Postgres keeps its identifier to itself, and shares it with none", async () => {

@@ -30,7 +30,7 @@ async function corrections({ reader }: Bench) {
 /** 1 March is not loaded any more, in any workspace. */
 async function unload({ owner }: Bench) {
   await owner.query(`
-    UPDATE usage.coverage c SET period_start = '2026-03-02T00:00Z' FROM usage.scope s
+    UPDATE usage.coverage c SET period_start = '2026-03-02T00:00Z' FROM usage.trace_scope s
     WHERE s.scope_id = c.scope_id AND s.group_by = 'workspace' AND c.period_start = '2026-03-01T00:00Z'`);
   await owner.query("DELETE FROM usage.dated_record WHERE bucket_start = '2026-03-01'");
 }
@@ -63,7 +63,7 @@ test("a correction is as final as its day, also where a closed charge has none o
   expect(await corrections(bench)).toEqual(["04 03-03 -2 2 t ok"]);
   await bench.owner.query(`
     INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, fetch_number, failed_at, retry_at)
-    SELECT scope_id, '2026-03-03T00:00Z', '2026-03-04T00:00Z', 'failed', 'server_error', '-', 1, 1, now(), now() FROM usage.scope
+    SELECT scope_id, '2026-03-03T00:00Z', '2026-03-04T00:00Z', 'failed', 'server_error', '-', 1, 1, now(), now() FROM usage.trace_scope
     WHERE stride = 'day'`);
   expect(await corrections(bench)).toEqual(["04 03-03 -2 2 f failed"]);
   await enterPrices(bench.store, []);

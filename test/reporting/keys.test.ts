@@ -79,11 +79,11 @@ const OTHERS = `
     FROM usage.source, unnest('{true,false}'::boolean[]) settled, unnest('{24,48}'::integer[]) age;
   INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
     SELECT scope_id, v.kind, '2026-03-01Z', e, external_id, 'platform_disagrees', 1
-    FROM usage.scope, unnest('{"",(none),one}'::text[]) external_id, (VALUES ('stride_total', '2026-03-08Z'::timestamptz), ('stride_total', '2026-03-02Z'), ('grouping_total', '2026-03-02Z')) v (kind, e)
+    FROM usage.trace_scope, unnest('{"",(none),one}'::text[]) external_id, (VALUES ('stride_total', '2026-03-08Z'::timestamptz), ('stride_total', '2026-03-02Z'), ('grouping_total', '2026-03-02Z')) v (kind, e)
     WHERE stride = 'day' AND (external_id = '' OR v.kind = 'stride_total');
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
     SELECT scope_id, external_id, '2026-03-01Z', 'traces_differ', 1
-    FROM usage.scope, unnest('{"",(none),one}'::text[]) external_id WHERE stride IN ('hour', 'day');
+    FROM usage.trace_scope, unnest('{"",(none),one}'::text[]) external_id WHERE stride IN ('hour', 'day');
   INSERT INTO usage.provider_total
     SELECT source_id, m, metric, workspace, 'Traces', 'traces', 5, 'unknown_value', NULL, 1, now()
     FROM usage.source, unnest('{2026-03-01,2026-04-01}'::date[]) m, unnest('{a,b}'::text[]) metric, unnest('{"",w}'::text[]) workspace;
@@ -97,32 +97,32 @@ const OTHERS = `
   INSERT INTO usage.period_total
     SELECT period_close_id, g, w, i, 5
     FROM usage.period_close, unnest('{user,project}'::text[]) g, unnest('{v,w}'::text[]) w, unnest('{"",one}'::text[]) i;
-  INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements, settle_after_seconds, keeps_charges)
-    SELECT source_id, m, 0, 1, true FROM usage.source, unnest('{2026-03-01,2026-04-01}'::date[]) m;
+  INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements, keeps_charges)
+    SELECT source_id, m, 1, 0, true FROM usage.source, unnest('{2026-03-01,2026-04-01}'::date[]) m;
   INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false
     FROM usage.month_close JOIN usage.entity USING (source_id) JOIN usage.workspace USING (entity_id);
-  INSERT INTO usage.closed_cost SELECT close_id, entity_id, sku, price, currency, 5, 2.5
+  INSERT INTO usage.closed_cost SELECT close_id, entity_id, sku, 'traces', price, currency, 5, 2.5
     FROM usage.month_close JOIN usage.entity USING (source_id) JOIN usage.workspace USING (entity_id),
          unnest('{base,extended}'::text[]) sku, unnest('{0.5,0.6}'::numeric[]) price,
          unnest('{EUR,USD}'::text[]) currency;
-  INSERT INTO usage.closed_charge SELECT close_id, month_start + 1, workspace_id, sku, 9, tier, 3 * tier - 3, 0.5, 'EUR', 5, 2.5
+  INSERT INTO usage.closed_charge SELECT close_id, month_start + 1, workspace_id, sku, 'traces', 9, tier, 3 * tier - 3, 0.5, 'EUR', 5, 2.5
     FROM usage.month_close JOIN usage.closed_workspace USING (close_id), unnest('{base,extended}'::text[]) sku, generate_series(1, 2) tier;
-  INSERT INTO usage.closed_correction SELECT close_id, '2026-03-02', workspace_id, sku, 9, 1, 0, price, currency, traces, traces * price
+  INSERT INTO usage.closed_correction SELECT close_id, '2026-03-02', workspace_id, sku, 'traces', 9, 1, 0, price, currency, traces, traces * price
     FROM usage.month_close JOIN usage.closed_workspace USING (close_id), unnest('{base,extended}'::text[]) sku,
          unnest('{0.5,0.6}'::numeric[], '{-3,3}'::bigint[]) p (price, traces), unnest('{EUR,USD}'::text[]) currency
     WHERE month_start = '2026-04-01';
   INSERT INTO usage.closed_total SELECT close_id, series_id, 5 FROM usage.month_close, usage.series;
-  INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
-    SELECT source_id, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', 1, 'missing' FROM usage.source, generate_series(1, 2);
+  INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspace_ids, reprocess)
+    SELECT source_id, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', '{a}', 'missing' FROM usage.source, generate_series(1, 2);
   INSERT INTO usage.sku (name, measure)
     VALUES ('base', 'traces'), ('extended', 'traces'), ('runs', 'agent_runs'), ('upgrade', 'longlived');
   INSERT INTO usage.price (sku_id, unit_price, currency, valid_from, valid_to)
     SELECT sku_id, 0.5, 'USD', '2026-01-01', CASE name WHEN 'extended' THEN '2026-03-01'::date END FROM usage.sku;
   INSERT INTO usage.price_tier SELECT price_id, 2, 0.4 FROM usage.price;
-  INSERT INTO usage.probe (source_id, project, state, period_start, sent_at, billed_at, finished_at)
-    SELECT source_id, 'meter', 'matched', now(), now(), now(), now() FROM usage.source, generate_series(1, 2);
+  INSERT INTO usage.probe (source_id, project, expected_user, expected_key, state, period_start, sent_at, billed_at, finished_at)
+    SELECT source_id, 'meter', 'u', 'k', 'matched', now(), now(), now(), now() FROM usage.source, generate_series(1, 2);
   INSERT INTO usage.probe_figure
-    SELECT probe_id, group_by, 5, 0, 0, 0 FROM usage.probe, unnest('{project,user}'::text[]) group_by`;
+    SELECT probe_id, group_by, 'p', '[]', 5, 0, 0, 0 FROM usage.probe, unnest('{project,user}'::text[]) group_by`;
 
 test("the key that each view's comment names is unique", async () => {
   const { store, url } = await setupMigrated();

@@ -414,7 +414,7 @@ test("a close keeps the final charges of tiers and deployments; others become ch
     }
   }
   await client.query(`INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
-    SELECT scope_id, '2026-03-01Z', '2026-04-01Z', 999, now() FROM usage.scope WHERE stride = 'day'`);
+    SELECT scope_id, '2026-03-01Z', '2026-04-01Z', 999, now() FROM usage.trace_scope WHERE stride = 'day'`);
   const [NEVER, ALWAYS] = [10 * 365 * 86_400_000, 0];
   await loadRows(store, { ...answer, meter: "longlived", rows: [["2026-03-02", WORKSPACE as string, 4]] });
   const deployments = [["2026-03-02", WORKSPACE as string, [5, 1, 60]]] as const;

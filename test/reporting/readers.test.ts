@@ -32,7 +32,7 @@ beforeEach(async () => {
   owner = await connectPlain(url);
   await owner.query(`
     WITH closed AS (
-      INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES (1, '2026-03-01', 0) RETURNING close_id
+      INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) VALUES (1, '2026-03-01', 0, 0) RETURNING close_id
     )
     INSERT INTO usage.closed_total SELECT close_id, series_id, 5 FROM closed, usage.series;
     -- As if it had been loaded and settled three hours ago: an instant of today may still change.

@@ -68,14 +68,14 @@ const CHANGES = [
   "UPDATE usage.source SET data_start = least(data_start + 1, (now() AT TIME ZONE 'UTC')::date)",
   `INSERT INTO usage.slice (source_id, stride, period_start, period_end, group_by, workspace_ids, scope_ids)
    SELECT c.source_id, 'day', $from, $to, c.group_by, ARRAY[e.external_id], ARRAY[c.scope_id]
-   FROM $days JOIN usage.scope c USING (scope_id) JOIN usage.entity e ON e.entity_id = c.workspace_id`,
+   FROM $days JOIN usage.trace_scope c USING (scope_id) JOIN usage.entity e ON e.entity_id = c.workspace_id`,
   // A close, which leaves a workspace out.
   `WITH m AS (
-     INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements)
-     SELECT c.source_id, date_trunc('month', $from AT TIME ZONE 'UTC'), 0 FROM $days JOIN usage.scope c USING (scope_id)
+     INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements)
+     SELECT c.source_id, date_trunc('month', $from AT TIME ZONE 'UTC'), 0, 0 FROM $days JOIN usage.trace_scope c USING (scope_id)
      ON CONFLICT DO NOTHING RETURNING close_id
    ) INSERT INTO usage.closed_workspace (close_id, workspace_id, is_left_out)
-   SELECT m.close_id, c.workspace_id, true FROM m, $days JOIN usage.scope c USING (scope_id)`,
+   SELECT m.close_id, c.workspace_id, true FROM m, $days JOIN usage.trace_scope c USING (scope_id)`,
 ] as const;
 
 test(`how far a source is final and proved is what its coverage says by day (seed ${SEED})`, async () => {
@@ -118,8 +118,8 @@ function statementOf(
   dataStart: number,
 ): string {
   const at = (day: number) => `'${new Date(dataStart + day * 86_400_000).toISOString()}'::timestamptz`;
-  const chosen = `(SELECT s.scope_id, c.period_start FROM usage.scope s LEFT JOIN usage.coverage c USING (scope_id)
-    WHERE s.stride = 'day' AND s.scope_id = (SELECT scope_id FROM usage.scope WHERE stride = 'day' ORDER BY 1 OFFSET ${cell} LIMIT 1)
+  const chosen = `(SELECT s.scope_id, c.period_start FROM usage.trace_scope s LEFT JOIN usage.coverage c USING (scope_id)
+    WHERE s.stride = 'day' AND s.scope_id = (SELECT scope_id FROM usage.trace_scope WHERE stride = 'day' ORDER BY 1 OFFSET ${cell} LIMIT 1)
     ORDER BY 2 LIMIT 1) x`;
   return change
     .replaceAll("$days", chosen)

@@ -48,13 +48,13 @@ export async function enterPrices(store: Store, given: readonly GivenPrice[]) {
 /** Closes March as `close` does: keeps its charges. */
 export const CLOSE_MARCH = `
   WITH m AS (
-    INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements, settle_after_seconds)
-    SELECT source_id, '2026-03-01', 0, 1 FROM usage.source RETURNING close_id
+    INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements)
+    SELECT source_id, '2026-03-01', 1, 0 FROM usage.source RETURNING close_id
   ), w AS (
     INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false FROM m, usage.workspace RETURNING close_id, workspace_id
   )
   INSERT INTO usage.closed_charge
-  SELECT close_id, usage_date, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency, traces, cost, measure
+  SELECT close_id, usage_date, workspace_entity_id, sku, measure, price_id, tier, from_quantity, unit_price, currency, traces, cost
   FROM usage.every_charge JOIN w ON w.workspace_id = workspace_entity_id WHERE month_start = '2026-03-01'`;
 
 /** Traces by workspace and place of the day; a loaded day that is not named is zero. */

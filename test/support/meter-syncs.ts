@@ -20,7 +20,7 @@ export async function stored(bench: Bench): Promise<Map<string, number>> {
   const rows = await bench.sql<{ key: string; amount: number }>(`
     SELECT concat_ws(' ', c.kind, c.trace_tier, c.group_by, w.external_id, coalesce(nullif(e.external_id, ''), '(none)'),
                      s.measure, r.bucket_start) AS key, r.traces AS amount
-    FROM usage.every_scope c
+    FROM usage.scope c
     JOIN usage.entity w ON w.entity_id = c.workspace_id
     JOIN usage.series s USING (scope_id)
     JOIN usage.entity e ON e.entity_id = s.entity_id

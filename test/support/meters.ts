@@ -66,7 +66,7 @@ export async function inMeterStore({ sql }: Pick<Bench, "sql">, asked: Omit<Aske
     `SELECT concat_ws(' ', $1::text, s.measure, c.group_by, r.bucket_start, w.external_id, e.external_id) AS line, r.traces AS amount
      FROM usage.dated_record r
      JOIN usage.series s USING (series_id)
-     JOIN usage.every_scope c USING (scope_id)
+     JOIN usage.scope c USING (scope_id)
      JOIN usage.entity w ON w.entity_id = c.workspace_id
      JOIN usage.entity e ON e.entity_id = s.entity_id
      WHERE c.stride = 'day' AND r.traces > 0 AND c.kind = $2 AND c.trace_tier = $3

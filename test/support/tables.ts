@@ -69,7 +69,7 @@ export async function inStore(
        SELECT series_id, bucket_start::timestamp AT TIME ZONE 'UTC', traces FROM usage.dated_record
      ) r
      JOIN usage.series s USING (series_id)
-     JOIN usage.scope c USING (scope_id)
+     JOIN usage.trace_scope c USING (scope_id)
      JOIN usage.entity w ON w.entity_id = c.workspace_id
      JOIN usage.entity e ON e.entity_id = s.entity_id
      WHERE c.stride = ANY ($1) AND r.traces > 0`,
@@ -134,22 +134,22 @@ export async function dump(bench: Pick<Bench, "sql">) {
         SELECT series_id, bucket_start::text, traces FROM usage.hourly_record
         UNION ALL SELECT series_id, bucket_start::text, traces FROM usage.dated_record
       ) r
-      JOIN usage.series s USING (series_id) JOIN usage.scope c USING (scope_id)
+      JOIN usage.series s USING (series_id) JOIN usage.trace_scope c USING (scope_id)
       JOIN usage.source src USING (source_id)
       JOIN usage.entity w ON w.entity_id = c.workspace_id JOIN usage.entity e ON e.entity_id = s.entity_id`),
     coverage: await lines(`
       SELECT concat_ws(' ', c.group_by, c.stride, w.external_id, v.settled, range_agg(tstzrange(period_start, period_end))) AS line
-      FROM usage.coverage v JOIN usage.scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
+      FROM usage.coverage v JOIN usage.trace_scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
       GROUP BY c.group_by, c.stride, w.external_id, v.settled`),
     failures: await lines(`
       SELECT concat_ws(' ', c.group_by, c.stride, w.external_id, f.state, f.code, f.period_start, f.period_end) AS line
-      FROM usage.failure f JOIN usage.scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id`),
+      FROM usage.failure f JOIN usage.trace_scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id`),
     names: await lines(`
       SELECT concat_ws(' ', e.dimension, e.external_id, quote_literal(n.name), e.first_seen_at, e.last_seen_at) AS line
       FROM usage.entity e LEFT JOIN usage.entity_name n USING (entity_id)`),
     restatements: await lines(`
       SELECT concat_ws(' ', c.group_by, c.stride, t.bucket_start, e.external_id, t.old_traces, '>', t.new_traces) AS line
-      FROM usage.restatement t JOIN usage.series s USING (series_id) JOIN usage.scope c USING (scope_id)
+      FROM usage.restatement t JOIN usage.series s USING (series_id) JOIN usage.trace_scope c USING (scope_id)
       JOIN usage.entity e ON e.entity_id = s.entity_id`),
   };
 }

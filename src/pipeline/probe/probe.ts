@@ -131,7 +131,7 @@ async function takeUp(source: OpenSource): Promise<OpenProbe | undefined> {
   const open = await openProbeOf(source.store.db, source.sourceId);
   if (open === undefined) return undefined;
   const age = (await storeNow(source.store.db)) - open.startedAt;
-  if (open.state === "waiting" && age < TAKEN_UP_FOR_MS && open.baseline !== undefined) return open;
+  if (open.state === "waiting" && age < TAKEN_UP_FOR_MS) return open;
   if (open.state === "sending" && age < SENDING_FOR_MS) throw underWay();
   await conclude(source, open, {
     state: "inconclusive",
@@ -140,9 +140,7 @@ async function takeUp(source: OpenSource): Promise<OpenProbe | undefined> {
     message:
       open.state === "sending"
         ? "The process ended while it sent the traffic. How much of it arrived is not known."
-        : open.baseline === undefined
-          ? "An earlier release sent it, and did not keep the figures by id."
-          : "No process waited for its traffic to be billed, and the platform no longer answers its days as days.",
+        : "No process waited for its traffic to be billed, and the platform no longer answers its days as days.",
   });
   return undefined;
 }

@@ -35,8 +35,8 @@ const datasetSchema = z.object({
 const manifestSchema = z.object({
   format: z.literal("usage-etl-files/1"),
   source_id: z.string(),
-  /** Tells which database wrote it. Earlier releases did not say so. */
-  database: z.string().optional(),
+  /** Tells which database wrote it. */
+  database: z.string(),
   release: z.string(),
   /** All files show what Postgres showed at this instant. */
   as_of: z.iso.datetime(),
@@ -73,7 +73,7 @@ export async function readManifest(place: Place, source: string): Promise<Manife
 
 /** Whether another database wrote it. */
 export function isForeign(manifest: Manifest | undefined, database: string): manifest is Manifest {
-  return manifest?.database !== undefined && manifest.database !== database;
+  return manifest !== undefined && manifest.database !== database;
 }
 
 export function foreignFiles(place: Place, { source_id, as_of }: Manifest): UsageError {

@@ -25,16 +25,13 @@ export async function dataStartOf(db: Database, slug: string): Promise<string | 
   return found?.data_start;
 }
 
-/**
- * The data start after contact: the configured one if that is earlier, or if nothing was ever loaded; else the stored one.
- * It is never later than the loaded days: an older release may load days before it.
- */
+/** The data start after contact: the configured one if that is earlier, or if nothing was ever loaded; else the stored one. */
 export function dataStartAfterContact(sourceId: number, configured: string): RawBuilder<string> {
-  const loaded = sql`from usage.coverage v join usage.scope c using (scope_id) where c.source_id = ${sourceId}`;
   return sql<string>`case
-    when exists (select ${loaded}) or exists (select from usage.slice where source_id = ${sourceId})
-      then least(data_start, ${configured}::date,
-                 (select (min(v.period_start) at time zone 'UTC')::date ${loaded} and c.stride = 'day'))
+    when exists (
+      select from usage.coverage v join usage.trace_scope c using (scope_id) where c.source_id = ${sourceId}
+    ) or exists (select from usage.slice where source_id = ${sourceId})
+      then least(data_start, ${configured}::date)
     else ${configured}::date end`;
 }
 
@@ -80,7 +77,7 @@ export async function moveDataStart(
 ): Promise<void> {
   await store.transaction(async ({ db }) => {
     const scopes = await db
-      .selectFrom("every_scope")
+      .selectFrom("scope")
       .select(["scope_id", "stride"])
       .where("source_id", "=", sourceId)
       .where("kind", "=", METER.traces.kind)
@@ -110,7 +107,7 @@ export async function moveDataStart(
       .raw(
         keepMonthsOf(`(
           SELECT t.series_id, t.month_start AS bucket_start
-          FROM usage.monthly_total t JOIN usage.series USING (series_id) JOIN usage.every_scope c USING (scope_id)
+          FROM usage.monthly_total t JOIN usage.series USING (series_id) JOIN usage.scope c USING (scope_id)
           WHERE c.source_id = ${sourceId} AND c.kind = '${METER.traces.kind}' AND t.month_start < '${to}'
         ) before`),
       )

@@ -31,7 +31,7 @@ export async function forgetScopes(
     db,
     rows.map((row) => row.entity_id),
   );
-  await sql`delete from usage.every_scope where scope_id = any (${ids})`.execute(db);
+  await sql`delete from usage.scope where scope_id = any (${ids})`.execute(db);
 }
 
 /**

@@ -40,7 +40,7 @@ export async function forgetWorkspace(
       .where("external_id", "=", workspaceId)
       .executeTakeFirstOrThrow();
     const ofWorkspace = () =>
-      db.selectFrom("every_scope").select("scope_id").where("workspace_id", "=", entityId).execute();
+      db.selectFrom("scope").select("scope_id").where("workspace_id", "=", entityId).execute();
     await lockScopes(db, idsOf(await ofWorkspace()));
     // After the scopes: other transactions lock in this order too.
     await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
@@ -52,7 +52,7 @@ export async function forgetWorkspace(
     refuseRecords(`Workspace ${workspaceId}`, held, how);
     await forgetScopes(db, { sourceId, scopeIds });
     await sql`
-      update usage.backfill set workspace_ids = array_remove(workspace_ids, ${workspaceId}), workspaces = workspaces - 1
+      update usage.backfill set workspace_ids = array_remove(workspace_ids, ${workspaceId})
       where source_id = ${sourceId} and ${workspaceId} = any (workspace_ids)
     `.execute(db);
     await db.deleteFrom("price").where("workspace_id", "=", entityId).execute();
@@ -104,7 +104,7 @@ export async function forgetSource(
 ): Promise<Forgotten> {
   return store.transaction(async ({ db }) => {
     const ofSource = () =>
-      db.selectFrom("every_scope").select("scope_id").where("source_id", "=", sourceId).execute();
+      db.selectFrom("scope").select("scope_id").where("source_id", "=", sourceId).execute();
     await lockScopes(db, idsOf(await ofSource()));
     await sql`select from usage.source where source_id = ${sourceId} for update`.execute(db);
     const scopeIds = await lockScopes(db, idsOf(await ofSource()));

@@ -38,7 +38,7 @@ export async function loseAccess(
   if ((await candidates(store.db)).rows.length === 0) return [];
   return store.transaction(async ({ db }) => {
     const { rows: scopes } = await sql<{ scope_id: number }>`
-      select s.scope_id from usage.every_scope s join usage.entity e on e.entity_id = s.workspace_id
+      select s.scope_id from usage.scope s join usage.entity e on e.entity_id = s.workspace_id
       where e.source_id = ${lost.sourceId} and e.external_id = any (${[...lost.workspaceIds]}::text[])
     `.execute(db);
     await lockScopes(
@@ -50,7 +50,7 @@ export async function loseAccess(
     const zeros = await withdrawZeros(db, {
       time: sql`
         select s.scope_id, '{(,)}'::tstzmultirange, w.readable_at
-        from usage.every_scope s join usage.workspace w on w.entity_id = s.workspace_id
+        from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
         where w.entity_id = any (${ids}::integer[]) and w.readable_at is not null
       `,
       noticedAt: lost.at,
@@ -62,7 +62,7 @@ export async function loseAccess(
     ] as const) {
       await sql`
         delete from ${sql.id("usage", table)} r
-        using usage.every_scope s join usage.workspace w on w.entity_id = s.workspace_id
+        using usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
         where s.scope_id = r.scope_id and w.entity_id = any (${ids}::integer[]) and (
           ${sql.ref(`r.${column}`)} > w.readable_at or exists (
             select from usage.fetch f

@@ -54,7 +54,7 @@ export async function missingTime(db: Database, wanted: Missing): Promise<Planne
   const { rows } = await sql<Alike>`
     with scope as (
       select c.scope_id, c.group_by, c.stride, e.external_id
-      from usage.every_scope c join usage.entity e on e.entity_id = c.workspace_id
+      from usage.scope c join usage.entity e on e.entity_id = c.workspace_id
       where c.source_id = ${sourceId} and c.kind = ${METER[meter].kind} and c.trace_tier = ${METER[meter].tier}
         and c.group_by = any (${[...groupings]}::text[]) and c.stride = any (${[...strides]}::text[])
         and e.external_id = any (${[...workspaceIds]}::text[])

@@ -35,14 +35,14 @@ export interface WantedScopes {
 export async function ensureScopes(db: Database, wanted: WantedScopes): Promise<void> {
   const { kind, tier } = METER[wanted.meter ?? "traces"];
   await sql`
-    insert into usage.every_scope (source_id, kind, trace_tier, group_by, workspace_id, stride)
+    insert into usage.scope (source_id, kind, trace_tier, group_by, workspace_id, stride)
     select ${wanted.sourceId}, ${kind}, ${tier}, g, w.entity_id, s
     from usage.workspace w
     join usage.entity e on e.entity_id = w.entity_id and e.source_id = ${wanted.sourceId}
     cross join unnest(${[...wanted.groupings]}::text[]) g
     cross join unnest(${[...wanted.strides]}::text[]) s
     where not exists (
-      select 1 from usage.every_scope x
+      select 1 from usage.scope x
       where x.source_id = ${wanted.sourceId} and x.group_by = g and x.workspace_id = w.entity_id and x.stride = s
         and x.kind = ${kind} and x.trace_tier = ${tier}
     )
@@ -68,7 +68,7 @@ export async function scopesOf(
     select s.scope_id
     from unnest(${[...workspaceIds]}::text[]) with ordinality k (id, n)
     join usage.entity e on e.source_id = ${sourceId} and e.dimension = 'workspace' and e.external_id = k.id
-    join usage.every_scope s on s.workspace_id = e.entity_id and s.group_by = ${groupBy} and s.stride = ${stride}
+    join usage.scope s on s.workspace_id = e.entity_id and s.group_by = ${groupBy} and s.stride = ${stride}
       and s.kind = ${METER[meter].kind} and s.trace_tier = ${METER[meter].tier}
     order by k.n
   `.execute(db);
@@ -89,7 +89,7 @@ export async function scopeStates(
       ? sql<boolean>`true`
       : sql<boolean>`period_start < ${new Date(within.end)} and period_end > ${new Date(within.start)}`;
   const scopes = await db
-    .selectFrom("every_scope as scope")
+    .selectFrom("scope")
     .innerJoin("entity", "entity.entity_id", "scope.workspace_id")
     .select(["scope_id", "group_by", "stride", "external_id"])
     .where("scope.source_id", "=", wanted.sourceId)
@@ -152,7 +152,7 @@ export async function scopeStates(
  */
 export async function lockScopes(db: Database, scopeIds: readonly number[]): Promise<number[]> {
   const { rows } = await sql<{ scope_id: number }>`
-    select scope_id from usage.every_scope where scope_id = any (${[...scopeIds]}::integer[])
+    select scope_id from usage.scope where scope_id = any (${[...scopeIds]}::integer[])
     order by scope_id for no key update
   `.execute(db);
   return rows.map((row) => row.scope_id);

@@ -55,7 +55,7 @@ export async function learnMeter(
   // Nobody asks again for what is not counted.
   const { kind, tier } = METER[meter];
   await sql`
-    delete from usage.failure f using usage.every_scope c
+    delete from usage.failure f using usage.scope c
     where c.scope_id = f.scope_id and c.source_id = ${sourceId} and c.kind = ${kind} and c.trace_tier = ${tier}
   `.execute(db);
 }

@@ -75,7 +75,7 @@ async function clearRefusals(db: Database, sourceId: number): Promise<void> {
   await db
     .deleteFrom("failure")
     .where("scope_id", "in", (q) =>
-      q.selectFrom("every_scope").select("scope_id").where("source_id", "=", sourceId),
+      q.selectFrom("scope").select("scope_id").where("source_id", "=", sourceId),
     )
     .execute();
 }

@@ -39,7 +39,7 @@ export async function withdrawZeros(
       select c.scope_id, c.period_start, t.whole, t.whole * d.within - coalesce(r.parts, '{}') as parts,
              c.fetched_at > d.since or bool_and(r.parts is null) over (partition by c.scope_id, c.fetch_number) as is_doubted
       from (${time}) d (scope_id, within, since)
-      join usage.every_scope s using (scope_id)
+      join usage.scope s using (scope_id)
       join usage.coverage c on c.scope_id = d.scope_id and (c.fetched_at > d.since or exists (
         select from usage.fetch f
         where f.fetch_number = c.fetch_number and ${endOf("f")} > d.since
@@ -115,7 +115,7 @@ export async function withdrawZeros(
     )
     select s.workspace_id, coalesce(sum(extract(epoch from upper(part) - lower(part)) / 86400)
              filter (where s.stride = 'day'), 0)::integer as zeros
-    from removed r join usage.scope s using (scope_id) cross join lateral unnest(r.parts) part
+    from removed r join usage.trace_scope s using (scope_id) cross join lateral unnest(r.parts) part
     group by s.workspace_id
   `.execute(db);
   return new Map(rows.map((row) => [row.workspace_id, row.zeros]));

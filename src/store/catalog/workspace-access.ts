@@ -54,7 +54,7 @@ export async function noteNamedAccess(
 ): Promise<void> {
   const named = [...answer.named()].map((index) => scopeIds[index] as number);
   if (named.length === 0) return;
-  const proven = sql`select distinct workspace_id from usage.every_scope where scope_id = any (${named}::integer[])`;
+  const proven = sql`select distinct workspace_id from usage.scope where scope_id = any (${named}::integer[])`;
   await proveAccess(db, { at: stamp.fetchedAt, receivedAt, proven });
 }
 
@@ -101,7 +101,7 @@ export async function retryUnverified(
 ): Promise<void> {
   await sql`
     update usage.failure f set retry_at = ${new Date(at)}
-    from usage.every_scope s join usage.workspace w on w.entity_id = s.workspace_id
+    from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
     where s.scope_id = f.scope_id and s.source_id = ${sourceId} and f.state = 'unverified'
       and w.readable_at > f.failed_at and f.retry_at > ${new Date(at)}
   `.execute(db);
@@ -126,7 +126,7 @@ export async function splitByAccess(
   const requested = new Date(asked.since ?? stamp.fetchedAt);
   const since = new Date(asked.since ?? stamp.fetchedAt - ACCESS_PROVEN_FOR_MS);
   const { rows } = await sql<{ scope_id: number }>`
-    select s.scope_id from usage.every_scope s join usage.workspace w on w.entity_id = s.workspace_id
+    select s.scope_id from usage.scope s join usage.workspace w on w.entity_id = s.workspace_id
     where s.scope_id = any (${[...scopeIds]}::integer[]) and w.readable_at >= ${since}
       and (w.readable_since is null or w.readable_since <= ${requested})
   `.execute(db);

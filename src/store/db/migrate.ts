@@ -1,4 +1,5 @@
-import { readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
 import { sql } from "kysely";
 import { type Migration, type MigrationResultSet, Migrator } from "kysely/migration";
 import { EtlError } from "../../errors.ts";
@@ -7,7 +8,7 @@ import type { Database, Store } from "./database.ts";
 import { lockMigrations } from "./dialect.ts";
 import { expandDimensions } from "./dimensions.ts";
 import { SCHEMA_LOCK_RETRY, type SchemaLockRetry, withSchemaLock } from "./schema-lock.ts";
-import { MIGRATIONS, newerMigrations, pendingMigrations, sqlNames } from "./schema-version.ts";
+import { MIGRATIONS, migrationNames, newerMigrations, pendingMigrations } from "./schema-version.ts";
 import { analyzeStale } from "./statistics.ts";
 
 const REPORTING = new URL("sql/reporting/", ROOT);
@@ -85,8 +86,8 @@ function migrator(db: Database, lockTimeout = "0"): Migrator {
     provider: {
       async getMigrations() {
         const migrations: Record<string, Migration> = {};
-        for (const { name, text } of await sqlFiles(MIGRATIONS)) {
-          const timed = `SET LOCAL lock_timeout = '${lockTimeout}'; ${text}`;
+        for (const name of await migrationNames()) {
+          const timed = `SET LOCAL lock_timeout = '${lockTimeout}'; ${await migrationText(name)}`;
           migrations[name] = { up: async (database) => void (await sql.raw(timed).execute(database)) };
         }
         return migrations;
@@ -95,13 +96,16 @@ function migrator(db: Database, lockTimeout = "0"): Migrator {
   });
 }
 
-async function sqlFiles(folder: URL): Promise<{ name: string; text: string }[]> {
-  return Promise.all(
-    (await sqlNames(folder)).map(async (name) => ({
-      name,
-      text: await readFile(new URL(`${name}.sql`, folder), "utf8"),
-    })),
-  );
+async function migrationText(name: string): Promise<string> {
+  const folder = new URL(`${name}/`, MIGRATIONS);
+  if (existsSync(folder)) return (await sqlTexts(folder)).join("\n");
+  return readFile(new URL(`${name}.sql`, MIGRATIONS), "utf8");
+}
+
+/** The files of SQL of a folder, in the order of their names. */
+async function sqlTexts(folder: URL): Promise<string[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();
+  return Promise.all(names.map((name) => readFile(new URL(name, folder), "utf8")));
 }
 
 /** `IF NOT EXISTS` races with other sessions: the unique violation of the second one means that the schema exists. */
@@ -137,13 +141,13 @@ async function ensureReaders(db: Database): Promise<string[]> {
 
 async function replaceViews(store: Store, lockRetry: SchemaLockRetry): Promise<void> {
   await createSchema(store.db, "reporting");
-  const files = await sqlFiles(REPORTING);
+  const files = await sqlTexts(REPORTING);
   await withSchemaLock(store.db, lockRetry, (lockTimeout) =>
     store.transaction(async ({ client }) => {
       // One session at a time: two that replace the same views would deadlock. This wait has no lock timeout.
       await client.query("SELECT pg_advisory_xact_lock(hashtext('usage-etl reporting'))");
       await client.query(`SET LOCAL lock_timeout = '${lockTimeout}'`);
-      for (const { text } of files) await client.query(expandDimensions(text));
+      for (const text of files) await client.query(expandDimensions(text));
     }),
   );
 }

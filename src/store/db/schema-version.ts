@@ -8,12 +8,12 @@ export const MIGRATIONS = new URL("sql/migrations/", ROOT);
 /** Names of migrations that the database lacks. Empty means that the schema is new enough. */
 export async function pendingMigrations(db: Database): Promise<string[]> {
   const applied = new Set(await appliedMigrations(db));
-  return (await sqlNames(MIGRATIONS)).filter((name) => !applied.has(name));
+  return (await migrationNames()).filter((name) => !applied.has(name));
 }
 
 /** Names of migrations in the database that this release does not know. */
 export async function newerMigrations(db: Database): Promise<string[]> {
-  const known = new Set(await sqlNames(MIGRATIONS));
+  const known = new Set(await migrationNames());
   return (await appliedMigrations(db)).filter((name) => !known.has(name));
 }
 
@@ -29,8 +29,9 @@ async function appliedMigrations(db: Database): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** Files of SQL in a folder, without `.sql`, in the order in which they run. */
-export async function sqlNames(folder: URL): Promise<string[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();
-  return names.map((name) => name.replace(/\.sql$/, ""));
+/** The migrations of this release, in the order in which they run. Each is a file of SQL, or a folder of such files. */
+export async function migrationNames(): Promise<string[]> {
+  const entries = await readdir(MIGRATIONS, { withFileTypes: true });
+  const migrations = entries.filter((entry) => entry.isDirectory() || entry.name.endsWith(".sql"));
+  return migrations.map(({ name }) => name.replace(/\.sql$/, "")).sort();
 }

@@ -47,8 +47,7 @@ export interface Backfill {
   source_id: number;
   state: Generated<string>;
   stride: string;
-  workspace_ids: string[] | null;
-  workspaces: number;
+  workspace_ids: string[];
 }
 
 export interface BillingPeriod {
@@ -192,16 +191,6 @@ export interface EntityName {
   name: string;
 }
 
-export interface EveryScope {
-  group_by: string;
-  kind: Generated<string>;
-  scope_id: Generated<number>;
-  source_id: number;
-  stride: string;
-  trace_tier: Generated<string>;
-  workspace_id: number;
-}
-
 export interface Failure {
   attempts: number;
   code: string;
@@ -275,7 +264,7 @@ export interface MonthClose {
   closed_at: Generated<Timestamp>;
   keeps_charges: Generated<boolean>;
   month_start: string;
-  settle_after_seconds: number | null;
+  settle_after_seconds: number;
   source_id: number;
 }
 
@@ -339,9 +328,9 @@ export interface Probe {
   baseline: Json | null;
   billed_at: Timestamp | null;
   code: string | null;
-  expected_key: string | null;
+  expected_key: string;
   expected_traces: Generated<number>;
-  expected_user: string | null;
+  expected_user: string;
   finished_at: Timestamp | null;
   first_billed_at: Timestamp | null;
   late_after_ms: number | null;
@@ -433,6 +422,16 @@ export interface Run {
   tasks: number | null;
 }
 
+export interface Scope {
+  group_by: string;
+  kind: Generated<string>;
+  scope_id: Generated<number>;
+  source_id: number;
+  stride: string;
+  trace_tier: Generated<string>;
+  workspace_id: number;
+}
+
 export interface Series {
   entity_id: number;
   measure: Generated<string>;
@@ -454,7 +453,6 @@ export interface Sku {
 }
 
 export interface Slice {
-  attempts: Generated<number>;
   backfill_id: number | null;
   code: string | null;
   created_at: Generated<Timestamp>;
@@ -492,7 +490,7 @@ export interface Source {
   refused_message: string | null;
   slug: string;
   source_id: Generated<number>;
-  wanted_meters: string[] | null;
+  wanted_meters: Generated<string[]>;
   workspace_ids: Generated<string[]>;
 }
 
@@ -557,7 +555,6 @@ export interface DB {
   dated_record: DatedRecord;
   entity: Entity;
   entity_name: EntityName;
-  every_scope: EveryScope;
   failure: Failure;
   fetch: Fetch;
   heartbeat: Heartbeat;
@@ -578,6 +575,7 @@ export interface DB {
   reconciliation_difference: ReconciliationDifference;
   restatement: Restatement;
   run: Run;
+  scope: Scope;
   series: Series;
   settlement: Settlement;
   sku: Sku;

@@ -27,14 +27,12 @@ const OUTCOME_EVERY_MS = 100;
 // host gets the locks in turn. Keepalives notice a silent peer. No keepalive goes to a peer that owes an acknowledgement:
 // there only the user timeout applies (15 minutes by default).
 // A managed Postgres may end any transaction early (transaction_timeout, from version 17): the limits here are for each part.
-// keeps_months: this release keeps the monthly totals itself; for older releases a trigger does (0030).
-// keeps_digests: a change of records takes away the digests of its time; the changes of others end all digests (0106).
+// keeps_digests: a change of records takes away the digests of its time; the changes of others end all digests.
 const beginOf = (statementMs: number) => `BEGIN; SET LOCAL lock_timeout = '60s';
   SET LOCAL statement_timeout = ${statementMs};
   SET LOCAL idle_in_transaction_session_timeout = '30s';
   SET LOCAL tcp_keepalives_idle = 5; SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3;
-  SET LOCAL tcp_user_timeout = '20s'; SET LOCAL usage.keeps_months = 'on';
-  SET LOCAL usage.keeps_digests = 'on';
+  SET LOCAL tcp_user_timeout = '20s'; SET LOCAL usage.keeps_digests = 'on';
   ${WITHOUT_TRANSACTION_TIMEOUT};
   SELECT pg_current_xact_id()::text AS xid, extract(epoch FROM pg_postmaster_start_time())::text AS server`;
 

@@ -55,7 +55,7 @@ export async function noteFailures(db: Database, failure: NotedFailure): Promise
 /** Makes all failures of a source due: a person asks, who does not wait for their retry time. */
 export async function retryNow(db: Database, sourceId: number): Promise<void> {
   await sql`
-    update usage.failure f set retry_at = now() from usage.every_scope s
+    update usage.failure f set retry_at = now() from usage.scope s
     where s.scope_id = f.scope_id and s.source_id = ${sourceId} and f.retry_at > now()
   `.execute(db);
 }

@@ -115,7 +115,7 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
              count(*) AS changes, sum(abs(coalesce(c.new_traces, 0) - coalesce(c.old_traces, 0)))::bigint AS traces_moved
       FROM ${change} c
       JOIN usage.series s ON s.series_id = c.series_id
-      JOIN usage.scope p ON p.scope_id = s.scope_id AND p.stride IN ('hour', 'day')
+      JOIN usage.trace_scope p ON p.scope_id = s.scope_id AND p.stride IN ('hour', 'day')
       JOIN usage.coverage v ON v.scope_id = s.scope_id
         AND ${instant("c.bucket_start")} >= v.period_start AND ${instant("c.bucket_start")} < v.period_end
       CROSS JOIN LATERAL (SELECT ${instant("c.bucket_start")} + ${BUCKET_LENGTH} AS bucket_end) b

@@ -39,7 +39,7 @@ export async function retryAfterOutage(db: Database, sourceId: number): Promise<
                 and a.outcome = 'failed' and a.group_by = c.group_by and a.stride = c.stride
                 and a.kind = c.kind and a.trace_tier = c.trace_tier
                 and a.period_start <= f.period_start and a.period_end >= f.period_end) as first_at
-      from usage.failure f join usage.every_scope c using (scope_id)
+      from usage.failure f join usage.scope c using (scope_id)
       where c.source_id = ${sourceId} and f.retry_at > now()
         and (f.code = any (${UNANSWERED}::text[]) or f.code = any (${FOREIGN}::text[]) and exists (
           select from usage.fetch a where a.fetch_number = f.fetch_number and a.outcome = 'failed'))

@@ -18,14 +18,3 @@ export async function noteSettlement(db: Database, scopeIds: readonly number[]):
     order by 1, 2
   `.execute(db);
 }
-
-/** Notes as settled from now on what an older release settled without a note. */
-export async function healSettlement(db: Database, sourceId: number): Promise<void> {
-  const { rows } = await sql<{ scope_id: number }>`
-    select scope_id from usage.every_scope where source_id = ${sourceId} and stride = 'day'
-  `.execute(db);
-  await noteSettlement(
-    db,
-    rows.map((row) => row.scope_id),
-  );
-}

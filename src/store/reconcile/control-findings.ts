@@ -113,7 +113,7 @@ export async function knownFindings(
            d.period_end as "end", d.stored_traces as "storedTraces", d.control_traces as "controlTraces",
            c.group_by as "groupBy", w.external_id as "workspaceId"
     from usage.control_difference d
-    join usage.every_scope c using (scope_id)
+    join usage.scope c using (scope_id)
     join usage.entity w on w.entity_id = c.workspace_id
     where c.source_id = ${sourceId} and d.closed_at is null and d.kind = any (${[...kinds]}::text[])
       and d.period_start < ${new Date(range.end)} and d.period_end > ${new Date(range.start)}

@@ -152,8 +152,8 @@ export async function compareGroupings(
     >(
       `WITH pair AS (
          SELECT g.scope_id, w.scope_id AS total_scope_id
-         FROM usage.every_scope g
-         JOIN usage.every_scope w
+         FROM usage.scope g
+         JOIN usage.scope w
            ON w.source_id = g.source_id AND w.kind = g.kind AND w.trace_tier = g.trace_tier
           AND w.workspace_id = g.workspace_id AND w.stride = 'day' AND w.group_by = 'workspace'
          WHERE g.scope_id = ANY ($1::integer[]) AND g.group_by <> 'workspace'

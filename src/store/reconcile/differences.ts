@@ -85,8 +85,7 @@ export async function keepDifferences(
     meter: Meter;
   },
 ): Promise<KeptDifferences> {
-  const { window, stamp, scopeIds, whole, isFolded, meter } = given;
-  const { table, key } = tableOf(meter);
+  const { window, stamp, scopeIds, whole, isFolded } = given;
   const { rows: staged } = stageOf(window.stride);
   const { bucket } = recordsOf(window.stride);
   const { rows: ended } = await client.query<{ state: string }>(
@@ -118,10 +117,10 @@ export async function keepDifferences(
   );
   const { rows: kept } = await client.query<{ state: string; differences: number }>(
     `WITH kept AS (
-       INSERT INTO ${table} AS d
+       INSERT INTO usage.reconciliation_difference AS d
          (scope_id, external_id, bucket_start, measure, kind, stored_traces, export_traces, export_says, fetch_number, fetched_at)
        SELECT f.*, $1, $2 FROM pg_temp.usage_export_found f ORDER BY f.scope_id, f.bucket_start, f.external_id, f.measure
-       ON CONFLICT (${key}) DO UPDATE
+       ON CONFLICT (scope_id, bucket_start, external_id, measure) DO UPDATE
        SET kind = excluded.kind, stored_traces = excluded.stored_traces, export_traces = excluded.export_traces,
            export_says = excluded.export_says, fetch_number = excluded.fetch_number, fetched_at = excluded.fetched_at,
            closed_at = NULL,
@@ -142,14 +141,6 @@ export async function keepDifferences(
   const count = (state: string) => ended.filter((one) => one.state === state).length;
   const [repaired, withdrawn, closed] = [count("repaired"), count("withdrawn"), count("closed")];
   return { ...countStates(kept), repaired, withdrawn, closed };
-}
-
-/** Where differences of a meter are entered, and the key there. Reading usage.reconciliation_difference reads both tables. */
-function tableOf(meter: Meter): { table: string; key: string } {
-  const key = "scope_id, bucket_start, external_id";
-  return meter === "deployments"
-    ? { table: "usage.measure_difference", key: `${key}, measure` }
-    : { table: "usage.reconciliation_difference", key };
 }
 
 function countStates(counted: readonly { state: string; differences: number }[]) {
@@ -204,7 +195,7 @@ export async function unresolvedDifferences(
            d.external_id as "dimensionId", d.bucket_start, d.kind, d.state, d.stored_traces as "storedTraces",
            d.export_traces as "exportTraces", d.export_says as "exportSays"
     from (select * ${unresolved}) d
-    join usage.every_scope c using (scope_id)
+    join usage.scope c using (scope_id)
     join usage.entity w on w.entity_id = c.workspace_id
     order by array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.bucket_start, d.external_id, d.measure
     limit ${most}
@@ -250,7 +241,7 @@ export async function storedStrides(
              select count(*) from usage.reconciliation_difference d
              where d.scope_id = c.scope_id and d.closed_at is null and d.bucket_start >= ${from} and d.bucket_start < ${to}
            ))::integer as differences
-    from usage.every_scope c join usage.entity w on w.entity_id = c.workspace_id
+    from usage.scope c join usage.entity w on w.entity_id = c.workspace_id
     where c.source_id = ${asked.sourceId} and c.group_by = any (${[...asked.groupings]}::text[])
       and w.external_id = any (${[...asked.workspaceIds]}::text[]) and exists (
         select from usage.coverage v

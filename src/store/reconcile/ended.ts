@@ -12,7 +12,7 @@ export async function endUnread(
   for (const table of ["reconciliation_difference", "control_difference"]) {
     await sql`
       update ${sql.id("usage", table)} d set state = 'not_configured', closed_at = now()
-      from usage.every_scope c join usage.entity w on w.entity_id = c.workspace_id
+      from usage.scope c join usage.entity w on w.entity_id = c.workspace_id
       where c.scope_id = d.scope_id and c.source_id = ${sourceId} and d.closed_at is null
         and w.external_id <> all (${[...workspaceIds]}::text[])
     `.execute(db);
@@ -23,7 +23,7 @@ export async function endUnread(
 export async function endDropped(db: Database, sourceId: number): Promise<void> {
   await sql`
     update usage.reconciliation_difference d set state = 'hours_dropped', closed_at = now()
-    from usage.every_scope c
+    from usage.scope c
     where c.scope_id = d.scope_id and c.source_id = ${sourceId} and c.stride = 'hour' and d.closed_at is null
       and not exists (
         select from usage.coverage v

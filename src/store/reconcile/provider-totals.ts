@@ -141,7 +141,7 @@ async function storedMonths(
       join usage.entity e using (entity_id)
       join usage.source s using (source_id)
       cross join (values ('traces', 'all'), ('longlived', 'longlived')) m (meter, tier)
-      left join usage.every_scope c
+      left join usage.scope c
         on c.workspace_id = w.entity_id and c.group_by = 'workspace' and c.stride = 'day' and c.kind = 'traces'
        and c.trace_tier = m.tier
       where e.source_id = ${sourceId} and ${isConfigured}
@@ -192,13 +192,13 @@ export async function monthsToRead(
         where p.source_id = ${sourceId} and p.month_start = m.start::date
           and (p.outcome in ('differs', 'not_final') or p.read_at < (
             select max(t.restated_at)
-            from usage.restatement t join usage.series x using (series_id) join usage.every_scope c using (scope_id)
+            from usage.restatement t join usage.series x using (series_id) join usage.scope c using (scope_id)
             where c.source_id = ${sourceId} and c.kind = 'traces' and c.stride = 'day' and c.group_by = 'workspace'
               and t.bucket_start >= m.start::timestamp at time zone 'UTC'
               and t.bucket_start < (m.start::date + interval '1 month') at time zone 'UTC'
           ))
       ) or exists (
-        select from usage.control_difference d join usage.every_scope c using (scope_id)
+        select from usage.control_difference d join usage.scope c using (scope_id)
         where c.source_id = ${sourceId} and d.kind = 'provider_total' and d.closed_at is null
           and d.period_start = m.start::timestamp at time zone 'UTC'
       )

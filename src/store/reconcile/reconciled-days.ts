@@ -48,7 +48,7 @@ function settledDays(
   // and then joined by scope: a search for each day and scope takes seconds with a hundred workspaces.
   return sql`
     own as (
-      select scope_id, group_by, workspace_id from usage.every_scope where ${ofMeter} and stride = ${stride}
+      select scope_id, group_by, workspace_id from usage.scope where ${ofMeter} and stride = ${stride}
     ), final as (
       select v.scope_id, range_agg(tstzrange(v.period_start, v.period_end)) as parts
       from usage.coverage v join own using (scope_id)
@@ -61,7 +61,7 @@ function settledDays(
       where d.state in ('open', 'platform_disagrees') and d.bucket_start >= ${from} and d.bucket_start < ${to}
     ), restated as materialized (
       select c.group_by, c.workspace_id, t.bucket_start as start, max(t.fetch_number) as newest
-      from usage.restatement t join usage.series s using (series_id) join usage.every_scope c using (scope_id)
+      from usage.restatement t join usage.series s using (series_id) join usage.scope c using (scope_id)
       where ${ofMeter} and c.stride = 'day' and t.bucket_start >= ${from} and t.bucket_start < ${to}
       group by 1, 2, 3
     ), compared_part as (

@@ -12,7 +12,7 @@ export function findingsDigest(close: {
   const end = sql`(${close.monthStart}::timestamp + interval '1 month') at time zone 'UTC'`;
   return sql<string>`(
     with own as materialized (
-      select scope_id from usage.every_scope
+      select scope_id from usage.scope
       where workspace_id = any (${[...close.workspaces]}::integer[]) and stride = 'day'
     )
     select md5(coalesce(string_agg(f.finding, ',' order by f.finding collate "C"), ''))

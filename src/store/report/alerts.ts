@@ -51,18 +51,18 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
     select
       s.slug as source,
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
-       from usage.reconciliation_difference d join usage.every_scope c using (scope_id)
+       from usage.reconciliation_difference d join usage.scope c using (scope_id)
        where c.source_id = s.source_id and d.state = 'platform_disagrees') as differences,
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
-       from usage.control_difference d join usage.every_scope c using (scope_id)
+       from usage.control_difference d join usage.scope c using (scope_id)
        where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind <> 'provider_total') as "controlTotals",
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
-       from usage.control_difference d join usage.every_scope c using (scope_id)
+       from usage.control_difference d join usage.scope c using (scope_id)
        where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind = 'provider_total') as "providerTotals",
       r.untold::integer as "settledChanges", coalesce(r.newest, 0)::bigint as "newestRestatement",
       r.newest is not null as "changedLately",
       extract(epoch from now() - coalesce(
-        (select max(v.fetched_at) from usage.coverage v join usage.scope c using (scope_id) where c.source_id = s.source_id),
+        (select max(v.fetched_at) from usage.coverage v join usage.trace_scope c using (scope_id) where c.source_id = s.source_id),
         s.created_at
       ))::integer as "quietSeconds",
       s.refused_at is not null as "isRefused", l.workspaces as "lostWorkspaces", l.zeros as "withdrawnZeros",
@@ -77,7 +77,7 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
     ) told
     cross join lateral (
       select count(*) filter (where r.restatement_id > told.newest) as untold, max(r.restatement_id) as newest
-      from usage.restatement r join usage.series x using (series_id) join usage.scope c using (scope_id)
+      from usage.restatement r join usage.series x using (series_id) join usage.trace_scope c using (scope_id)
       where c.source_id = s.source_id and r.restated_at > now() - interval '1 day'
     ) r
     cross join lateral (

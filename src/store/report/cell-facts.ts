@@ -129,14 +129,14 @@ export async function cellFacts(
                  'groupBy', f.group_by, 'stride', f.stride, 'from', ${iso("f.period_start")}, 'to', ${iso("f.period_end")},
                  'workspaces', f.workspaces, 'records', f.records, 'traces', f.traces, 'runId', f.run_id
                ) end as request
-        from usage.coverage v join usage.scope c using (scope_id) left join usage.fetch f using (fetch_number)
+        from usage.coverage v join usage.trace_scope c using (scope_id) left join usage.fetch f using (fetch_number)
         where ${overlaps("v")}
         order by usage.dimension_position(c.group_by), v.period_start limit ${MOST}
       ) x) as answers,
       (select coalesce(json_agg(x), '[]') from (
         select ${part("f")}, f.state, f.code, f.message, f.attempts, ${iso("f.failed_at")} as "failedAt",
                ${iso("f.retry_at")} as "retryAt", f.fetch_number as "fetchNumber"
-        from usage.failure f join usage.scope c using (scope_id)
+        from usage.failure f join usage.trace_scope c using (scope_id)
         where ${overlaps("f")}
         order by f.period_start, usage.dimension_position(c.group_by) limit ${MOST}
       ) x) as failures,
@@ -144,7 +144,7 @@ export async function cellFacts(
         select c.group_by as "groupBy", ${iso("r.bucket_start")} as at, usage.shown_id(e.external_id) as id,
                ${nameOf("e.entity_id")} as name, r.old_traces as "oldTraces", r.new_traces as "newTraces",
                ${iso("r.restated_at")} as "restatedAt", r.fetch_number as "fetchNumber"
-        from usage.restatement r join usage.series s using (series_id) join usage.scope c using (scope_id)
+        from usage.restatement r join usage.series s using (series_id) join usage.trace_scope c using (scope_id)
         join usage.entity e using (entity_id)
         where s.scope_id = any (${[...scopeIds]}::integer[]) and r.bucket_start >= ${start} and r.bucket_start < ${end}
         order by r.restated_at desc, r.restatement_id desc limit ${MOST}
@@ -155,13 +155,13 @@ export async function cellFacts(
           select c.group_by as "groupBy", c.stride, ${iso("d.bucket_start")} as "from", to_char((${bucketEnd}) at time zone 'UTC', ${ISO}) as "to",
                  c.source_id, d.external_id, usage.shown_id(d.external_id) as id, d.kind, d.state, d.stored_traces as stored,
                  d.export_traces as theirs, ${iso("d.found_at")} as "foundAt", ${iso("d.closed_at")} as "closedAt"
-          from usage.reconciliation_difference d join usage.scope c using (scope_id)
+          from usage.reconciliation_difference d join usage.trace_scope c using (scope_id)
           where d.scope_id = any (${[...scopeIds]}::integer[]) and d.bucket_start >= ${start} and d.bucket_start < ${end}
           union all
           select c.group_by, c.stride, ${iso("d.period_start")}, ${iso("d.period_end")}, c.source_id, d.external_id,
                  case when d.kind = 'grouping_total' then '(all)' else usage.shown_id(d.external_id) end, d.kind, d.state,
                  d.stored_traces, d.control_traces, ${iso("d.found_at")}, ${iso("d.closed_at")}
-          from usage.control_difference d join usage.scope c using (scope_id)
+          from usage.control_difference d join usage.trace_scope c using (scope_id)
           where ${overlaps("d")}
         ) d
         left join usage.entity e
@@ -170,10 +170,10 @@ export async function cellFacts(
       ) x) as differences,
       (select coalesce(json_agg(x), '[]') from (
         select ${part("r")}, 'export' as how, ${iso("r.reconciled_at")} as "provedAt", r.fetch_number as "fetchNumber"
-        from usage.reconciled r join usage.scope c using (scope_id) where ${overlaps("r")}
+        from usage.reconciled r join usage.trace_scope c using (scope_id) where ${overlaps("r")}
         union all
         select c.group_by, c.stride, ${iso("m.total_start")}, ${iso("m.total_end")}, 'total', ${iso("m.matched_at")}, m.fetch_number
-        from usage.matched_total m join usage.scope c using (scope_id) where ${overlaps("m")}
+        from usage.matched_total m join usage.trace_scope c using (scope_id) where ${overlaps("m")}
         order by "from", "groupBy", how limit ${MOST}
       ) x) as proofs,
       (select coalesce(json_agg(x), '[]') from (
@@ -187,12 +187,12 @@ export async function cellFacts(
       ) x) as tasks,
       (select coalesce(json_agg(x), '[]') from (
         select ${part("w")}, ${iso("w.withdrawn_at")} as "withdrawnAt"
-        from usage.withdrawal w join usage.scope c using (scope_id) where ${overlaps("w")}
+        from usage.withdrawal w join usage.trace_scope c using (scope_id) where ${overlaps("w")}
         order by w.withdrawn_at desc, w.period_start limit ${MOST}
       ) x) as withdrawn,
       (select coalesce(json_agg(x), '[]') from (
         select c.group_by as "groupBy", c.stride, coalesce(sum(r.traces), 0)::bigint as traces
-        from usage.scope c
+        from usage.trace_scope c
         join usage.series s using (scope_id)
         cross join lateral (
           select sum(traces) as traces from usage.dated_record d

@@ -41,7 +41,7 @@ export async function closedCosts(
       ) each_one
       group by workspace_id, sku, unit_price, currency
     ) p
-    join usage.month_close m on m.close_id = ${closeId} and m.settle_after_seconds is not null
+    join usage.month_close m on m.close_id = ${closeId}
     join usage.labelled_entity w on w.entity_id = p.workspace_id
     left join usage.closed_workspace x on x.close_id = m.close_id and x.workspace_id = p.workspace_id
     where x.is_left_out is not true

@@ -8,13 +8,12 @@ export interface ClosedMonth {
   readonly month: string;
   /** ISO instant, UTC. */
   readonly closedAt: string;
-  /** Who closed it. Null where no record says: an older release, or a shared token. */
+  /** Who closed it. Null where no record says, such as for a shared token. */
   readonly by: { readonly name: string | null; readonly via: "page" | "command" } | null;
   /** Days x dimensions x workspaces that were closed although the platform contradicts itself on them. */
   readonly accepted: number;
   readonly without: readonly string[];
-  /** Null: closed by a release that did not keep it. */
-  readonly settleAfterSeconds: number | null;
+  readonly settleAfterSeconds: number;
   /** Traces by workspace. */
   readonly traces: number;
   /** Totals by dimension, workspace and id. */
@@ -37,7 +36,7 @@ export async function closedMonths(
     from usage.month_close m
     cross join lateral (
       select count(*)::integer as totals, coalesce(sum(t.traces) filter (where c.group_by = 'workspace'), 0)::bigint as traces
-      from usage.closed_total t join usage.series s using (series_id) join usage.scope c using (scope_id)
+      from usage.closed_total t join usage.series s using (series_id) join usage.trace_scope c using (scope_id)
       where t.close_id = m.close_id
     ) t
     left join lateral (

@@ -71,7 +71,7 @@ function cellsOf({
     left join (
       select source_id, workspace_id, group_by, max(scope_id) filter (where stride = 'day') as day_id,
              max(scope_id) filter (where stride = 'hour') as hour_id
-      from usage.scope group by 1, 2, 3
+      from usage.trace_scope group by 1, 2, 3
     ) c on c.source_id = s.source_id and c.workspace_id = e.entity_id and c.group_by = g
     where s.slug = ${source} and (${workspaceId ?? null}::text is null or e.external_id = ${workspaceId ?? null})
       and (c.day_id is not null or ${isConfigured} and (w.unlisted_since is null or w.is_deleted))

@@ -54,7 +54,7 @@ export async function daysOfSource(
             greatest((now() at time zone 'UTC')::date + 1, (max(v.period_end) at time zone 'UTC')::date)::text as "to",
             to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "asOf"
      from usage.source s
-     left join usage.every_scope c using (source_id)
+     left join usage.scope c using (source_id)
      left join usage.coverage v using (scope_id)
      where s.slug = $1
      group by s.source_id, s.data_start`,

@@ -78,7 +78,7 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
            case when c.group_by <> 'user' or d.kind <> 'name_differs' then d.export_says end as "exportSays", d.cursor
     from (${sql.join(parts, sql` union all `)}) d
       (says, at, scope_id, external_id, measure, stride, starts, ends, kind, state, stored, other, export_says, nth, cursor)
-    join usage.every_scope c using (scope_id)
+    join usage.scope c using (scope_id)
     join usage.labelled_entity w on w.entity_id = c.workspace_id
     left join usage.entity i
       on i.source_id = c.source_id and i.external_id = d.external_id
@@ -104,7 +104,7 @@ const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<un
            row_number() over (order by d.found_at desc, d.scope_id desc, d.bucket_start desc, d.external_id desc, d.measure desc) as nth,
            json_build_array('export', to_char(d.found_at at time zone 'UTC', ${ISO}), d.scope_id,
              to_char(d.bucket_start at time zone 'UTC', ${ISO}), d.external_id, d.measure) as cursor
-    from usage.reconciliation_difference d join usage.every_scope c using (scope_id)
+    from usage.reconciliation_difference d join usage.scope c using (scope_id)
     where ${ofScope(wanted)} and ${during(wanted, sql`d.bucket_start`, sql`d.bucket_start`)}
       and ${wanted.onlyLeft ? sql`d.state in ('open', 'platform_disagrees')` : sql`true`}
       and ${after(wanted, "export", sql`d.found_at`, sql`(d.found_at, d.scope_id, d.bucket_start, d.external_id, d.measure)`, ["timestamptz", "integer", "timestamptz", "text", "text"])}
@@ -118,7 +118,7 @@ const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<un
            row_number() over (order by d.found_at desc, d.scope_id desc, d.kind desc, d.period_start desc, d.period_end desc, d.external_id desc, d.measure desc),
            json_build_array('total', to_char(d.found_at at time zone 'UTC', ${ISO}), d.scope_id, d.kind,
              to_char(d.period_start at time zone 'UTC', ${ISO}), to_char(d.period_end at time zone 'UTC', ${ISO}), d.external_id, d.measure)
-    from usage.control_difference d join usage.every_scope c using (scope_id)
+    from usage.control_difference d join usage.scope c using (scope_id)
     where ${ofScope(wanted)} and ${during(wanted, sql`d.period_start`, sql`d.period_end - interval '1 microsecond'`)}
       -- What a dimension does not attribute is no difference.
       and d.state <> 'unattributed' and ${wanted.onlyLeft ? sql`d.state = 'platform_disagrees'` : sql`true`}
@@ -132,7 +132,7 @@ const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<un
            row_number() over (order by t.restated_at desc, t.restatement_id desc),
            json_build_array('restatement', to_char(t.restated_at at time zone 'UTC', ${ISO}), t.restatement_id)
     from usage.restatement t
-    join usage.series s using (series_id) join usage.every_scope c using (scope_id) join usage.entity e on e.entity_id = s.entity_id
+    join usage.series s using (series_id) join usage.scope c using (scope_id) join usage.entity e on e.entity_id = s.entity_id
     where ${ofScope(wanted)} and ${during(wanted, sql`t.bucket_start`, sql`t.bucket_start`)}
       and ${after(wanted, "restatement", sql`t.restated_at`, sql`(t.restated_at, t.restatement_id)`, ["timestamptz", "bigint"])}
     order by t.restated_at desc, t.restatement_id desc`,

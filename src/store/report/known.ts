@@ -34,7 +34,7 @@ export async function listWorkspaces(db: Database): Promise<KnownWorkspace[]> {
              when w.readable_at is null and e.first_seen_at is null
                and not exists (select from usage.entity_name n where n.entity_id = e.entity_id)
                and not exists (
-                 select from usage.scope c join usage.coverage v using (scope_id) where c.workspace_id = e.entity_id
+                 select from usage.trace_scope c join usage.coverage v using (scope_id) where c.workspace_id = e.entity_id
                ) then 'never_shown'
              when w.is_deleted then 'deleted'
              when not ${isConfigured} then 'not_configured'
@@ -43,7 +43,7 @@ export async function listWorkspaces(db: Database): Promise<KnownWorkspace[]> {
              else 'not_proven'
            end as state,
            (select sum(t.traces)::bigint
-            from usage.scope c join usage.series x using (scope_id) join usage.monthly_total t using (series_id)
+            from usage.trace_scope c join usage.series x using (scope_id) join usage.monthly_total t using (series_id)
             where c.workspace_id = e.entity_id and c.group_by = 'workspace' and c.stride = 'day') as traces,
            to_char(w.readable_at at time zone 'UTC', ${ISO}) as "lastProvenAt"
     from usage.workspace w

@@ -68,7 +68,7 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
                  from usage.slice w left join usage.backfill b using (backfill_id)
                  where w.source_id = s.source_id and w.state in ('waiting', 'queued') and b.state is distinct from 'paused'
                ), 0) as "oldestDueSeconds",
-               (select count(*)::integer from usage.reconciliation_difference d join usage.every_scope c using (scope_id)
+               (select count(*)::integer from usage.reconciliation_difference d join usage.scope c using (scope_id)
                 where c.source_id = s.source_id and d.state = 'open') as "openDifferences",
                l.*
         from usage.source s
@@ -85,7 +85,7 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
       ) x) as freshness,
       (select coalesce(json_agg(x), '[]') from (
         select s.slug as source, f.state, count(*)::integer as parts
-        from usage.failure f join usage.every_scope c using (scope_id) join usage.source s using (source_id) group by 1, 2
+        from usage.failure f join usage.scope c using (scope_id) join usage.source s using (source_id) group by 1, 2
       ) x) as failures,
       (select coalesce(json_agg(x), '[]') from (
         select s.slug as source, ${METER_OF_SCOPE} as meter, d.kind, d.state, count(*)::integer as differences
@@ -94,7 +94,7 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
           union all
           select scope_id, kind, state from usage.control_difference where state = 'platform_disagrees'
         ) d
-        join usage.every_scope c using (scope_id) join usage.source s using (source_id)
+        join usage.scope c using (scope_id) join usage.source s using (source_id)
         group by 1, 2, 3, 4
       ) x) as differences,
       (select coalesce(json_agg(x), '[]') from (
@@ -105,14 +105,14 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
       (select coalesce(json_agg(x), '[]') from (
         select s.slug as source, count(r.restatement_id)::integer as changes
         from usage.source s
-        left join usage.scope c using (source_id)
+        left join usage.trace_scope c using (source_id)
         left join usage.series x using (scope_id)
         left join usage.restatement r on r.series_id = x.series_id and r.restated_at > now() - interval '1 day'
         group by 1
       ) x) as "settledChanges",
       (select coalesce(json_agg(x), '[]') from (
         select s.slug as source, extract(epoch from max(r.reconciled_at))::bigint as at
-        from usage.reconciled r join usage.scope c using (scope_id) join usage.source s using (source_id) group by 1
+        from usage.reconciled r join usage.trace_scope c using (scope_id) join usage.source s using (source_id) group by 1
       ) x) as reconciled,
       (select coalesce(json_agg(x), '[]') from (
         select s.slug as source, f.outcome, count(*)::integer as fetches

@@ -32,7 +32,7 @@ function adjustedSeries(closes: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
     select m.close_id, c.group_by, c.workspace_id, s.entity_id, coalesce(t.traces, 0) as closed, coalesce(n.traces, 0) as current
     from usage.month_close m
-    join usage.scope c on c.source_id = m.source_id and c.stride = 'day'
+    join usage.trace_scope c on c.source_id = m.source_id and c.stride = 'day'
     join usage.series s using (scope_id)
     left join usage.closed_total t on t.close_id = m.close_id and t.series_id = s.series_id
     left join usage.monthly_total n on n.series_id = s.series_id and n.month_start = m.month_start

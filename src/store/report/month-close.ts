@@ -54,7 +54,7 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
   const { sourceId, monthStart, acceptDisagreements = false, without = [] } = request;
   return store.transaction(async ({ db }) => {
     const scopes = await db
-      .selectFrom("every_scope")
+      .selectFrom("scope")
       .select("scope_id")
       .where("source_id", "=", sourceId)
       .where("stride", "=", "day")
@@ -120,7 +120,7 @@ async function keepClose(
       insert into usage.closed_total (close_id, series_id, traces)
       select w.close_id, s.series_id, sum(r.traces)
       from usage.closed_workspace w
-      join usage.scope c using (workspace_id)
+      join usage.trace_scope c using (workspace_id)
       join usage.series s using (scope_id)
       join usage.dated_record r using (series_id)
       where w.close_id = ${closeId} and not w.is_left_out and c.stride = 'day'
@@ -132,7 +132,7 @@ async function keepClose(
     )
     select count(*)::integer as totals,
            coalesce(sum(w.traces) filter (where c.group_by = 'workspace'), 0)::bigint as traces
-    from written w join usage.series s using (series_id) join usage.scope c using (scope_id)
+    from written w join usage.series s using (series_id) join usage.trace_scope c using (scope_id)
   `.execute(db);
   const counts = rows[0] as { totals: number; traces: number };
   await keepCharges(db, closeId);

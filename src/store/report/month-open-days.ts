@@ -146,7 +146,7 @@ export async function openDays(
       select e.external_id, e.entity_id, g, s.scope_id, n.source_id is not null as has_no_days
       from usage.entity e
       cross join unnest(${[...GROUPINGS]}::text[]) g
-      left join usage.scope s
+      left join usage.trace_scope s
         on s.source_id = e.source_id and s.workspace_id = e.entity_id and s.group_by = g and s.stride = 'day'
       left join usage.source_fact n on n.source_id = e.source_id and n.fact = 'no_day'
       where e.entity_id = any (${required.map(({ entityId }) => entityId)}::integer[])
@@ -165,7 +165,7 @@ export async function openDays(
     ), billed as materialized (
       -- Of a month and workspace, by whatever meter: all of its days, in the dimension that it is about.
       select s.source_id, s.workspace_id, s.group_by, range_agg(tstzrange(d.period_start, d.period_end)) as parts
-      from usage.control_difference d join usage.every_scope s using (scope_id)
+      from usage.control_difference d join usage.scope s using (scope_id)
       where s.source_id = ${sourceId} and d.kind = 'provider_total' and d.closed_at is null
         and d.period_start < ${end} and d.period_end > ${start}
       group by 1, 2, 3

@@ -40,7 +40,7 @@ export async function totalsToClose(
   const { rows } = await sql<TotalsToClose>`
     with total as materialized (
       select s.series_id, c.group_by, c.workspace_id, n.traces
-      from usage.scope c join usage.series s using (scope_id)
+      from usage.trace_scope c join usage.series s using (scope_id)
       join usage.monthly_total n on n.series_id = s.series_id and n.month_start = ${monthStart}::date
       where c.source_id = ${sourceId} and c.stride = 'day' and c.workspace_id = any (${[...workspaces]}::integer[])
         and n.traces > 0

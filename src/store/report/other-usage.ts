@@ -41,12 +41,11 @@ export function otherUsageIn({ sourceId, range }: Asked): RawBuilder<OtherUsage>
     cross join (values ${sql.join(terms)}) m (meter, kind, tier)
     left join usage.source_meter a on a.source_id = s.source_id and a.meter = m.meter
     left join usage.kept_meter k on k.source_id = s.source_id and k.meter = m.meter
-    -- What no release of this kind has contacted wants what is known of its server.
-    cross join lateral (select coalesce(m.meter = any (s.wanted_meters), a.meter is not null) as is_wanted) w
+    cross join lateral (select m.meter = any (s.wanted_meters) as is_wanted) w
     left join lateral (
       select true as is_loaded, sum(f.days)::integer as "finalDays", sum(r.days)::integer as "reconciledDays",
              sum(d.differences)::integer as differences
-      from usage.every_scope c
+      from usage.scope c
       cross join lateral (select ${days} as days from usage.coverage t where ${overlaps} and t.settled) f
       cross join lateral (select ${days} as days from usage.reconciled t where ${overlaps}) r
       cross join lateral (

@@ -114,7 +114,7 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
                           then greatest(now(), min(f.retry_at) filter (where a.is_asked))
                         end at time zone 'UTC', ${ISO}
                       ) as "nextRetry"
-               from usage.failure f join usage.every_scope c using (scope_id)
+               from usage.failure f join usage.scope c using (scope_id)
                join usage.entity e on e.entity_id = c.workspace_id
                left join usage.source_fact n on n.source_id = c.source_id and n.fact = 'no_' || c.stride
                cross join lateral (select n.fact is null and ${isConfigured} as is_asked) a
@@ -124,7 +124,7 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
            ), '[]') as failures,
            d.open as "openDifferences", d.disagrees as "platformDisagrees", d.others as "otherDifferences",
            (select count(*)::integer from usage.restatement r join usage.series x using (series_id)
-            join usage.scope c using (scope_id) where c.source_id = s.source_id) as restatements,
+            join usage.trace_scope c using (scope_id) where c.source_id = s.source_id) as restatements,
            array(select e.external_id from usage.workspace w join usage.entity e using (entity_id)
                  where e.source_id = s.source_id and w.unlisted_since is not null and not w.is_deleted and ${isConfigured}
                  order by 1) as "unlistedWorkspaces"
@@ -141,7 +141,7 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
           union all
           select scope_id, state from usage.control_difference where state = 'platform_disagrees'
         ) f
-        join usage.every_scope c using (scope_id)
+        join usage.scope c using (scope_id)
         where c.source_id = s.source_id
         group by 1, 2
       ) m

@@ -49,7 +49,7 @@ export async function closePeriod(
   const { start, end } = period;
   return store.transaction(async ({ db }) => {
     const scopes = await sql<{ id: number }>`
-      select scope_id as id from usage.every_scope where source_id = ${sourceId} and stride = 'day'
+      select scope_id as id from usage.scope where source_id = ${sourceId} and stride = 'day'
     `.execute(db);
     await lockScopes(
       db,
@@ -78,7 +78,7 @@ export async function closePeriod(
         insert into usage.period_total (period_close_id, group_by, workspace, external_id, traces)
         select k.period_close_id, c.group_by, w.external_id, e.external_id, sum(r.traces)
         from kept k
-        cross join usage.scope c
+        cross join usage.trace_scope c
         join usage.entity w on w.entity_id = c.workspace_id
         join usage.series s using (scope_id)
         join usage.entity e on e.entity_id = s.entity_id

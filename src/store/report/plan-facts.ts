@@ -32,7 +32,7 @@ export async function planFacts(
     with part as materialized (
       select p.*, c.stride
       from json_to_recordset(${JSON.stringify(parts)}::json) p (scope_id integer, period_start timestamptz, period_end timestamptz)
-      join usage.scope c using (scope_id)
+      join usage.trace_scope c using (scope_id)
     )
     select (
       select count(*)::integer from (

@@ -22,7 +22,7 @@ export interface OpenProbe {
   readonly project: string;
   readonly projectId: string | undefined;
   readonly periodStart: number;
-  /** Read before the first trace was sent; undefined where an earlier release kept none by id. */
+  /** Read before the first trace was sent. Undefined until then. */
   readonly baseline: ProbeReadings | undefined;
   readonly sender: ProbeSender;
   readonly expected: number;
@@ -33,14 +33,6 @@ export interface OpenProbe {
   readonly lateAfterMs: number | undefined;
   readonly timing: ProbeTiming;
 }
-
-/** What is kept of readings. The sums stand there for a process of the release before that goes on with the probe. */
-type StoredBaseline = Record<
-  string,
-  { projects: Record<string, number>; workspace: number; user: number; api_key: number } & {
-    byId?: Pick<WorkspaceReading, "user" | "api_key">;
-  }
->;
 
 /** Enters a probe and returns its id; undefined if the source has a running probe. */
 export async function enterProbe(
@@ -78,8 +70,8 @@ export async function openProbeOf(db: Database, sourceId: number): Promise<OpenP
       project: row.project,
       projectId: row.project_id ?? undefined,
       periodStart: row.period_start.getTime(),
-      baseline: fromStored(row.baseline as unknown as StoredBaseline | null),
-      sender: { user: row.expected_user ?? "", key: row.expected_key ?? "" },
+      baseline: row.baseline === null ? undefined : fromStored(row.baseline),
+      sender: { user: row.expected_user, key: row.expected_key },
       expected: row.expected_traces,
       startedAt: row.started_at.getTime(),
       sentAt: row.sent_at?.getTime(),
@@ -106,23 +98,9 @@ function toTimingRow({ firstBilledAt, unbilledAt, billedAt }: ProbeTiming): Timi
   return { first_billed_at: at(firstBilledAt), unbilled_at: at(unbilledAt), billed_at: at(billedAt) };
 }
 
-function fromStored(stored: StoredBaseline | null): ProbeReadings | undefined {
-  const readings = Object.entries(stored ?? {}).flatMap(
-    ([id, { projects, workspace, byId }]): [string, WorkspaceReading][] =>
-      byId === undefined ? [] : [[id, { workspace, project: projects, ...byId }]],
-  );
-  return readings.length === 0 ? undefined : new Map(readings);
-}
-
-function toStored(readings: ProbeReadings): StoredBaseline {
-  const sum = (counts: Readonly<Record<string, number>>) =>
-    Object.values(counts).reduce((all, one) => all + one, 0);
-  return Object.fromEntries(
-    [...readings].map(([id, { workspace, project, user, api_key }]) => [
-      id,
-      { projects: project, workspace, user: sum(user), api_key: sum(api_key), byId: { user, api_key } },
-    ]),
-  );
+/** Readings are stored as an object by workspace. */
+function fromStored(stored: unknown): ProbeReadings {
+  return new Map(Object.entries(stored as Record<string, WorkspaceReading>));
 }
 
 export async function keepBaseline(
@@ -131,7 +109,7 @@ export async function keepBaseline(
 ): Promise<void> {
   await db
     .updateTable("probe")
-    .set({ baseline: JSON.stringify(toStored(kept.baseline)), project_id: kept.projectId ?? null })
+    .set({ baseline: JSON.stringify(Object.fromEntries(kept.baseline)), project_id: kept.projectId ?? null })
     .where("probe_id", "=", kept.probeId)
     .execute();
 }

@@ -17,7 +17,7 @@ export async function sourceProgress(db: Database): Promise<SourceProgress[]> {
   const { rows } = await sql<SourceProgress>`
     select s.slug as source, w.*,
            (select to_char(max(r.reconciled_at) at time zone 'UTC', ${ISO})
-            from usage.reconciled r join usage.scope c using (scope_id) where c.source_id = s.source_id) as "lastReconciledAt",
+            from usage.reconciled r join usage.trace_scope c using (scope_id) where c.source_id = s.source_id) as "lastReconciledAt",
            (select to_char(max(k.checked_at) at time zone 'UTC', ${ISO})
             from usage.control_check k where k.source_id = s.source_id and k.failures = 0) as "lastTotalsAt"
     from usage.source s

@@ -54,7 +54,7 @@ export function providerMonthIn({ sourceId, monthStart }: Asked): RawBuilder<Pro
            ), '[]') as outcomes,
            (
              select count(distinct c.workspace_id)::integer
-             from usage.restatement t join usage.series s using (series_id) join usage.every_scope c using (scope_id)
+             from usage.restatement t join usage.series s using (series_id) join usage.scope c using (scope_id)
              where c.source_id = ${sourceId} and c.kind = 'traces' and c.stride = 'day' and c.group_by = 'workspace'
                and t.restated_at > (select max(read_at) from kept)
                and t.bucket_start >= ${monthStart}::date::timestamp at time zone 'UTC'

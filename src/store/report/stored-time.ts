@@ -29,7 +29,7 @@ export async function storedTime(
       union all
       -- As in usage.day_difference: what a dimension does not attribute is no difference.
       select 'differing', scope_id, bucket_start, bucket_start + case stride when 'hour' then interval '1 hour' else interval '24 hours' end
-      from usage.reconciliation_difference join usage.scope using (scope_id)
+      from usage.reconciliation_difference join usage.trace_scope using (scope_id)
       where ${scopes} and state in ('open', 'platform_disagrees')
       union all
       select 'differing', scope_id, period_start, period_end

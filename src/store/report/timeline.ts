@@ -128,7 +128,7 @@ const PARTS = {
       wanted.source === undefined
         ? sql`true`
         : sql`exists (
-            select from usage.series x join usage.every_scope c using (scope_id) join usage.source s using (source_id)
+            select from usage.series x join usage.scope c using (scope_id) join usage.source s using (source_id)
             where x.series_id = t.series_id and ${ofSource(wanted)}
           )`;
     const newest = (before: RawBuilder<unknown>) => sql`(
@@ -149,7 +149,7 @@ const PARTS = {
         select c.source_id, count(*) as changes,
                coalesce(sum(coalesce(t.new_traces, 0) - coalesce(t.old_traces, 0)) filter (where ${ofAllTraces}), 0) as net,
                count(*) filter (where ${ofAllTraces}) as days
-        from usage.restatement t join usage.series x using (series_id) join usage.every_scope c using (scope_id)
+        from usage.restatement t join usage.series x using (series_id) join usage.scope c using (scope_id)
         where t.restated_at >= near.at and t.restated_at < near.at + interval '1 hour'
         group by c.source_id
       ) n

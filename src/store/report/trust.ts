@@ -82,7 +82,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
         select scope_id, period_end - interval '1 microsecond', found_at from usage.control_difference
         where state = 'platform_disagrees'
       ) f
-      join usage.every_scope c using (scope_id)
+      join usage.scope c using (scope_id)
       left join usage.month_close m
         on m.source_id = c.source_id and m.month_start = date_trunc('month', f.last at time zone 'UTC')::date
     ), other as materialized (
@@ -107,7 +107,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       from usage.entity w
       join (select *, '{(,)}' - days as others from usage.required_workspace) e on e.workspace_id = w.entity_id
       cross join unnest(array['workspace', 'project', 'user', 'api_key']) g (group_by)
-      left join usage.scope d on d.source_id = w.source_id and d.workspace_id = w.entity_id and d.group_by = g.group_by
+      left join usage.trace_scope d on d.source_id = w.source_id and d.workspace_id = w.entity_id and d.group_by = g.group_by
         and d.stride = 'day'
       left join asked a on a.scope_id = d.scope_id
       left join usage.cell_time t on t.day_scope_id = d.scope_id

@@ -29,7 +29,7 @@ export function unpricedBySource(): RawBuilder<unknown> {
     ), cell as materialized (
       select o.source_id, o.days, c.scope_id
       from open o
-      join usage.scope c on c.source_id = o.source_id and c.workspace_id = o.workspace_id and c.group_by = 'workspace'
+      join usage.trace_scope c on c.source_id = o.source_id and c.workspace_id = o.workspace_id and c.group_by = 'workspace'
        and c.stride = 'day'
       where not isempty(o.days)
     ), part as materialized (

@@ -45,12 +45,12 @@ export async function listedOnly(db: Database, sourceId: number): Promise<Listed
     select e.external_id as "workspaceId", sum(extract(epoch from c.period_end - c.period_start) / 86400)::integer as zeros
     from usage.workspace w
     join usage.entity e using (entity_id)
-    join usage.scope s on s.workspace_id = w.entity_id and s.stride = 'day'
+    join usage.trace_scope s on s.workspace_id = w.entity_id and s.stride = 'day'
     join usage.coverage c using (scope_id)
     where e.source_id = ${sourceId} and w.unlisted_since is null
       and not exists (select from usage.source_fact f where f.source_id = e.source_id and f.fact = 'no_listing')
       and not exists (
-        select from usage.series x join usage.scope o using (scope_id) where o.workspace_id = w.entity_id
+        select from usage.series x join usage.trace_scope o using (scope_id) where o.workspace_id = w.entity_id
       )
     group by 1
     order by 1

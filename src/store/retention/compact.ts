@@ -27,7 +27,7 @@ export async function compactCoverage(
 ): Promise<number> {
   const isOld = sql`c.settled and c.fetched_at < now() - make_interval(days => ${olderThanDays})`;
   const { rows } = await sql<{ scope_id: number }>`
-    select c.scope_id from usage.coverage c join usage.every_scope s using (scope_id)
+    select c.scope_id from usage.coverage c join usage.scope s using (scope_id)
     where s.source_id = ${sourceId} and ${isOld}
     group by c.scope_id having count(*) > 1
     order by c.scope_id
@@ -40,7 +40,7 @@ export async function compactCoverage(
       const { rows: compacted } = await sql<{ removed: number }>`
         with old as (
           select c.*, ${MERGED_WITHIN} as within
-          from usage.coverage c join usage.every_scope s using (scope_id)
+          from usage.coverage c join usage.scope s using (scope_id)
           where scope_id = any (${scopeIds}::integer[]) and ${isOld}
         ), bounded as (
           select *, period_start is distinct from lag(period_end) over time or within is distinct from lag(within) over time as begins

@@ -25,13 +25,13 @@ export async function pruneHistory(
       delete from usage.restatement
       where restatement_id in (
         select r.restatement_id
-        from usage.restatement r join usage.series x using (series_id) join usage.every_scope p using (scope_id)
+        from usage.restatement r join usage.series x using (series_id) join usage.scope p using (scope_id)
         where p.source_id = ${sourceId} and r.restated_at < ${cut}::timestamptz limit ${limit}
       )`,
   );
   const { rows: merged } = await sql<{ fewer: number }>`
     with old as (
-      delete from usage.settlement t using usage.every_scope p
+      delete from usage.settlement t using usage.scope p
       where p.scope_id = t.scope_id and p.source_id = ${sourceId} and t.settled_at < ${cut}::timestamptz
       returning t.*
     ), merged as (
@@ -47,7 +47,7 @@ export async function pruneHistory(
     select (select count(*) from old) - (select count(*) from merged) as fewer
   `.execute(store.db);
   await sql`
-    delete from usage.withdrawal w using usage.every_scope p
+    delete from usage.withdrawal w using usage.scope p
     where p.scope_id = w.scope_id and p.source_id = ${sourceId} and w.withdrawn_at < ${cut}::timestamptz
   `.execute(store.db);
   const late = await sql`

@@ -20,7 +20,7 @@ export async function dropOldHours(
   { sourceId, keepHours }: { sourceId: number; keepHours: number },
 ): Promise<number> {
   const { rows: scopes } = await sql<{ scope_id: number }>`
-    select scope_id from usage.scope s
+    select scope_id from usage.trace_scope s
     where s.source_id = ${sourceId} and s.stride = 'hour' and exists (
       select from usage.coverage c where c.scope_id = s.scope_id and c.period_start < ${keptFrom(keepHours)}
     )
@@ -83,8 +83,8 @@ async function oldestPart(
              * tstzmultirange(tstzrange(null, ${keptFrom(keepHours)}))
              * (
                select range_agg(tstzrange(d.period_start, d.period_end))
-               from usage.scope s
-               join usage.scope p using (source_id, group_by, workspace_id)
+               from usage.trace_scope s
+               join usage.trace_scope p using (source_id, group_by, workspace_id)
                join usage.coverage d on d.scope_id = p.scope_id
                where s.scope_id = ${scopeId} and p.stride = 'day'
              ) as parts

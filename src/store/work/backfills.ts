@@ -62,8 +62,12 @@ export async function createBackfill(store: Store, wanted: NewBackfill): Promise
     const { backfill_id } = await db
       .insertInto("backfill")
       .values({
-        ...{ source_id: sourceId, meter, stride, groupings: [...groupings], reprocess },
-        ...{ workspaces: workspaceIds.length, workspace_ids: [...workspaceIds] },
+        source_id: sourceId,
+        meter,
+        stride,
+        groupings: [...groupings],
+        reprocess,
+        workspace_ids: [...workspaceIds],
         period_start: new Date(range.start),
         period_end: new Date(range.end),
         // Not when the transaction began: it may have waited for the same one.
@@ -121,12 +125,8 @@ interface Listed {
 export async function listBackfills(db: Database, listed: Listed = {}): Promise<Backfill[]> {
   const { backfillId = null, source = null, states = null, before = null, most = null } = listed;
   const { rows } = await sql<Backfill>`
-    select b.backfill_id as "backfillId", b.slug as source, b.meter, b.stride, b.groupings, b.workspaces, b.reprocess, b.state,
-           b.refused_message as refused,
-           -- A backfill of an earlier release does not name its workspaces.
-           coalesce(b.workspace_ids, array(
-             select distinct unnest(w.workspace_ids) from usage.slice w where w.backfill_id = b.backfill_id
-           )) as "workspaceIds",
+    select b.backfill_id as "backfillId", b.slug as source, b.meter, b.stride, b.groupings, b.reprocess, b.state,
+           cardinality(b.workspace_ids) as workspaces, b.workspace_ids as "workspaceIds", b.refused_message as refused,
            to_char(b.period_start at time zone 'UTC', ${ISO}) as "from", to_char(b.period_end at time zone 'UTC', ${ISO}) as "to",
            to_char(b.created_at at time zone 'UTC', ${ISO}) as "createdAt",
            to_char(b.finished_at at time zone 'UTC', ${ISO}) as "finishedAt", w.*

@@ -12,7 +12,6 @@ export interface StoredSlice extends UsageRequest {
   readonly sliceId: number;
   readonly sourceId: number;
   readonly backfillId: number | undefined;
-  /** Undefined for a slice that an earlier release entered. */
   readonly runId: number | undefined;
   /** How often it was enqueued. A queue message is (slice id, generation). */
   readonly generation: number;
@@ -85,7 +84,7 @@ export async function slicesInFlight(db: Database, sourceId: number): Promise<Ma
 
 /** Kind and tier of a slice's scopes, which share them. None: they were forgotten. */
 const METERS_OF_SCOPES = sql<string[][] | null>`(
-  select array_agg(distinct array[c.kind, c.trace_tier]) from usage.every_scope c where c.scope_id = any (slice.scope_ids)
+  select array_agg(distinct array[c.kind, c.trace_tier]) from usage.scope c where c.scope_id = any (slice.scope_ids)
 )`;
 
 /** Coverage as it was when the claim began: a load that ends meanwhile costs a request that was not needed. */
@@ -119,8 +118,6 @@ export async function claimSlice(
     .updateTable("slice")
     .set({
       open_claims: sql<number>`open_claims + 1`,
-      // Releases before `open_claims` read this. Pausing a backfill does too: 0 where no worker holds the slice.
-      attempts: sql<number>`attempts + 1`,
       leased_until: sql<Date>`now() + ${LEASE}`,
     })
     .where("slice_id", "=", claim.sliceId)
@@ -157,7 +154,7 @@ export async function claimSlice(
 /** Takes a claim back: its worker lives, and another one may do the slice, under this generation or a later one. */
 export async function handBackSlice(db: Database, sliceId: number): Promise<void> {
   await sql`
-    update usage.slice set open_claims = greatest(open_claims - 1, 0), attempts = greatest(attempts - 1, 0)
+    update usage.slice set open_claims = greatest(open_claims - 1, 0)
     where slice_id = ${sliceId} and state in ('waiting', 'queued')
   `.execute(db);
 }

@@ -60,7 +60,7 @@ const STEER: Readonly<Record<Steering, (db: Database, backfillId: number) => Pro
     // Queued slices are taken back. A slice that a worker holds runs to its end.
     await sql`
       update usage.slice set state = 'waiting', leased_until = null
-      where backfill_id = ${backfillId} and state = 'queued' and attempts = 0
+      where backfill_id = ${backfillId} and state = 'queued' and open_claims = 0
     `.execute(db);
     return moveTo(db, { backfillId, state: "paused" });
   },
@@ -85,13 +85,13 @@ function countOf({ numAffectedRows }: QueryResult<unknown>): number {
 }
 
 /**
- * Failed fetch tasks wait again, with their attempts and claims forgotten, and a backfill that was done is running again. It
+ * Failed fetch tasks wait again, with their claims forgotten, and a backfill that was done is running again. It
  * began to wait now: what was loaded before does not do, since the failure may be newer. One that is paused stays paused.
  */
 async function retryFailed(db: Database, backfillId: number): Promise<number> {
   const waiting = await sql`
     update usage.slice
-    set state = 'waiting', code = null, message = null, finished_at = null, attempts = 0, open_claims = 0, created_at = now()
+    set state = 'waiting', code = null, message = null, finished_at = null, open_claims = 0, created_at = now()
     where backfill_id = ${backfillId} and state = 'failed'
   `.execute(db);
   const tasks = countOf(waiting);

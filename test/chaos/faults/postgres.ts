@@ -145,13 +145,13 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
     isRandom: true,
     begin: async (world) => {
       const [locker, rival] = await Promise.all([connect(world), connect(world)]);
-      await locker.query("BEGIN; LOCK TABLE usage.scope IN ACCESS EXCLUSIVE MODE");
+      await locker.query("BEGIN; LOCK TABLE usage.trace_scope IN ACCESS EXCLUSIVE MODE");
       // Locks scopes in the opposite order of loads, which waits for loads that wait for it.
       const stop = repeatedly(200, () =>
         rival
           .query(`BEGIN; SET LOCAL lock_timeout = '3s';
-          SELECT FROM usage.scope WHERE scope_id = (SELECT max(scope_id) FROM usage.scope) FOR UPDATE;
-          SELECT FROM usage.scope WHERE scope_id = (SELECT min(scope_id) FROM usage.scope) FOR UPDATE; COMMIT`)
+          SELECT FROM usage.trace_scope WHERE scope_id = (SELECT max(scope_id) FROM usage.trace_scope) FOR UPDATE;
+          SELECT FROM usage.trace_scope WHERE scope_id = (SELECT min(scope_id) FROM usage.trace_scope) FOR UPDATE; COMMIT`)
           .catch(() => rival.query("ROLLBACK")),
       );
       return async () => {

@@ -177,12 +177,12 @@ async function snapshotOf(world: World) {
           SELECT series_id, bucket_start, traces FROM usage.hourly_record
           UNION ALL SELECT series_id, bucket_start::timestamp AT TIME ZONE 'UTC', traces FROM usage.dated_record
         ) r
-        JOIN usage.series s USING (series_id) JOIN usage.scope c USING (scope_id)
+        JOIN usage.series s USING (series_id) JOIN usage.trace_scope c USING (scope_id)
         JOIN usage.entity w ON w.entity_id = c.workspace_id JOIN usage.entity e ON e.entity_id = s.entity_id
         WHERE r.bucket_start >= $1 AND c.stride IN ('hour', 'day') AND r.traces > 0) AS records,
        (SELECT json_agg(json_build_array(c.group_by, c.stride, w.external_id, extract(epoch FROM v.period_start) * 1000,
           extract(epoch FROM v.period_end) * 1000, v.fetch_number, extract(epoch FROM v.fetched_at) * 1000))
-        FROM usage.coverage v JOIN usage.scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
+        FROM usage.coverage v JOIN usage.trace_scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
         WHERE v.period_end > $1 AND c.stride IN ('hour', 'day')) AS coverage`,
     [new Date(start).toISOString()],
   );

@@ -151,7 +151,7 @@ export async function checkReconciled(
   const [left] = await bench.sql<{ open: number; disagree: number }>(
     `SELECT count(*) FILTER (WHERE d.state = 'open')::integer AS open,
             count(*) FILTER (WHERE d.state = 'platform_disagrees')::integer AS disagree
-     FROM usage.reconciliation_difference d JOIN usage.scope c USING (scope_id)
+     FROM usage.reconciliation_difference d JOIN usage.trace_scope c USING (scope_id)
      WHERE c.stride IN ('day', 'hour') AND d.bucket_start >= $1 AND d.bucket_start < $2`,
     [`${from}T00:00Z`, `${to}T00:00Z`],
   );

@@ -225,7 +225,7 @@ export async function heal(world: World): Promise<void> {
   const shown = await command(world, "status");
   const failures = await bench.sql(
     `SELECT c.group_by, c.stride, f.period_start, f.period_end, f.state, f.code, f.message, f.attempts, f.retry_at, c.workspace_id
-     FROM usage.failure f JOIN usage.scope c USING (scope_id)`,
+     FROM usage.failure f JOIN usage.trace_scope c USING (scope_id)`,
   );
   expect([world.story, failures, synced.code, proved.code, shown.code]).toEqual([world.story, [], 0, 0, 0]);
   const range = { start: bench.dataStart, end: bench.today + DAY_MS };

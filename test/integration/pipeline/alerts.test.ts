@@ -85,7 +85,7 @@ test("differences send an alert again when one is new, not when there are fewer"
          (scope_id, kind, period_start, period_end, external_id, state, fetch_number, closed_at)
        SELECT min(scope_id), 'stride_total', '2026-03-01Z', '2026-03-02Z', unnest($2::text[]), $1, 1,
               CASE $1 WHEN 'closed' THEN now() END
-       FROM usage.scope
+       FROM usage.trace_scope
        ON CONFLICT ON CONSTRAINT control_difference_pkey DO UPDATE SET state = excluded.state, closed_at = excluded.closed_at`,
       [state, ids],
     );
@@ -142,8 +142,8 @@ test("a month that the billing provider counts differently sends an alert, of ea
   const differ = (tier: string, state: string) =>
     bench.sql(
       `WITH scope AS (
-         INSERT INTO usage.every_scope (source_id, kind, trace_tier, group_by, workspace_id, stride)
-         SELECT source_id, 'traces', $1, group_by, workspace_id, stride FROM usage.scope WHERE group_by = 'workspace' AND stride = 'day'
+         INSERT INTO usage.scope (source_id, kind, trace_tier, group_by, workspace_id, stride)
+         SELECT source_id, 'traces', $1, group_by, workspace_id, stride FROM usage.trace_scope WHERE group_by = 'workspace' AND stride = 'day'
          ON CONFLICT ON CONSTRAINT scope_identity DO UPDATE SET stride = excluded.stride RETURNING scope_id
        )
        INSERT INTO usage.control_difference

@@ -42,7 +42,7 @@ async function shown({ sql }: Bench) {
        WHERE ${of} AND stride = 'day' AND status = 'failed' ORDER BY 1, 2`,
     ),
     failures: await sql(
-      `SELECT DISTINCT f.code, f.retry_at > now() AS later FROM usage.failure f JOIN usage.scope s USING (scope_id)`,
+      `SELECT DISTINCT f.code, f.retry_at > now() AS later FROM usage.failure f JOIN usage.trace_scope s USING (scope_id)`,
     ),
     uncounted: await sql(
       `SELECT usage_date::text AS day FROM reporting.fct_usage_workspace_daily

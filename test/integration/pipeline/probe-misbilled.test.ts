@@ -222,16 +222,3 @@ test("a process that goes on with a probe keeps what was seen, and says what nob
   expect(result).toMatchObject({ state: "inconclusive", code: "probe_undecided", lateAfterMs: 30_000 });
   expect(result.message).toContain("Not decided: whether that was late");
 });
-
-test("a probe that an earlier release sent has no verdict, since it kept no figures by id", async () => {
-  const { probe, source, sql } = await setupProbe();
-  await sql(
-    `INSERT INTO usage.probe (source_id, project, state, period_start, baseline, sent_at, wait_until)
-     VALUES ($1, 'x', 'waiting', date_trunc('day', now()), '{"w": {"projects": {}, "workspace": 0, "user": 0, "api_key": 0}}', now(), now())`,
-    [source.sourceId],
-  );
-  expect(await probe()).toMatchObject({ state: "matched" });
-  expect(await sql("SELECT code FROM usage.probe WHERE project = 'x'")).toEqual([
-    { code: "probe_interrupted" },
-  ]);
-});

@@ -275,7 +275,7 @@ test("probes run one at a time, and one that a dead process left while sending e
   expect(second).toMatchObject({ code: "probe_under_way" });
 
   await sql(
-    "INSERT INTO usage.probe (source_id, project, period_start) VALUES ($1, 'x', date_trunc('day', now()))",
+    "INSERT INTO usage.probe (source_id, project, expected_user, expected_key, period_start) VALUES ($1, 'x', 'u', 'k', date_trunc('day', now()))",
     [source.sourceId],
   );
   await expect(probe()).rejects.toMatchObject({ code: "probe_under_way" });

@@ -34,7 +34,7 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
         await bench.sql(
           `INSERT INTO usage.${meter === "deployments" ? "measure" : "reconciliation"}_difference
              (scope_id, external_id, bucket_start, measure, kind, stored_traces, export_traces, state, fetch_number)
-           SELECT scope_id, $1, $2, $3, 'traces_differ', 4, 5, $1, 1 FROM usage.every_scope
+           SELECT scope_id, $1, $2, $3, 'traces_differ', 4, 5, $1, 1 FROM usage.scope
            WHERE stride = 'day' AND group_by = 'project' AND kind = $4 AND trace_tier = $5`,
           [state, from, measure, ofKind, tier],
         );
@@ -44,7 +44,7 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
         await bench.sql(
           `INSERT INTO usage.control_difference
              (scope_id, kind, period_start, period_end, external_id, measure, stored_traces, control_traces, state, fetch_number)
-           SELECT scope_id, $1, $2, $3, 'x', $4, 6, 7, 'platform_disagrees', 1 FROM usage.every_scope
+           SELECT scope_id, $1, $2, $3, 'x', $4, 6, 7, 'platform_disagrees', 1 FROM usage.scope
            WHERE stride = 'day' AND group_by = 'workspace' AND kind = $5 AND trace_tier = $6`,
           [kind, from, to, measure, ofKind, tier],
         );

@@ -160,7 +160,7 @@ test("a job that comes every few seconds is logged at level info only where it d
     stride: "day",
     groupings: ["workspace"],
     reprocess: "missing",
-    workspaces: 1,
+    workspace_ids: ["w"],
   };
   const period = { period_start: new Date("2026-03-01"), period_end: new Date("2026-03-02") };
   await store.db

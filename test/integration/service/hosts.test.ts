@@ -7,7 +7,7 @@ import { daysAgo, jobsDone, setupService } from "../../support/service.ts";
 /** Workers on two hosts, which are network namespaces of this one. */
 
 const SUMS = `SELECT string_agg(x::text, ' ' ORDER BY x) FROM (
-    SELECT c.group_by, w.external_id, sum(r.traces), count(*) FROM usage.scope c
+    SELECT c.group_by, w.external_id, sum(r.traces), count(*) FROM usage.trace_scope c
     JOIN usage.entity w ON w.entity_id = c.workspace_id
     JOIN usage.series s USING (scope_id)
     JOIN usage.hourly_record r USING (series_id)
@@ -21,7 +21,7 @@ const FETCHED_AT_ONCE = 4;
 /** Sessions of a host that begin a load: they wait to lock its scopes. */
 const waitingOf = (address: string) => `SELECT count(*)::integer AS sessions FROM pg_stat_activity
   WHERE client_addr = '${address}' AND wait_event_type = 'Lock'
-    AND query LIKE '%from usage.every_scope%for no key update%'`;
+    AND query LIKE '%from usage.scope%for no key update%'`;
 
 const reason = withoutHosts();
 if (reason !== undefined) process.stderr.write(`skipped: workers on two hosts (${reason})\n`);
@@ -53,7 +53,7 @@ test.skipIf(reason !== undefined)(
     // The lost host's sessions are cut off in the worst state: each within a load, waiting for Postgres.
     const before = await bench.store.transaction(async ({ client }) => {
       // As another load locks them: reads go on, and so does what a fetch writes before its load. A load begins by locking its scopes.
-      await client.query("SELECT FROM usage.every_scope ORDER BY scope_id FOR NO KEY UPDATE");
+      await client.query("SELECT FROM usage.scope ORDER BY scope_id FOR NO KEY UPDATE");
       // On another connection: a transaction goes on seeing its first snapshot of the sessions. Statements keep this one from
       // being ended as idle, on a busy machine too.
       await poll(

@@ -49,7 +49,7 @@ test.each([
   // It got requests, and nothing was loaded from it.
   expect(broken.requests.count).toBeGreaterThan(0);
   const ofBroken =
-    "SELECT count(*) FROM usage.coverage JOIN usage.scope USING (scope_id) JOIN usage.source USING (source_id)";
+    "SELECT count(*) FROM usage.coverage JOIN usage.trace_scope USING (scope_id) JOIN usage.source USING (source_id)";
   expect(await bench.count(`${ofBroken} WHERE slug = 'broken'`)).toBe(0);
   expect(service.process.exitCode).toBeNull();
 });

@@ -1,7 +1,6 @@
 import pg from "pg";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { beginFetch, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
-import { healSettlement } from "../../../src/store/load/settlement.ts";
 import { createTestDatabase, pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
@@ -12,7 +11,7 @@ import { type StoreBundle, setupSource } from "./setup.ts";
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 const window = windowOf("day", "2026-03-01", "2026-03-02");
-/** First key of the locks of loads (sql/migrations/0052_load_instant.sql). */
+/** First key of the locks of loads (usage.load_instant). */
 const LOADS = 1_969_583_212;
 
 let bundle: StoreBundle & { sourceId: number };
@@ -60,14 +59,13 @@ const refusal = (at: string, client = reader): Promise<pg.DatabaseError> =>
   );
 
 /** A load that waits before its COMMIT. Its stamp is drawn, and nobody sees it. */
-async function standing(traces: number, rewrite = (text: string) => text) {
+async function standing(traces: number) {
   const gate = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<number>();
   onTestFinished(() => gate.resolve());
   let isStamped = false;
   const done = intercepted(
     {
-      rewrite,
       async before({ text, backend }) {
         if (/insert into usage\.settlement/i.test(text)) isStamped = true;
         if (text !== "COMMIT" || !isStamped) return;
@@ -261,42 +259,3 @@ test.each(["project", "workspace"])(
     await expect(query).rejects.toThrow(/the history begins at/);
   },
 );
-
-describe("a stamp that is not a load's of this release", () => {
-  test("of an older release is drawn anew, under the lock", async () => {
-    await load(5);
-    const before = await clock();
-    await secondAfter(before);
-    // It drew the instant first and passed it to each statement.
-    const older = (text: string) => text.replace(/\(select usage\.load_instant\(\)\)/gi, "clock_timestamp()");
-    const { stamp, commit } = await standing(6, older);
-    await secondAfter(stamp);
-    await expect(asOf(stamp)).rejects.toThrow(REFUSED);
-    expect(await asOf(before)).toBe(5);
-    await commit();
-    expect(await asOf(stamp)).toBe(6);
-    expect(await asOf(before)).toBe(5);
-  });
-
-  test("of settled time that had none is under the lock as well, and stamps that prune keeps are not touched", async () => {
-    await load(5);
-    await bundle.reader.query("DELETE FROM usage.settlement");
-    const before = await clock();
-    await bundle.store.transaction(async ({ db }) => {
-      await healSettlement(db, bundle.sourceId);
-      expect(
-        // Other tests load into databases of their own.
-        await one(
-          bundle.reader,
-          "SELECT count(*)::integer FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE classid = $1 AND d.datname = current_database()",
-          [LOADS],
-        ),
-      ).toBe(1);
-    });
-    expect(await one(bundle.reader, "SELECT settled_at > $1 FROM usage.settlement", [before])).toBe(true);
-    await bundle.reader.query(
-      "WITH old AS (DELETE FROM usage.settlement RETURNING *) INSERT INTO usage.settlement SELECT scope_id, period_start, period_end, '2026-04-01Z' FROM old",
-    );
-    expect(await one(bundle.reader, "SELECT settled_at = '2026-04-01Z' FROM usage.settlement")).toBe(true);
-  });
-});

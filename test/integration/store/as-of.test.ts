@@ -16,7 +16,7 @@ const timeout = 60_000 + numRuns * 4_000;
 const SETTLED_NOW = `
   SELECT s.scope_id, x.entity_id, r.bucket_start::text AS usage_date, r.traces::text
   FROM usage.coverage c
-  JOIN usage.scope s USING (scope_id)
+  JOIN usage.trace_scope s USING (scope_id)
   JOIN usage.series x USING (scope_id)
   JOIN usage.dated_record r
     ON r.series_id = x.series_id
@@ -26,7 +26,7 @@ const SETTLED_NOW = `
 const SETTLED_DAYS = (table: string, where: string) => `
   SELECT t.scope_id, day::text
   FROM usage.${table} t
-  JOIN usage.scope s USING (scope_id)
+  JOIN usage.trace_scope s USING (scope_id)
   CROSS JOIN LATERAL generate_series(t.period_start AT TIME ZONE 'UTC', t.period_end AT TIME ZONE 'UTC' - interval '1 s', interval '1 day') day
   WHERE s.stride = 'day' AND ${where}
   ORDER BY 1, 2`;
@@ -91,7 +91,7 @@ test("a load counts from its very instant on, and not a microsecond before", asy
       UNION ALL
       SELECT scope_id, at, old_traces, new_traces FROM restated JOIN usage.series USING (series_id)
     ) s
-    JOIN usage.scope USING (scope_id) ORDER BY group_by, new`);
+    JOIN usage.trace_scope USING (scope_id) ORDER BY group_by, new`);
   expect(stamps.map((stamp) => [stamp.group_by, stamp.old, stamp.new])).toEqual([
     ...["project", "workspace"].flatMap((by) => [
       [by, null, 5],

@@ -41,31 +41,30 @@ const WHOLE = `
     VALUES (1, '2026-01-15', '2026-02-15', 1, 0);
   INSERT INTO usage.period_total VALUES (1, 'project', 'w1', 'p1', 5);
   INSERT INTO usage.bill_part VALUES (1, 'provider_totals', NULL, now());
-  INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES (1, '2026-01-01', 0);
+  INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements)
+    VALUES (1, '2026-01-01', 1, 0);
   INSERT INTO usage.closed_total VALUES (1, 1, 5);
   INSERT INTO usage.closed_workspace VALUES (1, 1, false);
-  INSERT INTO usage.closed_cost VALUES (1, 1, 'traces', 0.5, 'USD', 2, 1);
+  INSERT INTO usage.closed_cost VALUES (1, 1, 'sku', 'traces', 0.5, 'USD', 2, 1);
   INSERT INTO usage.sku (name) VALUES ('traces');
   INSERT INTO usage.price (sku_id, source_id, workspace_id, unit_price, currency, valid_from, valid_to)
     VALUES (1, 1, 1, 0.0005, 'USD', '2026-01-01', '2027-01-01');
   INSERT INTO usage.price_tier VALUES (1, 1000, 0.0004);
-  INSERT INTO usage.closed_charge VALUES (1, '2026-01-05', 1, 'traces', 1, 0, 0, 0.5, 'USD', 2, 1);
-  INSERT INTO usage.closed_correction VALUES (1, '2026-01-05', 1, 'traces', 1, 0, 0, 0.5, 'USD', -2, -1);
+  INSERT INTO usage.closed_charge VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', 2, 1);
+  INSERT INTO usage.closed_correction VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', -2, -1);
   INSERT INTO usage.alert VALUES (1, 'stale', 1, 0, now(), now(), NULL);
   INSERT INTO usage.heartbeat VALUES ('one', now());
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
     VALUES (1, 'p1', '2026-01-05Z', 'traces_differ', 1);
-  INSERT INTO usage.measure_difference (scope_id, external_id, bucket_start, measure, kind, fetch_number)
-    VALUES (1, 'p1', '2026-01-05Z', 'agent_runs', 'traces_differ', 1);
   INSERT INTO usage.reconciled VALUES (1, '2026-01-05Z', '2026-01-07Z', 1, now());
   INSERT INTO usage.matched_total VALUES (1, '2026-01-05Z', '2026-01-07Z', '2026-01-05Z', '2026-01-12Z', 1, now());
-  INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
-    VALUES (1, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', 1, 'missing');
+  INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspace_ids, reprocess)
+    VALUES (1, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', '{w1}', 'missing');
   INSERT INTO usage.run (source_id, kind, backfill_id) VALUES (1, 'backfill', 1);
   INSERT INTO usage.operator_action (source_id, action, detail, actor, role, via)
     VALUES (1, 'backfill.start', 'backfill 1', 'ada', 'operator', 'command');
-  INSERT INTO usage.probe (source_id, project, period_start) VALUES (1, 'p', '2026-01-05Z');
-  INSERT INTO usage.probe_figure VALUES (1, 'project', 1, 0, 0, 0);
+  INSERT INTO usage.probe (source_id, project, expected_user, expected_key, period_start) VALUES (1, 'p', 'u', 'k', '2026-01-05Z');
+  INSERT INTO usage.probe_figure VALUES (1, 'project', 'p', '[]', 1, 0, 0, 0);
   INSERT INTO usage.slice (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
     VALUES (1, 'project', 'day', '2026-01-05Z', '2026-01-06Z', '{1}', '{w1}')`;
 
@@ -178,14 +177,14 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   entity_name_identity: copyOf("entity_name", { fetch_number: "9" }),
   workspace_pkey: copyOf("workspace", { is_deleted: "true" }),
   workspace_entity_id_fkey: copyOf("workspace", { entity_id: "9" }),
-  scope_pkey: copyOf("every_scope", { stride: "'hour'" }),
-  scope_identity: copyOf("every_scope", { scope_id: "9" }),
-  scope_source_id_fkey: copyOf("every_scope", { scope_id: "9", source_id: "9" }),
-  scope_workspace_id_fkey: copyOf("every_scope", { scope_id: "9", workspace_id: "2" }),
-  scope_kind_known: copyOf("every_scope", { scope_id: "9", kind: "'runs'" }),
-  scope_trace_tier_known: copyOf("every_scope", { scope_id: "9", trace_tier: "'extended'" }),
-  scope_group_by_known: copyOf("every_scope", { scope_id: "9", group_by: "'planet'" }),
-  scope_stride_known: copyOf("every_scope", { scope_id: "9", stride: "'minute'" }),
+  scope_pkey: copyOf("scope", { stride: "'hour'" }),
+  scope_identity: copyOf("scope", { scope_id: "9" }),
+  scope_source_id_fkey: copyOf("scope", { scope_id: "9", source_id: "9" }),
+  scope_workspace_id_fkey: copyOf("scope", { scope_id: "9", workspace_id: "2" }),
+  scope_kind_known: copyOf("scope", { scope_id: "9", kind: "'runs'" }),
+  scope_trace_tier_known: copyOf("scope", { scope_id: "9", trace_tier: "'extended'" }),
+  scope_group_by_known: copyOf("scope", { scope_id: "9", group_by: "'planet'" }),
+  scope_stride_known: copyOf("scope", { scope_id: "9", stride: "'minute'" }),
   series_pkey: copyOf("series", { entity_id: "1" }),
   series_measure_known: copyOf("series", { series_id: "9", measure: "'tokens'" }),
   series_identity: copyOf("series", { series_id: "9" }),
@@ -289,12 +288,7 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   restatement_is_change: copyOf("restatement", { restatement_id: "9", fetch_number: "9", new_traces: "1" }),
   reconciliation_difference_pkey: copyOf("reconciliation_difference", { fetch_number: "9" }),
   reconciliation_difference_scope_id_fkey: copyOf("reconciliation_difference", { scope_id: "9" }),
-  reconciliation_difference_of_traces: `
-    INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, measure, kind, fetch_number)
-    VALUES (1, 'p9', '2026-01-05Z', 'agent_runs', 'traces_differ', 1)`,
-  measure_difference_pkey: copyOf("measure_difference", { fetch_number: "9" }),
-  measure_difference_scope_id_fkey: copyOf("measure_difference", { scope_id: "9" }),
-  measure_difference_measure_known: copyOf("measure_difference", { measure: "'traces'" }),
+  reconciliation_difference_measure_known: copyOf("reconciliation_difference", { measure: "'nights'" }),
   reconciliation_difference_kind_known: copyOf("reconciliation_difference", {
     external_id: "'p9'",
     kind: "'odd'",

@@ -125,7 +125,7 @@ test("differences of workspaces that are not read end, and those of hours that a
   const insert = (stride: string, at: number) =>
     reader.query(
       `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
-       SELECT scope_id, 'p', $2, 'missing_in_store', 1 FROM usage.scope WHERE group_by = 'project' AND stride = $1`,
+       SELECT scope_id, 'p', $2, 'missing_in_store', 1 FROM usage.trace_scope WHERE group_by = 'project' AND stride = $1`,
       [stride, new Date(at)],
     );
   await insert("hour", day(0));
@@ -134,7 +134,7 @@ test("differences of workspaces that are not read end, and those of hours that a
   const states = async () => {
     const { rows } = await reader.query<{ of: string }>(
       `SELECT concat_ws(' ', s.stride, d.bucket_start AT TIME ZONE 'UTC', d.state, d.closed_at IS NOT NULL) AS of
-       FROM usage.reconciliation_difference d JOIN usage.scope s USING (scope_id)
+       FROM usage.reconciliation_difference d JOIN usage.trace_scope s USING (scope_id)
        JOIN usage.entity w ON w.entity_id = s.workspace_id WHERE w.external_id = $1 ORDER BY 1`,
       [ONE],
     );
@@ -150,7 +150,7 @@ test("differences of workspaces that are not read end, and those of hours that a
   expect(await known()).toMatchObject([{ workspaceId: ONE }]);
   expect(await states()).toEqual(left);
   const { rows } = await reader.query<{ n: number; state: string }>(
-    `SELECT d.state, count(*)::integer AS n FROM usage.reconciliation_difference d JOIN usage.scope s USING (scope_id)
+    `SELECT d.state, count(*)::integer AS n FROM usage.reconciliation_difference d JOIN usage.trace_scope s USING (scope_id)
      JOIN usage.entity w ON w.entity_id = s.workspace_id WHERE w.external_id = $1 AND d.closed_at IS NOT NULL GROUP BY 1`,
     [OTHER],
   );

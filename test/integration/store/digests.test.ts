@@ -7,7 +7,7 @@ import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { type LoadResult, loadAnswer, type WholeAnswer } from "../../../src/store/load/load.ts";
 import { compactCoverage } from "../../../src/store/retention/compact.ts";
 import { expectTrueDigests } from "./digests.ts";
-import { asOlderRelease, intercepted } from "./model/statements.ts";
+import { intercepted } from "./model/statements.ts";
 import { enterSource, FIRST_DAY, type StoreBundle, setupSource } from "./setup.ts";
 
 const WORKSPACES = ["11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"];
@@ -39,10 +39,7 @@ class Loads {
     this.#bundle = bundle;
   }
 
-  async load(
-    { from, days, workspaces }: Asked,
-    { byOlderRelease = false, ...options }: Partial<WholeAnswer> & { byOlderRelease?: boolean } = {},
-  ): Promise<LoadResult> {
+  async load({ from, days, workspaces }: Asked, options: Partial<WholeAnswer> = {}): Promise<LoadResult> {
     const { store, sourceId } = this.#bundle;
     const window = {
       stride: "day" as const,
@@ -84,9 +81,7 @@ class Loads {
     };
     this.statements = [];
     const before = async ({ text }: { text: string }) => void this.statements.push(text);
-    return intercepted({ before, ...(byOlderRelease ? { rewrite: asOlderRelease } : {}) }, () =>
-      loadAnswer(store, whole),
-    );
+    return intercepted({ before }, () => loadAnswer(store, whole));
   }
 
   /** What is stored of a part, in the form of `truth`. */
@@ -94,7 +89,7 @@ class Loads {
     const { rows } = await this.#bundle.reader.query(
       `SELECT r.bucket_start - $1::date AS day, w.external_id AS workspace, e.external_id AS project, r.traces::int
        FROM usage.dated_record r JOIN usage.series s USING (series_id) JOIN usage.entity e USING (entity_id)
-       JOIN usage.scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id`,
+       JOIN usage.trace_scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id`,
       [new Date(FIRST_DAY).toISOString().slice(0, 10)],
     );
     const counts: Truth = Array.from({ length: DAYS }, () => WORKSPACES.map(() => [-1, -1]));
@@ -146,7 +141,7 @@ describe("an answer that is known by its digest", () => {
     const perDay = async () => {
       const { rows } = await reader.query<{ fetches: number[]; final: boolean[] }>(
         `SELECT array_agg(v.fetch_number::int ORDER BY day) AS fetches, array_agg(v.settled ORDER BY day) AS final
-         FROM usage.coverage v JOIN usage.scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
+         FROM usage.coverage v JOIN usage.trace_scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
          CROSS JOIN LATERAL generate_series(v.period_start, v.period_end - interval '1 day', interval '1 day') day
          GROUP BY w.external_id ORDER BY w.external_id`,
       );
@@ -238,10 +233,7 @@ const asked = fc
   })
   .map((one): Asked => ({ ...one, days: Math.min(one.days, DAYS - one.from) }));
 const step = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({ do: fc.constant("load" as const), asked, byOlderRelease: fc.boolean() }),
-  },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant("load" as const), asked }) },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -257,7 +249,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 
-test("no order of loads, changes, older releases and merged intervals leaves a digest that lies", {
+test("no order of loads, changes and merged intervals leaves a digest that lies", {
   timeout: 240_000,
 }, async () => {
   const bundle = await setup();
@@ -278,8 +270,7 @@ test("no order of loads, changes, older releases and merged intervals leaves a d
       } else if (one.do === "compact") {
         await compactCoverage(bundle.store, { sourceId, olderThanDays: 0 });
       } else {
-        const { byOlderRelease } = one;
-        expect(await loads.load(one.asked, { byOlderRelease })).toMatchObject({ outcome: "loaded" });
+        expect(await loads.load(one.asked)).toMatchObject({ outcome: "loaded" });
         if (!loads.compares()) known++;
         const stored = await loads.stored();
         const { from, days, workspaces } = one.asked;

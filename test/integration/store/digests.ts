@@ -28,7 +28,7 @@ export async function expectTrueDigests(reader: pg.ClientBase): Promise<number> 
              JOIN usage.series x USING (series_id)
              WHERE x.scope_id = c.scope_id AND r.bucket_start >= c.period_start AND r.bucket_start < c.period_end
            ), '[]') AS rows
-    FROM usage.coverage c JOIN usage.every_scope s USING (scope_id)
+    FROM usage.coverage c JOIN usage.scope s USING (scope_id)
     WHERE c.digest IS NOT NULL AND c.digest_epoch = (SELECT last_value FROM usage.digest_epoch)`);
   for (const { stride, start, end, digest, rows: records, scope_id } of rows) {
     const stored = new WindowDigest({ stride, start, end });

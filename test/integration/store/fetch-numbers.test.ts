@@ -20,7 +20,7 @@ test("fetch numbers are lifted above restored data, even if several processes st
     await reader.query("DELETE FROM usage.coverage");
     await reader.query(
       `INSERT INTO usage.coverage
-       SELECT scope_id, '2026-01-05Z', '2026-01-06Z', true, $1, now() FROM usage.scope LIMIT 1`,
+       SELECT scope_id, '2026-01-05Z', '2026-01-06Z', true, $1, now() FROM usage.trace_scope LIMIT 1`,
       [newest],
     );
     // As after a restore of the tables alone: the sequence is behind, and was never called.
@@ -60,7 +60,7 @@ test("where sequences are behind the data, a new epoch of digests begins; else i
     await reader.query("DELETE FROM usage.coverage");
     await reader.query(
       `INSERT INTO usage.coverage (scope_id, period_start, period_end, settled, fetch_number, fetched_at, digest, digest_epoch)
-       SELECT scope_id, '2026-01-05Z', '2026-01-06Z', true, $1, now(), '\\x00', $2 FROM usage.scope LIMIT 1`,
+       SELECT scope_id, '2026-01-05Z', '2026-01-06Z', true, $1, now(), '\\x00', $2 FROM usage.trace_scope LIMIT 1`,
       [fetchNumber, digestEpoch],
     );
     await reader.query("SELECT setval('usage.fetch_number', 500), setval('usage.digest_epoch', 3)");
@@ -135,7 +135,7 @@ test("whoever asks by hand makes all failures of the source due, and none of ano
   const { store, reader } = bundle;
   const sourceId = await enterSource(bundle, { workspaceIds: ["w1"], dataStart: FIRST_DAY });
   const { rows: scopes } = await reader.query<{ scope_id: number }>(
-    "SELECT scope_id FROM usage.every_scope ORDER BY scope_id LIMIT 2",
+    "SELECT scope_id FROM usage.scope ORDER BY scope_id LIMIT 2",
   );
   const failure = {
     state: "failed" as const,

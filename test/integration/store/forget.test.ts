@@ -153,8 +153,8 @@ test("a workspace goes with all that depends on it and nothing else", async () =
   // Left are the SKU, how late counts change in this source, and the backfill with its task for the other workspace. The scopes of both were there before.
   const { rows } = await reader.query("SELECT workspace_ids, scope_ids FROM usage.slice");
   expect(rows).toEqual([{ workspace_ids: [A], scope_ids: [expect.any(Number)] }]);
-  const asked = await reader.query("SELECT backfill_id, workspace_ids, workspaces FROM usage.backfill");
-  expect(asked.rows).toEqual([{ backfill_id: backfill, workspace_ids: [A], workspaces: 1 }]);
+  const asked = await reader.query("SELECT backfill_id, workspace_ids FROM usage.backfill");
+  expect(asked.rows).toEqual([{ backfill_id: backfill, workspace_ids: [A] }]);
   const { scope: _, ...counts } = await rowCounts(bundle);
   const { scope: __, ...expected } = before;
   expect(counts).toEqual({ ...expected, sku: 1, slice: 1, backfill: 1, run: 1, late_change: 1 });
@@ -166,7 +166,7 @@ test("a workspace of a closed month stays; one that was only left out, and never
   await enterWorkspaces(store.db, { sourceId, workspaceIds: [B] });
   await reader.query(
     `WITH closed AS (
-       INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES ($1, '2026-03-01', 0) RETURNING close_id
+       INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) VALUES ($1, '2026-03-01', 0, 0) RETURNING close_id
      )
      INSERT INTO usage.closed_workspace
      SELECT close_id, entity_id, external_id = $2 FROM closed, usage.workspace JOIN usage.entity USING (entity_id)`,
@@ -181,7 +181,7 @@ test("a workspace of a closed month stays; one that was only left out, and never
   // A correction of an earlier month, which the closed one keeps.
   await reader.query(
     `INSERT INTO usage.closed_correction
-     SELECT close_id, '2026-02-01', entity_id, 'traces', 1, 0, 0, 0.5, 'USD', 2, 1
+     SELECT close_id, '2026-02-01', entity_id, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', 2, 1
      FROM usage.month_close, usage.entity WHERE external_id = $1`,
     [B],
   );
@@ -202,7 +202,7 @@ test("a load that was on its way stores nothing for a workspace that was forgott
   const stamp = await drawStamp(store.db);
   // The load waits for the scopes, behind the one that forgets them.
   await reader.query("BEGIN");
-  await reader.query("SELECT FROM usage.scope WHERE scope_id = ANY ($1) FOR UPDATE", [scopeIds]);
+  await reader.query("SELECT FROM usage.trace_scope WHERE scope_id = ANY ($1) FOR UPDATE", [scopeIds]);
   const forgetting = forgetWorkspace(store, { sourceId, workspaceId: A, withRecords: true, dryRun: false });
   await waiting(bundle, 1);
   const loading = loadRows(store, {
@@ -235,8 +235,8 @@ test("a source goes with all that depends on it, and not while a process loads i
   await load(bundle, sourceId, A);
   await enterSecond(bundle, sourceId);
   await reader.query(
-    `WITH probe AS (INSERT INTO usage.probe (source_id, project, period_start) VALUES ($1, 'p', now()) RETURNING probe_id)
-     INSERT INTO usage.probe_figure SELECT probe_id, 'workspace', 0, 0, 0, 0 FROM probe`,
+    `WITH probe AS (INSERT INTO usage.probe (source_id, project, expected_user, expected_key, period_start) VALUES ($1, 'p', 'u', 'k', now()) RETURNING probe_id)
+     INSERT INTO usage.probe_figure SELECT probe_id, 'workspace', 'w', '[]', 0, 0, 0, 0 FROM probe`,
     [sourceId],
   );
   await reader.query("INSERT INTO usage.alert VALUES ($1, 'stale', 1, 1, now(), now())", [sourceId]);

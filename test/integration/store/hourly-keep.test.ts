@@ -61,14 +61,14 @@ test("old hours are removed with their coverage if their day is loaded, and no f
     (
       await query(`
         SELECT group_by || ' ' || extract(epoch FROM h)::bigint / 3600 AS bucket
-        FROM usage.coverage JOIN usage.scope USING (scope_id),
+        FROM usage.coverage JOIN usage.trace_scope USING (scope_id),
              generate_series(period_start, period_end - interval '1 hour', interval '1 hour') h
         WHERE stride = '${stride}' AND fetched_at < now() - interval '${olderThanDays} days'`)
     ).map((row) => String(row.bucket));
   const records = () =>
     lines(`
       SELECT group_by || ' ' || extract(epoch FROM bucket_start)::bigint / 3600 AS bucket, series_id, traces
-      FROM usage.hourly_record JOIN usage.series USING (series_id) JOIN usage.scope USING (scope_id)`);
+      FROM usage.hourly_record JOIN usage.series USING (series_id) JOIN usage.trace_scope USING (scope_id)`);
 
   const holds = async (
     loads: readonly (typeof load extends fc.Arbitrary<infer L> ? L : never)[],

@@ -69,7 +69,7 @@ const flaw: fc.Arbitrary<Flawed> = fc
 
 interface Scenario {
   readonly flaws: readonly Flawed[];
-  readonly wanted: readonly Meter[] | null;
+  readonly wanted: readonly Meter[];
   readonly available: readonly Kept[];
   /** First day of deployment usage, counted from the first of the month. */
   readonly startsOn: number;
@@ -79,7 +79,7 @@ interface Scenario {
 const scenario: fc.Arbitrary<Scenario> = fc.record({
   // Most months have none or few flaws: only then a close has something to decide.
   flaws: fc.oneof(fc.constant([]), fc.array(flaw, { minLength: 1, maxLength: 4 })),
-  wanted: fc.oneof(fc.constant(null), fc.subarray<Meter>([...KEPT])),
+  wanted: fc.subarray<Meter>([...KEPT]),
   available: fc.subarray<Kept>([...OTHERS]),
   startsOn: fc.constantFrom(-9, 0, 1, 12, 40),
   accepts: fc.boolean(),
@@ -87,7 +87,7 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
 
 const scenarioOf = (...flaws: Omit<Flawed, "workspace" | "groupBy">[]): Scenario => ({
   flaws: flaws.map((one) => ({ ...one, workspace: WORKSPACES[0] as string, groupBy: "workspace" })),
-  ...{ wanted: null, available: [...OTHERS], startsOn: -9, accepts: false },
+  ...{ wanted: KEPT, available: [...OTHERS], startsOn: -9, accepts: false },
 });
 /** Those that chance may leave out. */
 const EXAMPLES: readonly Scenario[] = [
@@ -108,7 +108,7 @@ const EXAMPLES: readonly Scenario[] = [
 ];
 
 const isKept = ({ wanted, available }: Scenario, meter: Kept) =>
-  meter === "traces" || (available.includes(meter) && (wanted === null || wanted.includes(meter)));
+  meter === "traces" || (available.includes(meter) && wanted.includes(meter));
 
 /** The first reason of each day that keeps the month open: `reason meter dimension workspace day`. */
 function expected(given: Scenario): string[] {
@@ -170,7 +170,7 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
     strides: ["day"],
   });
   await sql`
-    insert into usage.every_scope (source_id, kind, trace_tier, group_by, workspace_id, stride)
+    insert into usage.scope (source_id, kind, trace_tier, group_by, workspace_id, stride)
     select ${sourceId}, m.kind, m.tier, g, w.entity_id, 'day'
     from unnest(${KEPT.map((meter) => METER[meter].kind)}::text[], ${KEPT.map((meter) => METER[meter].tier)}::text[]) m (kind, tier)
     cross join unnest(${[...GROUPINGS]}::text[]) g
@@ -191,7 +191,7 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       ...["closed_workspace", "month_close"],
     ])
       await sql`delete from ${sql.table(`usage.${table}`)}`.execute(db);
-    await sql`update usage.source set wanted_meters = ${given.wanted}::text[]`.execute(db);
+    await sql`update usage.source set wanted_meters = ${[...given.wanted]}::text[]`.execute(db);
     for (const meter of OTHERS) {
       const isAvailable = given.available.includes(meter);
       const startsOn = meter === "deployments" && isAvailable ? dayOf(given.startsOn) : null;
@@ -204,17 +204,17 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       from json_to_recordset(${JSON.stringify(coverageOf(given.flaws))}::json)
         x (kind text, tier text, "groupBy" text, workspace text, "from" text, "to" text, settled boolean)
       join usage.entity w on w.external_id = x.workspace
-      join usage.every_scope c
+      join usage.scope c
         on c.kind = x.kind and c.trace_tier = x.tier and c.group_by = x."groupBy" and c.workspace_id = w.entity_id`.execute(
       db,
     );
     await sql`
       insert into usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
       select scope_id, ${DATA_START}::timestamp at time zone 'UTC', ${dayOf(DAYS)}::timestamp at time zone 'UTC', 1, now()
-      from usage.scope`.execute(db);
+      from usage.trace_scope`.execute(db);
     for (const one of given.flaws) {
       const { kind, tier, measures } = METER[one.meter];
-      const scope = sql`(select scope_id from usage.every_scope join usage.entity w on w.entity_id = workspace_id
+      const scope = sql`(select scope_id from usage.scope join usage.entity w on w.entity_id = workspace_id
         where kind = ${kind} and trace_tier = ${tier} and group_by = ${one.groupBy} and w.external_id = ${one.workspace})`;
       const last = Math.min(one.first + one.days, DAYS);
       const [from, to] = [dayOf(one.first), dayOf(last)].map(
@@ -232,11 +232,8 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
         );
       } else if (one.flaw === "open" || one.flaw === "contradicted") {
         const state = FLAWS[one.flaw];
-        const table = sql.raw(
-          one.meter === "deployments" ? "usage.measure_difference" : "usage.reconciliation_difference",
-        );
         await sql`
-          insert into ${table} (scope_id, external_id, bucket_start, measure, kind, stored_traces, export_traces, state, fetch_number)
+          insert into usage.reconciliation_difference (scope_id, external_id, bucket_start, measure, kind, stored_traces, export_traces, state, fetch_number)
           select ${scope}, ${state}, day, ${measure}, 'traces_differ', 1, 2, ${state}, 1
           from generate_series(${from}, ${to} - interval '1 hour', interval '24 hours') day
           on conflict do nothing`.execute(db);
@@ -320,7 +317,7 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       expect(said.map(({ meter, state }) => `${meter} ${state}`)).toEqual(
         METERS.flatMap((meter) => {
           if (meter === "traces" || meter === "shortlived") return [];
-          const isWanted = given.wanted === null || given.wanted.includes(meter);
+          const isWanted = given.wanted.includes(meter);
           return `${meter} ${isKept(given, meter) ? "checked" : isWanted ? "not_counted" : "not_wanted"}`;
         }),
       );

@@ -69,7 +69,7 @@ const stored = async () =>
   (
     await lines(
       `SELECT left(w.external_id, 1), e.external_id, r.bucket_start, r.traces FROM usage.dated_record r
-       JOIN usage.series s USING (series_id) JOIN usage.scope c USING (scope_id)
+       JOIN usage.series s USING (series_id) JOIN usage.trace_scope c USING (scope_id)
        JOIN usage.entity w ON w.entity_id = c.workspace_id JOIN usage.entity e ON e.entity_id = s.entity_id
        ORDER BY 1, 2, 3`,
     )
@@ -80,14 +80,14 @@ const covered = async (extra = "") =>
     await lines(
       `SELECT left(w.external_id, 1), (v.period_start AT TIME ZONE 'UTC')::date,
               extract(epoch FROM v.period_end - v.period_start)::integer / 86400, v.settled ${extra}
-       FROM usage.coverage v JOIN usage.scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
+       FROM usage.coverage v JOIN usage.trace_scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
        ORDER BY 1, 2`,
     )
   ).map((line) => DAYS.reduce((text, one, n) => text.replace(one, `day${n}`), line));
 const months = () =>
   lines(
     `SELECT sum(traces), sum(records) FROM usage.monthly_total JOIN usage.series USING (series_id)
-     JOIN usage.scope USING (scope_id) WHERE stride = 'day'`,
+     JOIN usage.trace_scope USING (scope_id) WHERE stride = 'day'`,
   );
 const restated = () =>
   lines(
@@ -200,7 +200,7 @@ describe("a window that was loaded before", () => {
     expect(
       await lines(
         `SELECT left(w.external_id, 1), f.attempts, extract(epoch FROM f.retry_at - f.failed_at)::integer / 3600
-         FROM usage.failure f JOIN usage.scope USING (scope_id) JOIN usage.entity w ON w.entity_id = workspace_id
+         FROM usage.failure f JOIN usage.trace_scope USING (scope_id) JOIN usage.entity w ON w.entity_id = workspace_id
          ORDER BY 1`,
       ),
     ).toEqual(["1 3 4", "2 1 1"]);

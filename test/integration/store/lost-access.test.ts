@@ -147,7 +147,7 @@ test("a zero withdrawn from a closed month is named, and becomes an adjustment",
   await load([]);
   await load([], "project");
   await rowsOf(
-    "INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES ($1, $2, 0)",
+    "INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) VALUES ($1, $2, 0, 0)",
     [bundle.sourceId, MONTH],
   );
   await list([OTHER]);

@@ -37,7 +37,7 @@ async function gaveUp(
        failed_at, retry_at)
      SELECT c.scope_id, d, d + interval '1 day', 'failed', $2, 'no answer', $7,
             (SELECT max(fetch_number) FROM usage.fetch), now() - make_interval(mins => $3), now() + interval '1 hour'
-     FROM usage.scope c JOIN usage.entity e ON e.entity_id = c.workspace_id,
+     FROM usage.trace_scope c JOIN usage.entity e ON e.entity_id = c.workspace_id,
           (SELECT to_timestamp($5) + make_interval(days => $6) AS d) x
      WHERE c.source_id = $1 AND c.group_by = 'project' AND c.stride = 'day' AND e.external_id = $4`,
     [sourceId, code, minutesAgo, workspace, FIRST_DAY / 1000, day, times],
@@ -47,7 +47,7 @@ async function gaveUp(
 async function due(): Promise<string[]> {
   const { rows } = await bundle.reader.query<{ part: string }>(
     `SELECT e.external_id || ' ' || (f.period_start AT TIME ZONE 'UTC')::date - to_timestamp($1)::date AS part
-     FROM usage.failure f JOIN usage.scope USING (scope_id) JOIN usage.entity e ON e.entity_id = workspace_id
+     FROM usage.failure f JOIN usage.trace_scope USING (scope_id) JOIN usage.entity e ON e.entity_id = workspace_id
      WHERE f.retry_at <= now() ORDER BY 1`,
     [FIRST_DAY / 1000],
   );

@@ -38,7 +38,7 @@ test("a month of the billing provider is read again until it was compared to the
     `INSERT INTO usage.control_difference
        (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
      SELECT scope_id, 'provider_total', '2026-03-01Z', '2026-04-01Z', 'w1', 1, 2, 'platform_disagrees', 1
-     FROM usage.scope WHERE stride = 'day' AND group_by = 'workspace'`,
+     FROM usage.trace_scope WHERE stride = 'day' AND group_by = 'workspace'`,
   );
   expect(await due()).toEqual(["2026-03"]);
   await reader.query("UPDATE usage.control_difference SET state = 'closed', closed_at = now()");
@@ -48,7 +48,7 @@ test("a month of the billing provider is read again until it was compared to the
     reader.query(
       `WITH s AS (
          INSERT INTO usage.series (scope_id, entity_id)
-         SELECT scope_id, workspace_id FROM usage.scope WHERE stride = 'day' AND group_by = $3
+         SELECT scope_id, workspace_id FROM usage.trace_scope WHERE stride = 'day' AND group_by = $3
          ON CONFLICT (scope_id, entity_id, measure) DO UPDATE SET measure = excluded.measure RETURNING series_id
        )
        INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import type { Store } from "../../../src/store/db/database.ts";
-import { healSettlement } from "../../../src/store/load/settlement.ts";
 import { pruneHistory } from "../../../src/store/retention/history.ts";
 import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
@@ -62,27 +61,6 @@ describe("a settled day", () => {
     ]);
     expect(noted[1]?.settled_at.getTime()).toBeGreaterThanOrEqual(first?.settled_at.getTime());
   });
-});
-
-test("time that an older release settled without a note is noted once, of days alone and of its own source", async () => {
-  await load("2026-03-01", "2026-03-03", []);
-  await loadRows(store, {
-    ...{ sourceId, groupBy: "project", workspaceId: WORKSPACE, rows: [], settleAfterMs: 0 },
-    window: windowOf("hour", "2026-03-03", "2026-03-04"),
-  });
-  await load("2026-03-05", "2026-03-06", [], 100_000 * DAY_MS);
-  const noted = () =>
-    rows(
-      "SELECT (period_start AT TIME ZONE 'UTC')::date::text AS from, (period_end AT TIME ZONE 'UTC')::date::text AS to, settled_at FROM usage.settlement ORDER BY 1",
-    );
-  await rows("DELETE FROM usage.settlement");
-  await store.transaction(({ db }) => healSettlement(db, sourceId + 1));
-  expect(await noted()).toEqual([]);
-  await store.transaction(({ db }) => healSettlement(db, sourceId));
-  const healed = await noted();
-  expect(healed).toMatchObject([{ from: "2026-03-01", to: "2026-03-03" }]);
-  await store.transaction(({ db }) => healSettlement(db, sourceId));
-  expect(await noted()).toEqual(healed);
 });
 
 describe("as of", () => {

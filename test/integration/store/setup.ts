@@ -84,7 +84,7 @@ const EMPTIED = [
   ...["matched_total", "control_check", "closed_total", "month_close", "alert", "withdrawal"],
   ...[
     "series",
-    "every_scope",
+    "scope",
     "workspace",
     "entity_name",
     "entity",

@@ -20,13 +20,13 @@ async function setup() {
   const bundle = await setupStore();
   const sourceId = await enterSource(bundle, { workspaceIds: ["a"], dataStart: FIRST_DAY });
   const { rows } = await bundle.reader.query<{ scope_id: number }>(
-    "SELECT scope_id FROM usage.scope WHERE group_by = 'project' AND stride = 'day'",
+    "SELECT scope_id FROM usage.trace_scope WHERE group_by = 'project' AND stride = 'day'",
   );
   const members = [{ workspaceId: "a", scopeId: rows[0]?.scope_id as number }];
   const backfill = async (state: string) => {
     const { rows: added } = await bundle.reader.query<{ backfill_id: number }>(
-      `INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess, state)
-       VALUES ($1, 'day', '2026-02-01Z', '2026-02-02Z', '{project}', 1, 'all', $2) RETURNING backfill_id`,
+      `INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspace_ids, reprocess, state)
+       VALUES ($1, 'day', '2026-02-01Z', '2026-02-02Z', '{project}', '{a}', 'all', $2) RETURNING backfill_id`,
       [sourceId, state],
     );
     return added[0]?.backfill_id as number;

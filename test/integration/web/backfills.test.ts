@@ -86,7 +86,7 @@ test("a gap is previewed, started and loaded by a worker, and its page says what
   await bench.loaded();
   await bench.store.transaction(({ client }) =>
     client.query(`DELETE FROM usage.dated_record;
-      DELETE FROM usage.coverage c USING usage.scope s WHERE s.scope_id = c.scope_id AND s.stride = 'day'`),
+      DELETE FROM usage.coverage c USING usage.trace_scope s WHERE s.scope_id = c.scope_id AND s.stride = 'day'`),
   );
   const path = `/backfills/new?source=default&from=${daysAgo(4)}&to=${daysAgo(3)}`;
   const preview = await pages.get(path);

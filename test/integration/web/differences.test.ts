@@ -67,14 +67,14 @@ test("differences show both numbers, of the export, of totals and of restatement
     `INSERT INTO usage.reconciliation_difference
        (scope_id, external_id, bucket_start, kind, stored_traces, export_traces, state, fetch_number)
      SELECT scope_id, 'planted ' || n, $1, 'traces_differ', n, n + 1, 'open', 1
-     FROM usage.scope, generate_series(1, 120) n WHERE stride = 'day' AND group_by = 'project'`,
+     FROM usage.trace_scope, generate_series(1, 120) n WHERE stride = 'day' AND group_by = 'project'`,
     [new Date(day).toISOString()],
   );
   await bench.sql(
     `INSERT INTO usage.control_difference
        (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number, found_at)
      SELECT scope_id, 'stride_total', $1, $1::timestamptz + interval '7 days', 'planted total', 1, 2, 'platform_disagrees', 1, d.found_at
-     FROM usage.scope, (SELECT max(found_at) AS found_at FROM usage.reconciliation_difference) d
+     FROM usage.trace_scope, (SELECT max(found_at) AS found_at FROM usage.reconciliation_difference) d
      WHERE stride = 'day' AND group_by = 'project'`,
     [new Date(day).toISOString()],
   );

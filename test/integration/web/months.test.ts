@@ -86,7 +86,7 @@ test("a month goes from open to closed on the page, which lists what `close` pri
   await bench.reconcile({ range: month });
   // A look waits for no load, and no load waits for it: a close would wait here.
   const ready = await bench.store.transaction(async ({ db }) => {
-    const scopes = await db.selectFrom("every_scope").select("scope_id").execute();
+    const scopes = await db.selectFrom("scope").select("scope_id").execute();
     await lockScopes(
       db,
       scopes.map((scope) => scope.scope_id),
@@ -149,7 +149,7 @@ test("leaving out a workspace and accepting disagreements are looked at first, a
     `INSERT INTO usage.control_difference
        (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
      SELECT c.scope_id, 'stride_total', $1, $2, 'p', 1, 2, 'platform_disagrees', 1
-     FROM usage.scope c JOIN usage.entity e ON e.entity_id = c.workspace_id
+     FROM usage.trace_scope c JOIN usage.entity e ON e.entity_id = c.workspace_id
      WHERE c.stride = 'day' AND c.group_by = 'project' AND e.external_id = $3`,
     [new Date(month.start).toISOString(), new Date(month.start + DAY_MS).toISOString(), kept],
   );

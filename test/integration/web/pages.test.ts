@@ -42,7 +42,7 @@ test("the overview says what is trusted, and what to do now with the command for
   expect((await pages.get("/")).text).toMatch(/Final and proved until \d{4}-\d\d-\d\d/);
   await bench.sql(`
     DELETE FROM usage.coverage
-    WHERE scope_id = (SELECT min(scope_id) FROM usage.scope WHERE stride = 'day') AND period_start = (SELECT min(period_start) FROM usage.coverage)`);
+    WHERE scope_id = (SELECT min(scope_id) FROM usage.trace_scope WHERE stride = 'day') AND period_start = (SELECT min(period_start) FROM usage.coverage)`);
   const gap = await pages.get("/");
   const [, command = ""] = /<code>([^<]*backfill --from [^<]*)<\/code>/.exec(gap.text) ?? [];
   expect(command).toContain(`--from ${new Date(bench.dataStart).toISOString().slice(0, 10)}`);

@@ -49,7 +49,7 @@ test("the timeline lists runs, restatements, closes, prices, orders and changes 
   const ada = { name: "ada@example.com", role: "operator", via: "page" } as const;
   const { sourceId } = source;
   await bench.sql(
-    "INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES ($1, '2026-01-01', 3)",
+    "INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) VALUES ($1, '2026-01-01', 0, 3)",
     [sourceId],
   );
   await recordAction(bench.store.db, ada, { sourceId, action: CLOSE_ACTION, detail: "2026-01: 5 traces" });

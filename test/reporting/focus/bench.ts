@@ -70,7 +70,7 @@ export async function close(
 ) {
   await owner.query(
     `INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
-     SELECT scope_id, $1::date, $2::date, 1000, clock_timestamp() FROM usage.scope WHERE stride = 'day'`,
+     SELECT scope_id, $1::date, $2::date, 1000, clock_timestamp() FROM usage.trace_scope WHERE stride = 'day'`,
     [MONTHS[month], MONTHS[month + 1]],
   );
   const monthStart = MONTHS[month] ?? "";

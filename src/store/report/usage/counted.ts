@@ -33,7 +33,7 @@ export async function meterStart(
     from usage.source s
     left join usage.source_meter m on m.source_id = s.source_id and m.meter = ${meterOfCounted(counted)}
     where s.source_id = ${sourceId}
-      and exists (select from usage.every_scope c where c.source_id = s.source_id and c.kind = ${kind} and c.trace_tier = ${tier})
+      and exists (select from usage.scope c where c.source_id = s.source_id and c.kind = ${kind} and c.trace_tier = ${tier})
   `.execute(db);
   return rows[0]?.start;
 }

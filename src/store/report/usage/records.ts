@@ -35,8 +35,8 @@ export function cellsOf(
   const { kind, tier } = seriesTermsOf(counted);
   return sql`${sql.table(name)} as materialized (
     select d.scope_id as day_scope_id, h.scope_id as hour_scope_id, d.workspace_id
-    from usage.every_scope d
-    left join usage.every_scope h
+    from usage.scope d
+    left join usage.scope h
       on h.source_id = d.source_id and h.kind = d.kind and h.trace_tier = d.trace_tier and h.group_by = d.group_by
      and h.workspace_id = d.workspace_id and h.stride = 'hour'
     where d.kind = ${kind} and d.trace_tier = ${tier} and d.source_id = ${sourceId} and d.group_by = ${by} and d.stride = 'day'

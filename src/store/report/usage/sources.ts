@@ -26,7 +26,7 @@ export async function usageSources(db: Database): Promise<UsageSource[]> {
                       order by coalesce(w.dimension_name, w.dimension_id) collate "C", w.dimension_id collate "C"), '[]')
              from usage.labelled_entity w
              where w.dimension = 'workspace' and w.source_id = s.source_id
-               and exists (select from usage.scope c where c.workspace_id = w.entity_id)
+               and exists (select from usage.trace_scope c where c.workspace_id = w.entity_id)
            ) as workspaces
     from usage.source s order by s.slug collate "C"
   `.execute(db);

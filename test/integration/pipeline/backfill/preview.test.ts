@@ -62,7 +62,7 @@ test("a preview counts what is fetched, what is left out and why, what is replac
   const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
   const stored = (from: number) =>
     bench.sql<{ n: number }>(
-      `SELECT count(*)::integer AS n FROM usage.dated_record JOIN usage.series USING (series_id) JOIN usage.scope USING (scope_id)
+      `SELECT count(*)::integer AS n FROM usage.dated_record JOIN usage.series USING (series_id) JOIN usage.trace_scope USING (scope_id)
        WHERE stride = 'day' AND bucket_start >= $1::date AND bucket_start < $2::date`,
       [dayOf(from), dayOf(bench.today + DAY_MS)],
     );
@@ -70,7 +70,7 @@ test("a preview counts what is fetched, what is left out and why, what is replac
   expect(preview.facts?.records).toBe((await stored(firstOpen))[0]?.n);
 
   await bench.sql(
-    "INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES (1, $1, 0)",
+    "INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) VALUES (1, $1, 0, 0)",
     [new Date(bench.dataStart).toISOString().slice(0, 8).concat("01")],
   );
   const all = await previewOf(bench, { reprocess: "all" });

@@ -194,7 +194,7 @@ test("a difference is known by both numbers: a record that is wrong in the store
   const { findings } = await check(bench);
   expect(findings).toHaveLength(1);
   await bench.sql(
-    `UPDATE usage.dated_record r SET traces = r.traces + 2 FROM usage.series s JOIN usage.scope c USING (scope_id)
+    `UPDATE usage.dated_record r SET traces = r.traces + 2 FROM usage.series s JOIN usage.trace_scope c USING (scope_id)
      JOIN usage.entity e USING (entity_id)
      WHERE s.series_id = r.series_id AND c.stride = 'day' AND c.group_by = 'workspace' AND e.external_id = $1
        AND r.bucket_start = ($2::timestamptz AT TIME ZONE 'UTC')::date`,

@@ -202,7 +202,7 @@ test("a billing period closes once all of its days are final and reconciled, and
     .reduce((sum, stream) => sum + (bench.standin.ledger.counts(stream, [before, end])[0] ?? 0), 0);
   // A close waits for the loads of the source, and loads for it: its check and its totals see the same records.
   const { closing } = await bench.store.transaction(async ({ db }) => {
-    const scopes = await db.selectFrom("every_scope").select("scope_id").execute();
+    const scopes = await db.selectFrom("scope").select("scope_id").execute();
     await lockScopes(
       db,
       scopes.map((scope) => scope.scope_id),

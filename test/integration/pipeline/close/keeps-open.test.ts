@@ -39,7 +39,7 @@ test("platform totals that differ keep a month open unless somebody accepts them
     `INSERT INTO usage.control_difference
        (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
      SELECT scope_id, 'stride_total', $1, $2, $3, 1, 2, 'platform_disagrees', 1
-     FROM usage.scope WHERE stride = 'day' AND group_by = 'project'`,
+     FROM usage.trace_scope WHERE stride = 'day' AND group_by = 'project'`,
     [
       new Date(month.start + 9 * DAY_MS).toISOString(),
       new Date(month.start + 10 * DAY_MS).toISOString(),
@@ -70,7 +70,7 @@ test("a failure over a final day keeps its month open", async () => {
   await bench.reconcile({ range: month });
   await bench.sql(
     `INSERT INTO usage.failure
-     SELECT scope_id, $1, $2, 'failed', 'x', 'x', 1, 1, now(), now() FROM usage.scope WHERE stride = 'day' AND group_by = 'user'`,
+     SELECT scope_id, $1, $2, 'failed', 'x', 'x', 1, 1, now(), now() FROM usage.trace_scope WHERE stride = 'day' AND group_by = 'user'`,
     [month.start, month.start + DAY_MS].map((ms) => new Date(ms).toISOString()),
   );
   expect(await close()).toMatchObject({
@@ -88,12 +88,12 @@ test("what is accepted is not listed among the days that keep a month open", asy
     `INSERT INTO usage.control_difference
        (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
      SELECT scope_id, 'stride_total', $1, $2, 'p', 1, 2, 'platform_disagrees', 1
-     FROM usage.scope WHERE stride = 'day' AND group_by = 'project'`,
+     FROM usage.trace_scope WHERE stride = 'day' AND group_by = 'project'`,
     instants(first),
   );
   await bench.sql(
     `INSERT INTO usage.failure
-     SELECT scope_id, $1, $2, 'failed', 'x', 'x', 1, 1, now(), now() FROM usage.scope WHERE stride = 'day' AND group_by = 'user'`,
+     SELECT scope_id, $1, $2, 'failed', 'x', 'x', 1, 1, now(), now() FROM usage.trace_scope WHERE stride = 'day' AND group_by = 'user'`,
     instants(second),
   );
   const failed = { day: second, groupBy: "user", reason: "failed" };

@@ -221,7 +221,7 @@ test.each(["window", "epoch"] as const)("every stride on a server that aligns to
      )
      SELECT count(*) FILTER (WHERE n = 0) AS lacking, count(*) FILTER (WHERE n > 1) AS doubled
      FROM (
-       SELECT day, (SELECT count(*) FROM usage.coverage JOIN usage.scope USING (scope_id)
+       SELECT day, (SELECT count(*) FROM usage.coverage JOIN usage.trace_scope USING (scope_id)
                     WHERE stride IN ('year', 'month') AND group_by = 'user' AND period_start <= day AND period_end > day) AS n
        FROM day
      ) counted`,

@@ -95,7 +95,7 @@ describe("without a stride", () => {
     bench.standin.ledger.change(senderOn(bench.standin, 0, bench.today - 5 * DAY_MS), 9);
     expect(await bench.reconcile()).toMatchObject({ open: 4 });
     await bench.sql(
-      "UPDATE usage.coverage SET settled = false WHERE scope_id IN (SELECT scope_id FROM usage.scope WHERE group_by = 'user')",
+      "UPDATE usage.coverage SET settled = false WHERE scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE group_by = 'user')",
     );
     expect(await bench.reconcile({ repair: true })).toMatchObject({
       ...{ open: 1, repaired: { differences: 3, mended: 3, withdrawn: 0 } },
@@ -139,14 +139,14 @@ describe("without a stride", () => {
     await bench.sync();
     const lose = (day: number) =>
       bench.sql(
-        `DELETE FROM usage.coverage c USING usage.scope s
+        `DELETE FROM usage.coverage c USING usage.trace_scope s
          WHERE s.scope_id = c.scope_id AND s.group_by = 'user' AND s.stride = 'day' AND c.period_start <= $1 AND c.period_end > $1`,
         [new Date(day)],
       );
     await lose(bench.dataStart);
     await bench.sql(
       `INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, fetch_number, failed_at, retry_at)
-       SELECT scope_id, $1, $2, 'failed', 'server_error', 'm', 1, 1, now(), now() FROM usage.scope WHERE group_by = 'user' AND stride = 'day'`,
+       SELECT scope_id, $1, $2, 'failed', 'server_error', 'm', 1, 1, now(), now() FROM usage.trace_scope WHERE group_by = 'user' AND stride = 'day'`,
       [new Date(bench.dataStart), new Date(bench.dataStart + DAY_MS)],
     );
     const { strides } = await bench.reconcile({ stride: undefined });

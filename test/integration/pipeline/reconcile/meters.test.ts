@@ -80,7 +80,7 @@ test("a late upgrade of a settled day is found in the tier alone, and ends its p
   const proofs = () =>
     bench.sql<{ trace_tier: string; days: number }>(
       `SELECT trace_tier, (sum(extract(epoch FROM period_end - period_start)) / 86400)::integer AS days
-       FROM usage.reconciled JOIN usage.every_scope USING (scope_id) WHERE kind = 'traces' GROUP BY 1 ORDER BY 1`,
+       FROM usage.reconciled JOIN usage.scope USING (scope_id) WHERE kind = 'traces' GROUP BY 1 ORDER BY 1`,
     );
   const before = await proofs();
   const sender = standin.organisation.streams.find(

@@ -84,7 +84,7 @@ async function take(bench: Bench, { what, n, at, by }: Step): Promise<void> {
         `WITH e AS (INSERT INTO usage.entity (source_id, dimension, external_id)
                     VALUES (1, 'project', 'invented ' || $1::integer) ON CONFLICT DO NOTHING RETURNING entity_id),
               s AS (INSERT INTO usage.series (scope_id, entity_id)
-                    SELECT scope_id, entity_id FROM e, usage.scope WHERE group_by = 'project' AND stride = 'day' RETURNING series_id)
+                    SELECT scope_id, entity_id FROM e, usage.trace_scope WHERE group_by = 'project' AND stride = 'day' RETURNING series_id)
          INSERT INTO usage.dated_record SELECT series_id, ($2::timestamptz AT TIME ZONE 'UTC')::date, $3 FROM s`,
         [n, new Date(instant).toISOString(), Math.abs(by)],
       );

@@ -71,7 +71,7 @@ describe("a difference", () => {
       [changed.series_id, firstDay(bench)],
     );
     const [deleted] = await bench.sql<{ series_id: number; traces: number }>(
-      `DELETE FROM usage.dated_record r USING usage.series s JOIN usage.scope c USING (scope_id)
+      `DELETE FROM usage.dated_record r USING usage.series s JOIN usage.trace_scope c USING (scope_id)
        WHERE s.series_id = r.series_id AND c.group_by = 'workspace' AND bucket_start = $1::date + 1
          AND c.stride = 'day' AND r.traces > 0
        RETURNING r.series_id, r.traces`,

@@ -4,7 +4,7 @@ import type { Bench } from "../../../support/source.ts";
 export async function aRecord({ sql, dataStart }: Bench) {
   const [record] = await sql<{ series_id: number; traces: number; external_id: string; scope_id: number }>(
     `SELECT r.series_id, r.traces, e.external_id, s.scope_id
-     FROM usage.dated_record r JOIN usage.series s USING (series_id) JOIN usage.scope c USING (scope_id)
+     FROM usage.dated_record r JOIN usage.series s USING (series_id) JOIN usage.trace_scope c USING (scope_id)
      JOIN usage.entity e ON e.entity_id = s.entity_id
      WHERE c.group_by = 'project' AND c.stride = 'day' AND r.bucket_start = $1::date ORDER BY r.traces DESC LIMIT 1`,
     [new Date(dataStart).toISOString().slice(0, 10)],

@@ -52,7 +52,7 @@ test("a data start that is configured earlier moves at contact, and the days bet
   const config = { dataStart: dayOf(bench.dataStart + 2 * DAY_MS) };
   await bench.sync({ config });
   await bench.sql(
-    "INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) SELECT source_id, date_trunc('month', data_start - 1), 0 FROM usage.source",
+    "INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) SELECT source_id, date_trunc('month', data_start - 1), 0, 0 FROM usage.source",
   );
   await bench.open();
   expect(await storedStart(bench)).toBe(dayOf(bench.dataStart));
@@ -73,7 +73,7 @@ test("moved later by command, nothing before it is expected, stored or asked for
   const { sourceId } = await bench.open();
   await bench.sql(
     `INSERT INTO usage.failure SELECT scope_id, $1, $1::timestamptz + interval '24 hours', 'failed', 'x', 'x', 1, 1, now(), now()
-     FROM usage.scope WHERE stride = 'day'`,
+     FROM usage.trace_scope WHERE stride = 'day'`,
     [new Date(bench.dataStart).toISOString()],
   );
   await bench.sql(
@@ -145,8 +145,8 @@ test("a data start does not move past traces, a closed month or a backfill under
   });
   await bench.sql(
     `WITH b AS (
-       INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
-       VALUES ($1, 'day', $2, $3, '{user}', 1, 'all') RETURNING backfill_id
+       INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspace_ids, reprocess)
+       VALUES ($1, 'day', $2, $3, '{user}', '{a}', 'all') RETURNING backfill_id
      )
      INSERT INTO usage.slice (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
      SELECT $1, backfill_id, 'user', 'day', $2, $3, '{1}', '{a}' FROM b`,
@@ -156,7 +156,7 @@ test("a data start does not move past traces, a closed month or a backfill under
     code: "data_start_backfill",
   });
   await bench.sql(
-    "INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES ($1, date_trunc('month', $2::date), 0)",
+    "INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) VALUES ($1, date_trunc('month', $2::date), 0, 0)",
     [sourceId, start],
   );
   await expect(moveDataStart(bench.store, { sourceId, to })).rejects.toMatchObject({

@@ -117,7 +117,7 @@ test("a sync enters what is missing, of meters that it learns of too, and enters
   const { entered, planned } = await planSync(source);
   const byMeter = await bench.sql<{ meter: string; n: number }>(
     `SELECT concat_ws(' ', c.kind, c.trace_tier) AS meter, count(*)::integer AS n
-     FROM usage.slice s JOIN usage.every_scope c ON c.scope_id = s.scope_ids[1] GROUP BY 1 ORDER BY 1`,
+     FROM usage.slice s JOIN usage.scope c ON c.scope_id = s.scope_ids[1] GROUP BY 1 ORDER BY 1`,
   );
   expect(byMeter.map(({ meter }) => meter)).toEqual([
     "langsmith_deployments all",

@@ -94,7 +94,7 @@ describe("binding", () => {
     const before = await dump(bench);
     await bench.sql(
       `INSERT INTO usage.failure SELECT scope_id, now() - interval '1 day', now(), 'failed', 'x', 'x', 1, 1, now(), now() + interval '1 day'
-       FROM usage.scope LIMIT 1`,
+       FROM usage.trace_scope LIMIT 1`,
     );
     bench.standin.access.apiKey = "rotated";
     const apiKey = new Secret("rotated");

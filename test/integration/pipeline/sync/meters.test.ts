@@ -45,7 +45,7 @@ test("a sync stores what the server counts of every meter, in the fewest request
   expect(new Map(await traces())).toEqual(new Map(before));
   const kinds = await bench.sql<{ dimension: string; kind: string }>(`
     SELECT DISTINCT e.dimension, c.kind FROM usage.series s JOIN usage.entity e USING (entity_id)
-    JOIN usage.every_scope c USING (scope_id) WHERE c.group_by = 'project' ORDER BY 1`);
+    JOIN usage.scope c USING (scope_id) WHERE c.group_by = 'project' ORDER BY 1`);
   expect(kinds).toEqual([
     { dimension: "deployment", kind: "langsmith_deployments" },
     { dimension: "project", kind: "traces" },
@@ -72,7 +72,7 @@ test("late upgrades move traces between tiers without changing their sum", async
   await bench.sync(ALL);
   const sum = async () => {
     const rows = await bench.sql<{ tier: string; sum: number }>(`
-      SELECT c.trace_tier AS tier, sum(r.traces)::bigint AS sum FROM usage.every_scope c JOIN usage.series s USING (scope_id)
+      SELECT c.trace_tier AS tier, sum(r.traces)::bigint AS sum FROM usage.scope c JOIN usage.series s USING (scope_id)
       JOIN usage.dated_record r USING (series_id)
       WHERE c.kind = 'traces' AND c.group_by = 'workspace' AND c.stride = 'day' GROUP BY 1`);
     return Object.fromEntries(rows.map((row) => [row.tier, Number(row.sum)]));
@@ -127,9 +127,7 @@ test.each([
       expect.stringMatching(deployments),
       expect.stringMatching(tiers),
     ]);
-    const scopes = await bench.sql(
-      "SELECT FROM usage.every_scope WHERE kind <> 'traces' OR trace_tier <> 'all'",
-    );
+    const scopes = await bench.sql("SELECT FROM usage.scope WHERE kind <> 'traces' OR trace_tier <> 'all'");
     expect(scopes).toEqual([]);
     // Asked again in a day, not with each sync.
     const again = await bench.open(ALL);
@@ -158,7 +156,7 @@ test("deployment usage that begins later than traces is asked for from then on a
   await bench.sync(ALL);
   expect((await meters(bench))[0]).toMatchObject({ meter: "deployments", starts_on: late });
   const [first] = await bench.sql<{ start: Date }>(`
-    SELECT min(period_start) AS start FROM usage.coverage JOIN usage.every_scope USING (scope_id)
+    SELECT min(period_start) AS start FROM usage.coverage JOIN usage.scope USING (scope_id)
     WHERE kind = 'langsmith_deployments'`);
   expect(first?.start.toISOString().slice(0, 10)).toBe(late);
 });

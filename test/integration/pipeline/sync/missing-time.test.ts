@@ -154,8 +154,8 @@ async function enter(
   await bench.sql("DELETE FROM usage.slice");
   await bench.sql("DELETE FROM usage.backfill");
   const [paused] = await bench.sql<{ backfill_id: number }>(
-    `INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess, state)
-     VALUES ($1, 'day', '2026-01-01Z', '2026-01-02Z', '{project}', 1, 'all', 'paused') RETURNING backfill_id`,
+    `INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspace_ids, reprocess, state)
+     VALUES ($1, 'day', '2026-01-01Z', '2026-01-02Z', '{project}', '{a}', 'all', 'paused') RETURNING backfill_id`,
     [sourceId],
   );
   for (const { scopeId, loaded, failed, flying } of scopes) {

@@ -25,7 +25,7 @@ const at = (day: number) => bench.dataStart + day * DAY_MS;
 const days = (from: number, to: number) => ({ start: at(from), end: at(to) });
 const scopeOf = async (workspace: number, stride: Stride) => {
   const [row] = await bench.sql<{ scope_id: number }>(
-    `SELECT scope_id FROM usage.scope JOIN usage.entity ON entity_id = workspace_id
+    `SELECT scope_id FROM usage.trace_scope JOIN usage.entity ON entity_id = workspace_id
      WHERE group_by = 'project' AND stride = $1 AND external_id = $2`,
     [stride, bench.workspaceIds[workspace]],
   );
@@ -179,10 +179,10 @@ describe("due failures outside of what is wanted", () => {
 });
 
 test("the first plan of a source makes the scopes of days and hours, which views show beside each other", async () => {
-  await bench.sql("DELETE FROM usage.scope");
+  await bench.sql("DELETE FROM usage.trace_scope");
   await planSource(source, { wanted: [{ stride: "day", range: days(0, 1) }], reprocess: "missing" });
   const scopes = await bench.sql<{ stride: string; n: number }>(
-    "SELECT stride, count(*)::integer AS n FROM usage.scope GROUP BY 1 ORDER BY 1",
+    "SELECT stride, count(*)::integer AS n FROM usage.trace_scope GROUP BY 1 ORDER BY 1",
   );
   // Four dimensions of two workspaces.
   expect(scopes).toEqual([

@@ -19,8 +19,8 @@ test("the first load leaves statistics of every table that it filled, and so doe
   await bench.sync();
   expect(await bench.sql(UNKNOWN)).toEqual([]);
 
-  // What an installation of an older release looks like.
-  await bench.sql("UPDATE pg_class SET reltuples = -1 WHERE oid = 'usage.every_scope'::regclass");
+  // As after pg_upgrade, which keeps no statistics.
+  await bench.sql("UPDATE pg_class SET reltuples = -1 WHERE oid = 'usage.scope'::regclass");
   await migrate(bench.store);
   expect(await bench.sql(UNKNOWN)).toEqual([]);
 
@@ -28,7 +28,7 @@ test("the first load leaves statistics of every table that it filled, and so doe
   const url = new URL(bench.databaseUrl);
   const role = `loader_${url.pathname.slice(-12)}`;
   await bench.sql(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA usage TO ${role}`);
-  await bench.sql("UPDATE pg_class SET reltuples = -1 WHERE oid = 'usage.every_scope'::regclass");
+  await bench.sql("UPDATE pg_class SET reltuples = -1 WHERE oid = 'usage.scope'::regclass");
   url.username = role;
   const other = openStore({ url: url.href });
   onTestFinished(async () => {
@@ -40,7 +40,7 @@ test("the first load leaves statistics of every table that it filled, and so doe
 
 test("autovacuum analyzes small tables after a few changes", async () => {
   const bench = await setup();
-  const small = ["source", "every_scope", "series", "entity", "workspace", "coverage", "failure"];
+  const small = ["source", "scope", "series", "entity", "workspace", "coverage", "failure"];
   const rows = await bench.sql<{ relname: string; options: string }>(
     `SELECT relname, array_to_string(reloptions, ' ') AS options FROM pg_class
      WHERE relnamespace = 'usage'::regnamespace AND relname = ANY ($1)`,

@@ -85,7 +85,7 @@ test("a day becomes final once the settling time has passed since its end", asyn
   const bench = await setup({ workspaces: [0] });
   await bench.sync();
   const settled = await bench.sql<{ until: Date }>(
-    `SELECT max(period_end) AS until FROM usage.coverage JOIN usage.scope USING (scope_id)
+    `SELECT max(period_end) AS until FROM usage.coverage JOIN usage.trace_scope USING (scope_id)
      WHERE settled AND stride = 'day'`,
   );
   expect(settled[0]?.until.getTime()).toBe(bench.today - 3 * DAY_MS);

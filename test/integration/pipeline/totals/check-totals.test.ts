@@ -126,7 +126,7 @@ describe("groupings", () => {
   test("a record missing from the store is fetched again", async () => {
     const bench = await loaded(8);
     await bench.sql(
-      `DELETE FROM usage.dated_record r USING usage.series s, usage.scope c
+      `DELETE FROM usage.dated_record r USING usage.series s, usage.trace_scope c
        WHERE s.series_id = r.series_id AND c.scope_id = s.scope_id AND c.group_by = 'project'
          AND r.bucket_start = $1::date AND r.traces > 0`,
       [new Date(bench.dataStart).toISOString().slice(0, 10)],
@@ -197,7 +197,7 @@ test("days of a total that differs are not counted as proved, whoever found the 
   // So does a difference from the export.
   await bench.sql(
     `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
-     SELECT scope_id, 'p', $1, 'missing_in_store', 1 FROM usage.scope WHERE group_by = 'project' AND stride = 'day' AND workspace_id = (
+     SELECT scope_id, 'p', $1, 'missing_in_store', 1 FROM usage.trace_scope WHERE group_by = 'project' AND stride = 'day' AND workspace_id = (
        SELECT entity_id FROM usage.entity WHERE external_id = $2)`,
     [new Date(month.start), bench.workspaceIds[0]],
   );
@@ -218,13 +218,13 @@ test("without a loaded day, each final day waits and is said to be not loaded", 
 test("days that are not loaded and windows without proven access are counted as not checked", async () => {
   const bench = await loaded(60);
   await bench.sql(
-    `DELETE FROM usage.coverage c USING usage.scope s
+    `DELETE FROM usage.coverage c USING usage.trace_scope s
      WHERE s.scope_id = c.scope_id AND s.group_by = 'user' AND c.period_start <= $1 AND c.period_end > $1`,
     [new Date(bench.today - 40 * DAY_MS)],
   );
   const [lost] = await bench.sql<{ days: number }>(
     `SELECT 57 - sum(extract(epoch FROM period_end - period_start) / 86400)::integer AS days
-     FROM usage.coverage JOIN usage.scope USING (scope_id) WHERE group_by = 'user' AND stride = 'day' AND settled`,
+     FROM usage.coverage JOIN usage.trace_scope USING (scope_id) WHERE group_by = 'user' AND stride = 'day' AND settled`,
   );
   expect(lost?.days).toBeGreaterThan(0);
   expect(await check(bench)).toMatchObject({ daysNotFinal: lost?.days, othersNotFinal: 0, unverified: 0 });

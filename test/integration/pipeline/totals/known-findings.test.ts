@@ -88,7 +88,7 @@ describe("a known finding", () => {
     expect(await check(bench, "quarter")).toMatchObject({ restated: 0 });
     // A record of that day is lost from the store.
     await bench.sql(
-      `UPDATE usage.dated_record r SET traces = r.traces - 2 FROM usage.series s JOIN usage.scope c USING (scope_id)
+      `UPDATE usage.dated_record r SET traces = r.traces - 2 FROM usage.series s JOIN usage.trace_scope c USING (scope_id)
        JOIN usage.entity e USING (entity_id)
        WHERE s.series_id = r.series_id AND c.stride = 'day' AND c.group_by = 'project' AND e.external_id = $1
          AND r.bucket_start = ($2::timestamptz AT TIME ZONE 'UTC')::date`,
@@ -97,7 +97,7 @@ describe("a known finding", () => {
     expect(await check(bench, "quarter")).toMatchObject({ restated: 1 });
     // By user, that day is wrong by as much as the known one is by project: it is another finding.
     const [added] = await bench.sql<{ n: number }>(
-      `UPDATE usage.dated_record r SET traces = r.traces + 5 FROM usage.series s JOIN usage.scope c USING (scope_id)
+      `UPDATE usage.dated_record r SET traces = r.traces + 5 FROM usage.series s JOIN usage.trace_scope c USING (scope_id)
        JOIN usage.entity e USING (entity_id)
        WHERE s.series_id = r.series_id AND c.stride = 'day' AND c.group_by = 'user' AND e.external_id = $1
          AND r.bucket_start = ($2::timestamptz AT TIME ZONE 'UTC')::date RETURNING 1 AS n`,

@@ -25,7 +25,7 @@ import type { Lines } from "./lines.ts";
 import { Model, type ModelAnswer, type ModelResult } from "./model.ts";
 import { showMeter } from "./shown-meter.ts";
 import { takeSnapshot } from "./snapshot.ts";
-import { asOlderRelease, type Fault, intercepted, type Trace, withFault } from "./statements.ts";
+import { type Fault, intercepted, type Trace, withFault } from "./statements.ts";
 
 export const SETTLE_AFTER_MS = DAY_MS;
 const SHOWN = { firstDay: FIRST_DAY, hourlyUntil: FIRST_DAY + 2 * DAY_MS };
@@ -179,9 +179,7 @@ export class History {
     let result: LoadResult | undefined;
     let error: unknown;
     try {
-      // Every third answer is loaded as by an older release that runs beside this one.
-      const rewrite = answer.fetchNumber % 3 === 0 ? { rewrite: asOlderRelease } : {};
-      result = await intercepted({ ...interceptor, ...rewrite }, () => this.load(answer));
+      result = await intercepted(interceptor, () => this.load(answer));
     } catch (thrown) {
       error = thrown;
       if (fault?.kind !== "die") throw thrown;

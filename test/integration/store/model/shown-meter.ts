@@ -1,11 +1,11 @@
 import { METER, type Meter } from "../../../../src/domain/usage/meter.ts";
 import type { StoreBundle } from "../setup.ts";
 
-/** What `usage.scope` shows of each database that no longer shows traces. */
+/** What `usage.trace_scope` shows of each database that no longer shows traces. */
 const shown = new WeakMap<StoreBundle, Meter>();
 
 /**
- * `usage.scope` shows the scopes of traces of all tiers. Here it shows those of the history's meter, and all views with it.
+ * `usage.trace_scope` shows the scopes of traces of all tiers. Here it shows those of the history's meter, and all views with it.
  * It reads the meter from a table: with a view replaced for each history, every session would plan every statement again.
  */
 export async function showMeter(bundle: StoreBundle, meter: Meter): Promise<void> {
@@ -15,8 +15,8 @@ export async function showMeter(bundle: StoreBundle, meter: Meter): Promise<void
     await bundle.reader.query(`
       CREATE TABLE public.shown_meter (kind text, tier text);
       INSERT INTO public.shown_meter DEFAULT VALUES;
-      CREATE OR REPLACE VIEW usage.scope AS
-      SELECT scope_id, source_id, kind, trace_tier, group_by, workspace_id, stride FROM usage.every_scope
+      CREATE OR REPLACE VIEW usage.trace_scope AS
+      SELECT scope_id, source_id, kind, trace_tier, group_by, workspace_id, stride FROM usage.scope
       WHERE (kind, trace_tier) IN (SELECT kind, tier FROM public.shown_meter)`);
   }
   const { kind, tier } = METER[meter];

@@ -25,23 +25,23 @@ export async function takeSnapshot(
         UNION ALL
         SELECT series_id, bucket_start::timestamp AT TIME ZONE 'UTC', traces FROM usage.dated_record
       ) r
-      LEFT JOIN usage.series x USING (series_id) LEFT JOIN usage.scope s USING (scope_id)
+      LEFT JOIN usage.series x USING (series_id) LEFT JOIN usage.trace_scope s USING (scope_id)
       LEFT JOIN usage.entity e ON e.entity_id = x.entity_id LEFT JOIN usage.entity w ON w.entity_id = s.workspace_id`,
     "monthly total": `
       SELECT s.stride, s.group_by, w.external_id, e.external_id, t.month_start, t.traces, t.records
       FROM usage.monthly_total t
-      LEFT JOIN usage.series x USING (series_id) LEFT JOIN usage.scope s USING (scope_id)
+      LEFT JOIN usage.series x USING (series_id) LEFT JOIN usage.trace_scope s USING (scope_id)
       LEFT JOIN usage.entity e ON e.entity_id = x.entity_id LEFT JOIN usage.entity w ON w.entity_id = s.workspace_id`,
     coverage: `
       SELECT c.period_start, c.period_end, s.stride, s.group_by, w.external_id, c.settled, c.fetch_number, c.fetched_at
-      FROM usage.coverage c JOIN usage.scope s USING (scope_id) JOIN usage.entity w ON w.entity_id = s.workspace_id`,
+      FROM usage.coverage c JOIN usage.trace_scope s USING (scope_id) JOIN usage.entity w ON w.entity_id = s.workspace_id`,
     failure: `
       SELECT f.period_start, f.period_end, s.stride, s.group_by, w.external_id,
              f.state, f.attempts, f.fetch_number, f.failed_at, f.retry_at
-      FROM usage.failure f JOIN usage.scope s USING (scope_id) JOIN usage.entity w ON w.entity_id = s.workspace_id`,
+      FROM usage.failure f JOIN usage.trace_scope s USING (scope_id) JOIN usage.entity w ON w.entity_id = s.workspace_id`,
     restatement: `
       SELECT s.stride, s.group_by, w.external_id, e.external_id, t.bucket_start, t.old_traces, t.new_traces, t.fetch_number
-      FROM usage.restatement t JOIN usage.series x USING (series_id) JOIN usage.scope s USING (scope_id)
+      FROM usage.restatement t JOIN usage.series x USING (series_id) JOIN usage.trace_scope s USING (scope_id)
       JOIN usage.entity e ON e.entity_id = x.entity_id JOIN usage.entity w ON w.entity_id = s.workspace_id`,
     entity: "SELECT dimension, external_id, first_seen_at, last_seen_at FROM usage.entity",
     name: `

@@ -69,10 +69,6 @@ const query: Query = function (...args) {
   return (async () => {
     const statement = { n, text, backend: await askBackend(this, text) };
     await interceptor.before?.(statement);
-    if (interceptor.rewrite !== undefined) {
-      const rewritten = interceptor.rewrite(text);
-      args[0] = typeof first === "string" ? rewritten : { ...first, text: rewritten };
-    }
     const result = await Promise.resolve(original.apply(this, args)).catch((error: unknown) => {
       interceptor.failed?.(error);
       throw error;
@@ -128,12 +124,4 @@ export function withFault(
       },
     },
   };
-}
-
-/** Rewrites a load to that of a release without monthly totals and digests: triggers keep the totals, and end the digests. */
-export function asOlderRelease(text: string): string {
-  if (text.startsWith("BEGIN")) return text.replaceAll(/SET LOCAL usage\.keeps_\w+ = 'on'/g, "SELECT 1");
-  if (text.startsWith("MERGE INTO usage.monthly_total"))
-    return text.replace("u (series_id, i, traces, records)", "$& WHERE false");
-  return text.replace(/; *MERGE INTO usage\.monthly_total[^;]*$/, "");
 }

@@ -41,11 +41,7 @@ export async function closedPage(
           : html`${count(closed.accepted)} days x dimensions x workspaces on which the platform contradicts itself:
             <a href="${address("/differences", range)}">both numbers</a>`
       }</dd>
-      <dt>Final after</dt><dd>${
-        closed.settleAfterSeconds === null
-          ? "not kept: an older release closed it"
-          : `${closed.settleAfterSeconds / 86_400} days (USAGE_SETTLE_AFTER at that time)`
-      }</dd>
+      <dt>Final after</dt><dd>${closed.settleAfterSeconds / 86_400} days (USAGE_SETTLE_AFTER at that time)</dd>
     </dl>
     <h2 id="adjustments">Adjustments since the close</h2>
     ${adjustmentTable(adjustments)}

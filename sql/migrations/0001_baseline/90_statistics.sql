@@ -1,5 +1,5 @@
--- Tables of few rows that the views join. By default autovacuum analyzes a table after 50 changes, which these may never
--- see: then Postgres plans the views as if the tables were empty.
+-- Tables of few rows that the views join. By default autovacuum analyzes a table after 50 changes, which these may never see. Then
+-- Postgres plans the views as if the tables were empty.
 DO $$
 DECLARE
   small text;

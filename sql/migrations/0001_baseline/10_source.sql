@@ -1,0 +1,129 @@
+-- Sources, and what was learned of their servers.
+
+-- The dimensions that usage is split by, each with its place in listings: one function instead of a list in each check.
+-- `migrate` replaces it from the release's own list (sql/reporting/00_dimension.sql), so a new dimension needs no migration.
+CREATE FUNCTION usage.dimension_position(dimension text) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE dimension WHEN 'workspace' THEN 1 WHEN 'project' THEN 2 WHEN 'user' THEN 3 WHEN 'api_key' THEN 4 END;
+
+-- One platform organization that usage is read from. Everything else belongs to one.
+CREATE TABLE usage.source (
+  source_id smallint GENERATED ALWAYS AS IDENTITY CONSTRAINT source_pkey PRIMARY KEY,
+  slug text NOT NULL CONSTRAINT source_slug_key UNIQUE,
+  base_url text NOT NULL,
+  -- Bound at first contact, where the platform tells it: another id later refuses the source.
+  organization_id text,
+  organization_name text,
+  data_start date NOT NULL,
+  -- How far back hours are kept up to date. The views expect hours from there on.
+  hourly_hours integer NOT NULL,
+  -- The workspaces that the configuration names, by the platform's ids, as of the last contact. Empty: all that the platform
+  -- lists. Planner, request budget, status and close read them here.
+  workspace_ids text[] NOT NULL DEFAULT '{}',
+  -- What the configuration asks syncs to keep (USAGE_KINDS, USAGE_TIERS). A close is about these meters, as far as the server
+  -- counts them.
+  wanted_meters text[] NOT NULL DEFAULT '{traces,longlived,shortlived,deployments}',
+  -- A digest of key and configuration: a change clears kept failures and a refused key. Never the key itself.
+  configuration_digest text NOT NULL,
+  -- Tells whether another key is used, and does not reveal it.
+  key_digest text,
+  -- Set when the platform refused the key (401, 403): nothing is requested until it is cleared.
+  refused_at timestamptz,
+  refused_code text,
+  refused_message text,
+  -- Who is named as provider and as issuer of invoices in the FOCUS views, as the settings say. The views read tables only, so
+  -- the process that opens a source keeps them here. Null: the host of the billing API; the issuer is then the provider.
+  provider_name text,
+  invoice_issuer_name text,
+  -- From when on the restatements are whole, since `prune` removes older ones. Null: from the source's first load on.
+  history_since timestamptz,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT source_slug_form CHECK (slug ~ '^[a-z][a-z0-9_-]{0,62}$'),
+  CONSTRAINT source_wanted_meters_known CHECK (
+    wanted_meters <@ ARRAY['traces', 'longlived', 'shortlived', 'deployments']
+  ),
+  CONSTRAINT source_refusal_whole CHECK ((refused_at IS NULL) = (refused_code IS NULL)),
+  CONSTRAINT source_provider_name_form CHECK (provider_name ~ '\S'),
+  CONSTRAINT source_invoice_issuer_name_form CHECK (invoice_issuer_name ~ '\S')
+);
+
+-- Capabilities of a source's server; shown by `doctor`.
+CREATE TABLE usage.source_fact (
+  source_id smallint NOT NULL CONSTRAINT source_fact_source_id_fkey REFERENCES usage.source,
+  fact text NOT NULL,
+  evidence text NOT NULL,
+  learned_at timestamptz NOT NULL DEFAULT now(),
+  -- From then on one fetch task may try again. Null where every sync tries again.
+  probe_after timestamptz,
+  CONSTRAINT source_fact_pkey PRIMARY KEY (source_id, fact),
+  CONSTRAINT source_fact_known CHECK (
+    fact IN ('no_listing', 'no_future_end', 'no_hour', 'no_day', 'no_week', 'no_month', 'no_year')
+  )
+);
+
+-- Whether a source's server counts a kind and tier, learned from its answers. Traces of all tiers are always counted and have
+-- no row.
+CREATE TABLE usage.source_meter (
+  source_id smallint NOT NULL CONSTRAINT source_meter_source_id_fkey REFERENCES usage.source,
+  meter text NOT NULL,
+  is_available boolean NOT NULL,
+  -- What the server answered, for people.
+  evidence text NOT NULL,
+  -- Deployment usage begins where its own history begins.
+  starts_on date,
+  learned_at timestamptz NOT NULL DEFAULT now(),
+  -- From then on it is learned again.
+  ask_again_at timestamptz NOT NULL,
+  CONSTRAINT source_meter_pkey PRIMARY KEY (source_id, meter),
+  CONSTRAINT source_meter_known CHECK (meter IN ('longlived', 'shortlived', 'deployments')),
+  CONSTRAINT source_meter_starts CHECK (starts_on IS NULL OR (meter = 'deployments' AND is_available))
+);
+
+-- When the configuration of a source changed, for the timeline: one row for each setting that contact or a command carried out.
+-- The value of a key is never written, only that another one is used.
+CREATE TABLE usage.configuration_change (
+  change_id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT configuration_change_pkey PRIMARY KEY,
+  source_id smallint NOT NULL CONSTRAINT configuration_change_source_id_fkey REFERENCES usage.source ON DELETE CASCADE,
+  changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  setting text NOT NULL,
+  old_value text,
+  new_value text,
+  CONSTRAINT configuration_change_setting_known CHECK (
+    setting IN ('base_url', 'workspaces', 'data_start', 'organization', 'key')
+  ),
+  CONSTRAINT configuration_change_key_unseen CHECK (setting <> 'key' OR old_value IS NULL AND new_value IS NULL)
+);
+CREATE INDEX configuration_change_newest ON usage.configuration_change (changed_at DESC, change_id DESC);
+
+-- A trigger writes the rows, so that every writer keeps them alike.
+CREATE FUNCTION usage.keep_configuration_change() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  INSERT INTO usage.configuration_change (source_id, setting, old_value, new_value)
+  SELECT NEW.source_id, c.setting, c.old_value, c.new_value
+  FROM (VALUES
+    ('base_url', OLD.base_url, NEW.base_url),
+    ('workspaces', array_to_string(OLD.workspace_ids, ', '), array_to_string(NEW.workspace_ids, ', ')),
+    ('data_start', OLD.data_start::text, NEW.data_start::text),
+    ('organization', OLD.organization_id, NEW.organization_id)
+  ) c (setting, old_value, new_value)
+  WHERE c.old_value IS DISTINCT FROM c.new_value;
+  -- Without a digest it is not known which key was used before.
+  IF OLD.key_digest <> NEW.key_digest THEN
+    INSERT INTO usage.configuration_change (source_id, setting) VALUES (NEW.source_id, 'key');
+  END IF;
+  RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION usage.keep_configuration_change () FROM public;
+
+CREATE TRIGGER configuration_changes
+  AFTER UPDATE OF base_url, workspace_ids, data_start, organization_id, key_digest ON usage.source
+  FOR EACH ROW
+  WHEN (
+    (OLD.base_url, OLD.workspace_ids, OLD.data_start, OLD.organization_id, OLD.key_digest)
+      IS DISTINCT FROM (NEW.base_url, NEW.workspace_ids, NEW.data_start, NEW.organization_id, NEW.key_digest)
+  )
+  EXECUTE FUNCTION usage.keep_configuration_change();

@@ -1,0 +1,81 @@
+-- Values of dimensions, and what coverage is kept for.
+
+-- A workspace, project, user or key. Its identity is the platform's id, never its name. What deployment usage calls a project
+-- is a deployment: it is no dimension of traces and never joins a traced project.
+CREATE TABLE usage.entity (
+  entity_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT entity_pkey PRIMARY KEY,
+  source_id smallint NOT NULL CONSTRAINT entity_source_id_fkey REFERENCES usage.source,
+  dimension text NOT NULL,
+  -- The empty string is the one value of null, absent and empty ids. Views show it as (none).
+  external_id text NOT NULL,
+  -- Starts of the earliest and latest bucket in which a whole answer named it.
+  first_seen_at timestamptz,
+  last_seen_at timestamptz,
+  CONSTRAINT entity_identity UNIQUE (source_id, dimension, external_id),
+  CONSTRAINT entity_dimension_known CHECK (usage.dimension_position(dimension) IS NOT NULL OR dimension = 'deployment'),
+  CONSTRAINT entity_external_id_length CHECK (octet_length(external_id) <= 1000)
+);
+
+-- Every name an entity had. The current one is that of the latest bucket, ties by the newest fetch. Both are maxima, so answers
+-- may arrive in any order.
+CREATE TABLE usage.entity_name (
+  entity_id integer NOT NULL CONSTRAINT entity_name_entity_id_fkey REFERENCES usage.entity,
+  name text NOT NULL,
+  first_bucket timestamptz NOT NULL,
+  last_bucket timestamptz NOT NULL,
+  -- Number of the newest fetch that gave this name in last_bucket.
+  fetch_number bigint NOT NULL
+);
+-- Names may be longer than an index row.
+CREATE UNIQUE INDEX entity_name_identity ON usage.entity_name (entity_id, md5(name));
+
+-- What only workspaces have: proof of access.
+CREATE TABLE usage.workspace (
+  entity_id integer NOT NULL CONSTRAINT workspace_pkey PRIMARY KEY
+    CONSTRAINT workspace_entity_id_fkey REFERENCES usage.entity,
+  -- When a listing or an answer last named it. Only then is an absent record a zero.
+  readable_at timestamptz,
+  -- Nothing before this instant proves access: the first proof after access was lost, or the loss. An answer that was requested
+  -- before it may be empty because of that loss. Null: no such bound is known.
+  readable_since timestamptz,
+  is_deleted boolean NOT NULL DEFAULT false,
+  -- Since when it is gone from the listing without being deleted: an alarm, not a deletion.
+  unlisted_since timestamptz
+);
+
+-- What coverage is kept for, of every kind and tier.
+CREATE TABLE usage.scope (
+  scope_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT scope_pkey PRIMARY KEY,
+  source_id smallint NOT NULL CONSTRAINT scope_source_id_fkey REFERENCES usage.source,
+  kind text NOT NULL DEFAULT 'traces',
+  trace_tier text NOT NULL DEFAULT 'all',
+  group_by text NOT NULL,
+  workspace_id integer NOT NULL CONSTRAINT scope_workspace_id_fkey REFERENCES usage.workspace,
+  stride text NOT NULL,
+  CONSTRAINT scope_identity UNIQUE (source_id, kind, trace_tier, group_by, workspace_id, stride),
+  CONSTRAINT scope_kind_known CHECK (kind IN ('traces', 'langsmith_deployments')),
+  CONSTRAINT scope_trace_tier_known CHECK (
+    trace_tier = 'all' OR (kind = 'traces' AND trace_tier IN ('longlived', 'shortlived'))
+  ),
+  CONSTRAINT scope_group_by_known CHECK (usage.dimension_position(group_by) IS NOT NULL),
+  CONSTRAINT scope_stride_known CHECK (stride IN ('hour', 'day', 'week', 'month', 'year'))
+);
+
+-- The scopes of traces of all tiers. A query of these alone reads this view, so that it cannot add traces to deployment usage, or
+-- long-lived traces to all traces, by leaving out a condition.
+CREATE VIEW usage.trace_scope AS
+SELECT scope_id, source_id, kind, trace_tier, group_by, workspace_id, stride
+FROM usage.scope
+WHERE kind = 'traces' AND trace_tier = 'all'
+WITH CHECK OPTION;
+
+-- One entity and measure within one scope: the integer that stands for all three in the record tables. An answer about deployments
+-- has three measures a record. Each is a series of its own in the one scope of the answer.
+CREATE TABLE usage.series (
+  series_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT series_pkey PRIMARY KEY,
+  scope_id integer NOT NULL CONSTRAINT series_scope_id_fkey REFERENCES usage.scope,
+  entity_id integer NOT NULL CONSTRAINT series_entity_id_fkey REFERENCES usage.entity,
+  measure text NOT NULL DEFAULT 'traces',
+  CONSTRAINT series_identity UNIQUE (scope_id, entity_id, measure),
+  CONSTRAINT series_measure_known CHECK (measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds'))
+);

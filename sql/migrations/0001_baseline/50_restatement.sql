@@ -1,0 +1,74 @@
+-- Changes of counts, and the instants that order them.
+
+-- Changes of final counts. Null is "not there": null to n was added, n to null was retired.
+CREATE TABLE usage.restatement (
+  restatement_id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT restatement_pkey PRIMARY KEY,
+  series_id integer NOT NULL CONSTRAINT restatement_series_id_fkey REFERENCES usage.series,
+  bucket_start timestamptz NOT NULL,
+  old_traces bigint,
+  new_traces bigint,
+  fetch_number bigint NOT NULL,
+  restated_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT restatement_once UNIQUE (series_id, bucket_start, fetch_number),
+  CONSTRAINT restatement_is_change CHECK (old_traces IS DISTINCT FROM new_traces)
+);
+CREATE INDEX restatement_time ON usage.restatement (restated_at);
+
+-- How late counts changed: changes found by an answer whose predecessor came after the bucket's end already, by their age at
+-- most. Before they are final, counts leave no other history.
+CREATE TABLE usage.late_change (
+  source_id smallint NOT NULL CONSTRAINT late_change_source_id_fkey REFERENCES usage.source,
+  observed_on date NOT NULL,
+  group_by text NOT NULL,
+  stride text NOT NULL,
+  was_settled boolean NOT NULL,
+  -- Upper end of the class of ages, counted from the end of the bucket.
+  age_hours integer NOT NULL,
+  changes bigint NOT NULL,
+  -- Sum of the differences without their signs.
+  traces_moved bigint NOT NULL,
+  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, observed_on, group_by, stride, was_settled, age_hours),
+  CONSTRAINT late_change_age_range CHECK (age_hours > 0)
+);
+
+-- The instant of a load, with which it stamps what it makes final and restates. The lock table of Postgres says which instants are
+-- drawn and not yet committed. The lock comes before the instant is drawn, so that no instant is ever earlier than a lock that
+-- nobody can see yet. It ends with the transaction, whatever becomes of the load.
+CREATE FUNCTION usage.load_instant() RETURNS timestamptz
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  -- Empty again after a transaction that had set it.
+  drawn text := nullif(current_setting('usage.load_instant', true), '');
+BEGIN
+  IF drawn IS NULL THEN
+    -- 'uetl' in ASCII, and the second since 2000, which fits until 2068.
+    PERFORM pg_advisory_xact_lock_shared(
+      1969583212, floor(extract(epoch FROM clock_timestamp() - timestamptz '2000-01-01Z'))::integer
+    );
+    drawn := set_config('usage.load_instant', clock_timestamp()::text, true);
+  END IF;
+  RETURN drawn::timestamptz;
+END
+$$;
+
+-- Every load that stamps an instant before this one has ended, and no load will stamp one any more. So what was stored as final at
+-- an instant before it never changes. Whole seconds, as in the locks of usage.load_instant.
+CREATE FUNCTION usage.as_of_limit() RETURNS timestamptz
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  -- Before it looks at the locks: a load that takes one afterwards draws a later instant than this.
+  until timestamptz := clock_timestamp();
+  oldest bigint := (
+    SELECT min(objid::bigint)
+    FROM pg_locks
+    WHERE locktype = 'advisory' AND classid = 1969583212 AND objsubid = 2
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  );
+BEGIN
+  RETURN date_trunc('second', least(until, timestamptz '2000-01-01Z' + make_interval(secs => oldest)));
+END
+$$;

@@ -1,0 +1,186 @@
+-- What was compared with the platform's export and totals, and what differs.
+
+-- Differences between what is stored and the platform's CSV export, one row a key. Found again, it is the same row. Deployment
+-- usage differs by measure: one id may differ in several of them in one bucket, and each has a state of its own.
+CREATE TABLE usage.reconciliation_difference (
+  scope_id integer NOT NULL CONSTRAINT reconciliation_difference_scope_id_fkey REFERENCES usage.scope,
+  bucket_start timestamptz NOT NULL,
+  -- The platform's id: an id of the export need not be stored.
+  external_id text NOT NULL,
+  measure text NOT NULL DEFAULT 'traces',
+  kind text NOT NULL,
+  stored_traces bigint,
+  export_traces bigint,
+  -- The export's name (name_differs) or end of the bucket (bucket_end_differs).
+  export_says text,
+  -- Open: to be fetched again. Platform_disagrees: fetched again, and its two answers still differ.
+  -- Repaired: fetched again, and they agree. Closed: gone by itself.
+  -- Withdrawn: fetched again, and the second look agrees with what was stored: nothing was changed.
+  -- Not_configured: its workspace is no longer read. Hours_dropped: its hour is no longer kept. Nothing can check these again.
+  state text NOT NULL DEFAULT 'open',
+  fetch_number bigint NOT NULL,
+  -- Time of the request with that number: a later load was requested after this export.
+  fetched_at timestamptz NOT NULL DEFAULT now(),
+  found_at timestamptz NOT NULL DEFAULT now(),
+  closed_at timestamptz,
+  CONSTRAINT reconciliation_difference_pkey PRIMARY KEY (scope_id, bucket_start, external_id, measure),
+  CONSTRAINT reconciliation_difference_measure_known CHECK (
+    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds')
+  ),
+  CONSTRAINT reconciliation_difference_kind_known CHECK (
+    kind IN ('missing_in_store', 'missing_in_export', 'traces_differ', 'name_differs', 'bucket_end_differs')
+  ),
+  CONSTRAINT reconciliation_difference_says_when CHECK (
+    kind NOT IN ('name_differs', 'bucket_end_differs') OR export_says IS NOT NULL
+  ),
+  CONSTRAINT reconciliation_difference_state_known CHECK (
+    state IN ('open', 'platform_disagrees', 'repaired', 'closed', 'withdrawn', 'not_configured', 'hours_dropped')
+  ),
+  CONSTRAINT reconciliation_difference_closed_when CHECK (
+    (state IN ('repaired', 'closed', 'withdrawn', 'not_configured', 'hours_dropped')) = (closed_at IS NOT NULL)
+  )
+);
+CREATE INDEX reconciliation_difference_unresolved ON usage.reconciliation_difference (scope_id, bucket_start)
+  WHERE state IN ('open', 'platform_disagrees');
+CREATE INDEX reconciliation_difference_newest
+  ON usage.reconciliation_difference (found_at DESC, scope_id, bucket_start, external_id);
+
+-- Which parts of time a whole export was last compared with, without a difference left. A restatement removes them.
+CREATE TABLE usage.reconciled (
+  scope_id integer NOT NULL CONSTRAINT reconciled_scope_id_fkey REFERENCES usage.scope,
+  period_start timestamptz NOT NULL,
+  period_end timestamptz NOT NULL,
+  -- Of the export.
+  fetch_number bigint NOT NULL,
+  reconciled_at timestamptz NOT NULL,
+  CONSTRAINT reconciled_pkey PRIMARY KEY (scope_id, period_start),
+  CONSTRAINT reconciled_period_order CHECK (period_start < period_end),
+  CONSTRAINT reconciled_no_overlap EXCLUDE USING gist (
+    int4range(scope_id, scope_id, '[]') WITH &&,
+    tstzrange(period_start, period_end) WITH &&
+  )
+);
+
+-- Parts of time whose control total equalled the sum of the stored days, by id. The newest total counts. A row may be what is left
+-- of its total's time beside newer ones.
+CREATE TABLE usage.matched_total (
+  scope_id integer NOT NULL CONSTRAINT matched_total_scope_id_fkey REFERENCES usage.scope,
+  period_start timestamptz NOT NULL,
+  period_end timestamptz NOT NULL,
+  -- The time of the whole total: a change of any day in it ends the proof of all of them.
+  total_start timestamptz NOT NULL,
+  total_end timestamptz NOT NULL,
+  -- Of the request for the total.
+  fetch_number bigint NOT NULL,
+  matched_at timestamptz NOT NULL,
+  CONSTRAINT matched_total_pkey PRIMARY KEY (scope_id, period_start),
+  CONSTRAINT matched_total_period_order CHECK (period_start < period_end),
+  CONSTRAINT matched_total_within CHECK (period_start >= total_start AND period_end <= total_end),
+  CONSTRAINT matched_total_no_overlap EXCLUDE USING gist (
+    int4range(scope_id, scope_id, '[]') WITH &&,
+    tstzrange(period_start, period_end) WITH &&
+  )
+);
+
+-- A restatement ends the proof of what it changes: by the export, of its bucket and of the hours of its day; by totals, of all days
+-- of the total. So a row of usage.reconciled or usage.matched_total is true as it stands, and no reader has to look for
+-- restatements. The load holds the lock of the scope, as every comparison does. What was compared before is ended whatever its
+-- number, for an answer may be requested before the export and stored after it.
+CREATE FUNCTION usage.end_proof() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  -- Most loads restate nothing, and a trigger of a statement fires without rows too.
+  IF NOT EXISTS (SELECT FROM new_restatements) THEN
+    RETURN NULL;
+  END IF;
+  WITH restated AS (
+    SELECT c.scope_id,
+           range_agg(tstzrange(t.bucket_start, t.bucket_start + make_interval(hours => CASE own.stride
+             WHEN 'hour' THEN 1 WHEN 'day' THEN 24 WHEN 'week' THEN 168 WHEN 'month' THEN 720 ELSE 8760 END))) AS parts,
+           -- Hours are another answer: an export of them that is newer than the day's stands.
+           max(CASE WHEN c.scope_id = own.scope_id THEN 9223372036854775807 ELSE t.fetch_number END) AS before
+    FROM new_restatements t
+    JOIN usage.series s ON s.series_id = t.series_id
+    JOIN usage.scope own ON own.scope_id = s.scope_id
+    JOIN usage.scope c
+      ON c.source_id = own.source_id AND c.kind = own.kind AND c.trace_tier = own.trace_tier
+     AND c.group_by = own.group_by AND c.workspace_id = own.workspace_id
+     AND (c.stride = own.stride OR own.stride = 'day' AND c.stride = 'hour')
+    GROUP BY c.scope_id
+  ), untotalled AS (
+    DELETE FROM usage.matched_total m USING restated n
+    WHERE m.scope_id = n.scope_id AND tstzrange(m.total_start, m.total_end) && n.parts
+  ), removed AS (
+    DELETE FROM usage.reconciled r USING restated n
+    WHERE r.scope_id = n.scope_id AND r.fetch_number < n.before AND tstzrange(r.period_start, r.period_end) && n.parts
+    RETURNING r.*, n.parts
+  )
+  INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
+  SELECT r.scope_id, lower(part), upper(part), r.fetch_number, r.reconciled_at
+  FROM removed r
+  CROSS JOIN LATERAL unnest(tstzmultirange(tstzrange(r.period_start, r.period_end)) - r.parts) part;
+  RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION usage.end_proof () FROM public;
+
+CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement
+  REFERENCING NEW TABLE AS new_restatements FOR EACH STATEMENT
+  EXECUTE FUNCTION usage.end_proof();
+
+-- Totals that should be equal and are not. One row a key; found again, it is the same row.
+CREATE TABLE usage.control_difference (
+  -- Of the days.
+  scope_id integer NOT NULL CONSTRAINT control_difference_scope_id_fkey REFERENCES usage.scope,
+  -- Stride_total: days, and a coarser window of theirs. Grouping_total: a dimension's day, and the workspace's.
+  -- Provider_total: days, and the billing provider's total. Tier_total: the short-lived traces are not what all less the long-lived
+  -- leave. Tier_exceeds: a tier has more traces than all tiers.
+  kind text NOT NULL,
+  period_start timestamptz NOT NULL,
+  -- A day where the mismatching one was found, else the part of time whose total differs.
+  period_end timestamptz NOT NULL,
+  -- The platform's id: one that the total has and the days have not need not be stored. Empty for grouping totals.
+  external_id text NOT NULL,
+  measure text NOT NULL DEFAULT 'traces',
+  stored_traces bigint,
+  control_traces bigint,
+  -- 'unattributed': asked twice, the workspace has more than the dimension names. Shown, and no fault of anybody's.
+  state text NOT NULL,
+  fetch_number bigint NOT NULL,
+  found_at timestamptz NOT NULL DEFAULT now(),
+  closed_at timestamptz,
+  CONSTRAINT control_difference_pkey PRIMARY KEY (scope_id, kind, period_start, period_end, external_id, measure),
+  CONSTRAINT control_difference_kind_known CHECK (
+    kind IN ('stride_total', 'grouping_total', 'provider_total', 'tier_total', 'tier_exceeds')
+  ),
+  CONSTRAINT control_difference_period_order CHECK (period_start < period_end),
+  CONSTRAINT control_difference_measure_known CHECK (
+    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds')
+  ),
+  CONSTRAINT control_difference_state_known CHECK (
+    state IN ('platform_disagrees', 'unattributed', 'closed', 'not_configured')
+  ),
+  CONSTRAINT control_difference_closed_when CHECK ((state IN ('closed', 'not_configured')) = (closed_at IS NOT NULL))
+);
+CREATE INDEX control_difference_newest
+  ON usage.control_difference (found_at DESC, scope_id, kind, period_start, period_end, external_id)
+  WHERE state <> 'unattributed';
+
+-- Ledger of the checks: what was proved, and when.
+CREATE TABLE usage.control_check (
+  source_id smallint NOT NULL CONSTRAINT control_check_source_id_fkey REFERENCES usage.source,
+  checked_at timestamptz NOT NULL DEFAULT now(),
+  period_start timestamptz NOT NULL,
+  period_end timestamptz NOT NULL,
+  requests integer NOT NULL,
+  -- Final days x scopes compared with a total, and those that no window fits yet.
+  days_proved integer NOT NULL,
+  days_waiting integer NOT NULL,
+  restated integer NOT NULL,
+  differences integer NOT NULL,
+  failures integer NOT NULL,
+  CONSTRAINT control_check_pkey PRIMARY KEY (source_id, checked_at),
+  CONSTRAINT control_check_period_order CHECK (period_start < period_end)
+);

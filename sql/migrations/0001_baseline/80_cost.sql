@@ -1,0 +1,248 @@
+-- Prices, closed months with what they cost, and the bill's other side.
+
+-- What is priced. An integer stands for its name, so that prices of one SKU can exclude each other without an extension. A SKU has
+-- one measure, so that a quantity of it always counts the same thing.
+CREATE TABLE usage.sku (
+  sku_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT sku_pkey PRIMARY KEY,
+  name text NOT NULL CONSTRAINT sku_name_key UNIQUE,
+  -- All traces, those of a retention tier, or a measure of deployment usage.
+  measure text NOT NULL DEFAULT 'traces',
+  CONSTRAINT sku_name_form CHECK (name ~ '\S' AND length(name) <= 200),
+  CONSTRAINT sku_measure_known CHECK (
+    measure IN ('traces', 'longlived', 'shortlived', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds')
+  )
+);
+
+-- Unit prices, as somebody imported them: what costs are estimated from. The most specific one of a SKU applies: a workspace's
+-- before its source's before everybody's.
+CREATE TABLE usage.price (
+  price_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT price_pkey PRIMARY KEY,
+  sku_id integer NOT NULL CONSTRAINT price_sku_id_fkey REFERENCES usage.sku,
+  -- Null: of every source.
+  source_id smallint CONSTRAINT price_source_id_fkey REFERENCES usage.source,
+  -- Null: of every workspace.
+  workspace_id integer CONSTRAINT price_workspace_id_fkey REFERENCES usage.workspace,
+  -- So many digits that its product with any bigint fits numeric(38, 10): the widest that BI tools and Parquet take.
+  unit_price numeric(18, 10) NOT NULL,
+  -- ISO 4217.
+  currency text NOT NULL,
+  valid_from date NOT NULL,
+  -- Not included; null: until further notice.
+  valid_to date,
+  -- Whose usage of the month is counted for volume tiers: that of each source, or of each workspace by itself.
+  counted_over text NOT NULL DEFAULT 'source',
+  imported_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT price_unit_price_range CHECK (unit_price >= 0),
+  CONSTRAINT price_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
+  CONSTRAINT price_validity_order CHECK (valid_from < valid_to),
+  CONSTRAINT price_workspace_of_source CHECK (workspace_id IS NULL OR source_id IS NOT NULL),
+  CONSTRAINT price_counted_over_known CHECK (counted_over IN ('source', 'workspace')),
+  -- A range of one integer stands for equality; 0, which no identity is, for null.
+  CONSTRAINT price_no_overlap EXCLUDE USING gist (
+    int4range(sku_id, sku_id, '[]') WITH &&,
+    int4range(coalesce(source_id, 0), coalesce(source_id, 0), '[]') WITH &&,
+    int4range(coalesce(workspace_id, 0), coalesce(workspace_id, 0), '[]') WITH &&,
+    daterange(valid_from, valid_to) WITH &&
+  )
+);
+
+-- Volume tiers of a price: its unit_price is charged from the first trace of a calendar month, and that of a tier from the trace
+-- after the first from_quantity ones. A free allowance is a unit_price of 0 before the first tier. The tiers of a price are valid
+-- as long as it is, so price_no_overlap holds for both.
+CREATE TABLE usage.price_tier (
+  price_id integer NOT NULL CONSTRAINT price_tier_price_id_fkey REFERENCES usage.price ON DELETE CASCADE,
+  from_quantity bigint NOT NULL,
+  unit_price numeric(18, 10) NOT NULL,
+  CONSTRAINT price_tier_pkey PRIMARY KEY (price_id, from_quantity),
+  CONSTRAINT price_tier_from_quantity_range CHECK (from_quantity > 0),
+  CONSTRAINT price_tier_unit_price_range CHECK (unit_price >= 0)
+);
+
+-- A month that was closed, with its totals of then. Never changed: what comes later is an adjustment beside it.
+CREATE TABLE usage.month_close (
+  close_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT month_close_pkey PRIMARY KEY,
+  source_id smallint NOT NULL CONSTRAINT month_close_source_id_fkey REFERENCES usage.source,
+  month_start date NOT NULL,
+  closed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- The USAGE_SETTLE_AFTER it was made with.
+  settle_after_seconds bigint NOT NULL,
+  -- Days x scopes on which the platform contradicted itself, closed all the same because somebody said so.
+  accepted_disagreements integer NOT NULL,
+  -- Set last. The views show corrections in the first month that does not have it, so a close can keep those of its own month.
+  keeps_charges boolean NOT NULL DEFAULT false,
+  CONSTRAINT month_close_once UNIQUE (source_id, month_start),
+  CONSTRAINT month_close_on_first CHECK (extract(day FROM month_start) = 1),
+  CONSTRAINT month_close_settle_after_range CHECK (settle_after_seconds >= 0)
+);
+
+-- Which workspaces a close is about.
+CREATE TABLE usage.closed_workspace (
+  close_id integer NOT NULL CONSTRAINT closed_workspace_close_id_fkey REFERENCES usage.month_close,
+  workspace_id integer NOT NULL CONSTRAINT closed_workspace_workspace_id_fkey REFERENCES usage.workspace,
+  -- Left out by whoever closed the month: its totals are not in the close.
+  is_left_out boolean NOT NULL,
+  CONSTRAINT closed_workspace_pkey PRIMARY KEY (close_id, workspace_id)
+);
+
+-- By day scope and entity. No row: no traces.
+CREATE TABLE usage.closed_total (
+  close_id integer NOT NULL CONSTRAINT closed_total_close_id_fkey REFERENCES usage.month_close,
+  series_id integer NOT NULL CONSTRAINT closed_total_series_id_fkey REFERENCES usage.series,
+  traces bigint NOT NULL,
+  CONSTRAINT closed_total_pkey PRIMARY KEY (close_id, series_id),
+  CONSTRAINT closed_total_traces_range CHECK (traces > 0)
+);
+
+-- What a closed month costs at the prices of that time. A later import changes prices, not these rows. So this table and the next two
+-- hold the price itself, not its number, and what it counts (measure): its SKU may be gone. `traces` holds the quantity.
+CREATE TABLE usage.closed_cost (
+  close_id integer NOT NULL CONSTRAINT closed_cost_close_id_fkey REFERENCES usage.month_close,
+  workspace_id integer NOT NULL CONSTRAINT closed_cost_workspace_id_fkey REFERENCES usage.workspace,
+  sku text NOT NULL,
+  measure text NOT NULL DEFAULT 'traces',
+  unit_price numeric(18, 10) NOT NULL,
+  currency text NOT NULL,
+  traces bigint NOT NULL,
+  cost numeric(38, 10) NOT NULL,
+  CONSTRAINT closed_cost_pkey PRIMARY KEY (close_id, workspace_id, sku, currency, unit_price),
+  CONSTRAINT closed_cost_traces_range CHECK (traces > 0)
+);
+
+-- The charges of a closed month by day, as they were when it was closed.
+CREATE TABLE usage.closed_charge (
+  close_id integer NOT NULL CONSTRAINT closed_charge_close_id_fkey REFERENCES usage.month_close,
+  usage_date date NOT NULL,
+  workspace_id integer NOT NULL CONSTRAINT closed_charge_workspace_id_fkey REFERENCES usage.workspace,
+  sku text NOT NULL,
+  measure text NOT NULL DEFAULT 'traces',
+  -- Number of the imported price, which may be gone since. Numbers are not given twice.
+  price_id integer NOT NULL,
+  -- 0: the price had no volume tiers.
+  tier integer NOT NULL,
+  from_quantity bigint NOT NULL,
+  unit_price numeric(18, 10) NOT NULL,
+  currency text NOT NULL,
+  traces bigint NOT NULL,
+  cost numeric(38, 10) NOT NULL,
+  CONSTRAINT closed_charge_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, tier),
+  CONSTRAINT closed_charge_traces_range CHECK (traces > 0)
+);
+
+-- What was corrected in a month that is itself closed: changes of earlier closed months, in the month in which they were shown.
+-- Later changes are corrections of a later month, so the rows of this one stay.
+CREATE TABLE usage.closed_correction (
+  -- The close of the month that shows the correction.
+  close_id integer NOT NULL CONSTRAINT closed_correction_close_id_fkey REFERENCES usage.month_close,
+  -- The day of the charge that is corrected, in an earlier month.
+  usage_date date NOT NULL,
+  workspace_id integer NOT NULL CONSTRAINT closed_correction_workspace_id_fkey REFERENCES usage.workspace,
+  sku text NOT NULL,
+  measure text NOT NULL DEFAULT 'traces',
+  price_id integer NOT NULL,
+  tier integer NOT NULL,
+  from_quantity bigint NOT NULL,
+  unit_price numeric(18, 10) NOT NULL,
+  currency text NOT NULL,
+  -- Negative: charged too much before.
+  traces bigint NOT NULL,
+  cost numeric(38, 10) NOT NULL,
+  CONSTRAINT closed_correction_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, currency, unit_price),
+  CONSTRAINT closed_correction_traces_nonzero CHECK (traces <> 0)
+);
+
+-- A billing period that was closed and is no calendar month. Never changed.
+CREATE TABLE usage.period_close (
+  period_close_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT period_close_pkey PRIMARY KEY,
+  source_id smallint NOT NULL CONSTRAINT period_close_source_id_fkey REFERENCES usage.source,
+  period_start date NOT NULL,
+  period_end date NOT NULL,
+  closed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  settle_after_seconds bigint NOT NULL,
+  -- Days x dimensions x workspaces on which the platform contradicted itself, closed because somebody said so.
+  accepted_disagreements integer NOT NULL,
+  CONSTRAINT period_close_once UNIQUE (source_id, period_end),
+  CONSTRAINT period_close_order CHECK (period_start < period_end)
+);
+
+-- Its totals by dimension, workspace and id, by the platform's ids.
+CREATE TABLE usage.period_total (
+  period_close_id integer NOT NULL CONSTRAINT period_total_period_close_id_fkey REFERENCES usage.period_close ON DELETE CASCADE,
+  group_by text NOT NULL,
+  workspace text NOT NULL,
+  external_id text NOT NULL,
+  traces bigint NOT NULL,
+  CONSTRAINT period_total_pkey PRIMARY KEY (period_close_id, group_by, workspace, external_id),
+  CONSTRAINT period_total_traces_range CHECK (traces > 0)
+);
+
+-- What the billing provider holds by month, metric and workspace. It is a second system, counted apart from the usage that is
+-- loaded, so it proves nothing about a day. It is kept as it was read, also where nothing here is like it.
+CREATE TABLE usage.provider_total (
+  source_id smallint NOT NULL CONSTRAINT provider_total_source_id_fkey REFERENCES usage.source,
+  month_start date NOT NULL,
+  -- Empty: the answer has no metric of this meter.
+  metric_id text NOT NULL,
+  -- The platform's id of a workspace, which need not be known here. Empty: all workspaces.
+  workspace text NOT NULL,
+  metric_name text,
+  -- Null: a metric that nothing is compared with.
+  meter text,
+  -- Null: unknown, which is not zero.
+  value numeric,
+  -- The result of the comparison with the sum of the stored days, and that sum.
+  outcome text NOT NULL,
+  stored_traces bigint,
+  fetch_number bigint NOT NULL,
+  read_at timestamptz NOT NULL,
+  CONSTRAINT provider_total_pkey PRIMARY KEY (source_id, month_start, metric_id, workspace),
+  CONSTRAINT provider_total_on_first CHECK (extract(day FROM month_start) = 1),
+  CONSTRAINT provider_total_meter_known CHECK (meter IN ('traces', 'longlived')),
+  CONSTRAINT provider_total_value_range CHECK (value >= 0),
+  CONSTRAINT provider_total_outcome_known CHECK (
+    outcome IN (
+      'equal', 'differs', 'not_final', 'not_loaded', 'unknown_workspace', 'unknown_metric', 'several_metrics', 'unknown_value',
+      'other_period', 'not_whole', 'no_metric', 'sum_of_workspaces', 'not_the_sum'
+    )
+  ),
+  CONSTRAINT provider_total_compared_when CHECK ((outcome IN ('equal', 'differs')) = (stored_traces IS NOT NULL))
+);
+
+-- Parts of the bill that were asked for. Refusal: what the server answered in place of it; null where it answered.
+CREATE TABLE usage.bill_part (
+  source_id smallint NOT NULL CONSTRAINT bill_part_source_id_fkey REFERENCES usage.source,
+  part text NOT NULL,
+  refusal text,
+  asked_at timestamptz NOT NULL,
+  CONSTRAINT bill_part_pkey PRIMARY KEY (source_id, part),
+  CONSTRAINT bill_part_known CHECK (part IN ('provider_totals', 'usage_limits', 'billing_period'))
+);
+
+-- Limits of usage that the platform enforces, as they were read last. A whole answer replaces them.
+CREATE TABLE usage.usage_limit (
+  source_id smallint NOT NULL CONSTRAINT usage_limit_source_id_fkey REFERENCES usage.source,
+  -- The platform's id of a workspace, which need not be known here. Empty: of the organization.
+  workspace text NOT NULL,
+  -- The platform's word, such as monthly_traces.
+  limit_type text NOT NULL,
+  -- Null: there is no limit.
+  limit_value bigint,
+  -- Whether the platform rejects traces of the workspace because of it.
+  is_rejecting boolean NOT NULL,
+  read_at timestamptz NOT NULL,
+  CONSTRAINT usage_limit_pkey PRIMARY KEY (source_id, workspace, limit_type),
+  CONSTRAINT usage_limit_value_range CHECK (limit_value >= 0)
+);
+
+-- Billing periods of the organization, by the instant at which each ends: that is all the platform tells. A period begins where the
+-- one before it ended, if that was read while it was under way.
+CREATE TABLE usage.billing_period (
+  source_id smallint NOT NULL CONSTRAINT billing_period_source_id_fkey REFERENCES usage.source,
+  ends_at timestamptz NOT NULL,
+  plan_tier text,
+  plan_started_at timestamptz,
+  plan_ends_at timestamptz,
+  -- The first and the last time that it was the one under way.
+  first_read_at timestamptz NOT NULL,
+  read_at timestamptz NOT NULL,
+  CONSTRAINT billing_period_pkey PRIMARY KEY (source_id, ends_at)
+);
