@@ -9,12 +9,12 @@ export function toDocument(value: unknown): string {
 const INSTANTS = new Set(["start", "end", "from", "to", "bucketStart"]);
 const DAY_OR_INSTANT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?Z)?$/;
 
-/** Instants look alike whichever command prints them, and former names stay beside the new ones. */
+/** Instants look alike whichever command prints them. */
 function asEverywhere(this: unknown, key: string, value: unknown): unknown {
   // A Date is a text already here.
   const isDate = (this as Record<string, unknown>)[key] instanceof Date;
   if (isDate || (INSTANTS.has(key) && isInstant(value))) return isoInstant(value as string | number);
-  return withFormerNames(value);
+  return value;
 }
 
 function isInstant(value: unknown): boolean {
@@ -24,14 +24,4 @@ function isInstant(value: unknown): boolean {
 /** Such as `2026-03-01T05:00:00Z`. */
 function isoInstant(value: string | number): string {
   return new Date(value).toISOString().replace(/\.\d{3}Z$/, "Z");
-}
-
-/** Scripts read the names that `--json` had before 0.2.0, so these stay beside the new ones. */
-function withFormerNames(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  if ("dimensionId" in value) return { ...value, externalId: value.dimensionId };
-  if (!("members" in value)) return value;
-  const { members, ...rest } = value as { members: readonly { workspaceId: string; scopeId: number }[] };
-  const [workspaceIds, scopeIds] = [members.map((m) => m.workspaceId), members.map((m) => m.scopeId)];
-  return { ...rest, workspaceIds, scopeIds };
 }

@@ -47,26 +47,6 @@ test("a cell is one line, and a nested value is shown as JSON", () => {
   expect(lines[1]).toContain('a\\u000ab  c  {"deep":["x"]}');
 });
 
-test("--json keeps the names that scripts read before 0.2.0 beside the new ones", () => {
-  const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
-  const members = [
-    { workspaceId: "w1", scopeId: 1 },
-    { workspaceId: "w2", scopeId: 2 },
-  ];
-  const failures = [{ slice: { groupBy: "workspace", members }, code: "a_code" }];
-  createOutput({ json: true }).data({ failures, findings: [{ dimensionId: "p1" }] }, () => "");
-  const written = write.mock.calls.map(([line]) => String(line));
-  write.mockRestore();
-  expect(written.map((line) => JSON.parse(line))).toEqual([
-    {
-      failures: [
-        { slice: { groupBy: "workspace", workspaceIds: ["w1", "w2"], scopeIds: [1, 2] }, code: "a_code" },
-      ],
-      findings: [{ dimensionId: "p1", externalId: "p1" }],
-    },
-  ]);
-});
-
 /** What `work` writes to stdout and stderr, with `--json`. */
 function saidBy(work: (output: ReturnType<typeof createOutput>) => void): string[] {
   const written = (["stdout", "stderr"] as const).map((to) => {
