@@ -1705,54 +1705,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   "x_CoverageStatus" text
 -- )
 
--- VIEW reporting.focus_cost_usage_estimated (
---   "BilledCost" numeric(38,10),
---   "BillingAccountId" text,
---   "BillingAccountName" text,
---   "BillingAccountType" text,
---   "BillingCurrency" text,
---   "BillingPeriodEnd" timestamp with time zone,
---   "BillingPeriodStart" timestamp with time zone,
---   "ChargeCategory" text,
---   "ChargeClass" text,
---   "ChargeDescription" text,
---   "ChargeFrequency" text,
---   "ChargePeriodEnd" timestamp with time zone,
---   "ChargePeriodStart" timestamp with time zone,
---   "ConsumedQuantity" numeric(20,0),
---   "ConsumedUnit" text,
---   "ContractedCost" numeric(38,10),
---   "ContractedUnitPrice" numeric(18,10),
---   "EffectiveCost" numeric(38,10),
---   "InvoiceId" text,
---   "InvoiceIssuerName" text,
---   "ListCost" numeric(38,10),
---   "ListUnitPrice" numeric(18,10),
---   "PricingCategory" text,
---   "PricingQuantity" numeric(20,0),
---   "PricingUnit" text,
---   "ProviderName" text,
---   "PublisherName" text,
---   "ServiceCategory" text,
---   "ServiceName" text,
---   "ServiceSubcategory" text,
---   "SkuId" text,
---   "SkuMeter" text,
---   "SkuPriceId" text,
---   "SubAccountId" text,
---   "SubAccountName" text,
---   "SubAccountType" text,
---   "Tags" text,
---   "x_ServiceProviderName" text,
---   "x_HostProviderName" text,
---   "x_SourceId" text,
---   "x_UsageDate" date,
---   "x_IsFinal" boolean,
---   "x_CoverageStatus" text,
---   "SkuPriceDetails" text,
---   "x_BillingMonth" date
--- )
-
 -- VIEW reporting.metering_probe (
 --   source_id text,
 --   probe_id integer,
@@ -3652,7 +3604,7 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_complete IS 'Whether 
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting.focus_1_4_billing_period IS 'Grain: calendar month (UTC) x issuer of invoices, from the data start on (key: InvoiceIssuerName, x_BillingMonth). Columns of FOCUS 1.4. Joins focus_1_4_cost_and_usage by BillingPeriodStart and InvoiceIssuerName. Closed: every source of the issuer closed the month with a release that keeps charges by day.';
+COMMENT ON VIEW reporting.focus_1_4_billing_period IS 'Grain: calendar month (UTC) x issuer of invoices, from the data start on (key: InvoiceIssuerName, x_BillingMonth). Columns of FOCUS 1.4. Joins focus_1_4_cost_and_usage by BillingPeriodStart and InvoiceIssuerName. Closed: every source of the issuer closed the month.';
 COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodCreated" IS 'Start of the month, or when the first source of the issuer was entered, the later of both.';
 COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodEnd" IS 'End of the UTC calendar month, not included.';
 COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodLastUpdated" IS 'When a source of the issuer last closed the month; BillingPeriodCreated before.';
@@ -3662,7 +3614,7 @@ COMMENT ON COLUMN reporting.focus_1_4_billing_period."InvoiceIssuerName" IS 'Who
 COMMENT ON COLUMN reporting.focus_1_4_billing_period."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
 COMMENT ON COLUMN reporting.focus_1_4_billing_period."x_Sources" IS 'Sources of the issuer whose data starts in this month or before.';
 COMMENT ON COLUMN reporting.focus_1_4_billing_period."x_SourcesClosed" IS 'How many of them closed the month.';
-COMMENT ON VIEW reporting.focus_1_4_cost_and_usage IS 'Grain: UTC day x workspace x SKU x price x billing month (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). An ESTIMATE from the imported prices, not an invoice. Columns of FOCUS 1.4. Rows of a closed month never change: what changed since is a row with ChargeClass Correction in the first open month after it. Costs add up over all of these within one BillingCurrency, to those of focus_cost_usage_estimated. Empty without prices.';
+COMMENT ON VIEW reporting.focus_1_4_cost_and_usage IS 'Grain: UTC day x workspace x SKU x price x billing month (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). An ESTIMATE from the imported prices, not an invoice. Columns of FOCUS 1.4. Rows of a closed month never change: what changed since is a row with ChargeClass Correction in the first open month after it. Costs add up over all of these within one BillingCurrency, to what the loaded days cost now. Empty without prices.';
 COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AllocatedMethodDetails" IS 'Null: no costs are split.';
 COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AllocatedMethodId" IS 'Null: no costs are split.';
 COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AllocatedResourceId" IS 'Null: no costs are split.';
@@ -3733,52 +3685,6 @@ COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."x_UsageDate" IS 'UTC day o
 COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
 COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."x_IsFinal" IS 'Whether the traces of the day are final. False: provisional, the estimate may still change.';
 COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."x_CoverageStatus" IS 'Status of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
-COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuPriceId). An ESTIMATE from the imported prices, not an invoice: without taxes, discounts and commitments. Columns of FOCUS 1.2; names are those of the day. Costs add up over all of these within one BillingCurrency; quantities add up within one SkuId. Empty without prices.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BilledCost" IS 'Estimate: unit price times traces, exactly. Adds up within one BillingCurrency.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountId" IS 'The platform''s id of the organization; the slug of the source if the platform gives none.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountName" IS 'Name of the organization; the slug of the source if the platform gives none.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingAccountType" IS 'Organization.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingCurrency" IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingPeriodEnd" IS 'End of the UTC calendar month, not included.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."BillingPeriodStart" IS 'Start of the UTC calendar month.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargeCategory" IS 'Usage.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargeClass" IS 'Null: not a correction of an earlier billing period. A changed count changes the estimate in place.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargeDescription" IS 'The charge in words.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargeFrequency" IS 'Usage-Based.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargePeriodEnd" IS 'End of the UTC day, not included.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ChargePeriodStart" IS 'Start of the UTC day.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ConsumedQuantity" IS 'Traces. Adds up over days and workspaces within one SkuId: two SKUs charge the same traces.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ConsumedUnit" IS 'Traces, Nodes, Runs or Seconds, as the SKU counts.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ContractedCost" IS 'Same as BilledCost: ContractedUnitPrice times PricingQuantity.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ContractedUnitPrice" IS 'The imported unit price.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."EffectiveCost" IS 'Same as BilledCost: nothing is paid in advance.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."InvoiceId" IS 'Null: an estimate is on no invoice.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."InvoiceIssuerName" IS 'Who invoices the usage: USAGE_INVOICE_ISSUER_NAME, or the provider.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ListCost" IS 'Same as BilledCost: only imported prices are known, no list prices.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ListUnitPrice" IS 'The imported unit price: no list prices are known.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PricingCategory" IS 'Standard.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PricingQuantity" IS 'Traces. Adds up as ConsumedQuantity does.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PricingUnit" IS 'Traces, Nodes, Runs or Seconds, as the SKU counts.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ProviderName" IS 'USAGE_PROVIDER_NAME, or the host of the platform''s billing API.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."PublisherName" IS 'Same as ProviderName.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceCategory" IS 'AI and Machine Learning.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceName" IS 'Agent platform traces, or Agent platform deployments.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."ServiceSubcategory" IS 'AI Platforms.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuId" IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuMeter" IS 'What the SKU counts: Traces, Long-lived Traces, Short-lived Traces, Nodes Executed, Agent Runs or Agent Uptime.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuPriceId" IS 'Number of the imported price, and of the volume tier where it has tiers: one unit price each.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountId" IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountName" IS 'Name of the workspace on the day of the charge.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SubAccountType" IS 'Workspace.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."Tags" IS 'JSON object as text; the platform''s usage has no tags.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_ServiceProviderName" IS 'Same as ProviderName, which FOCUS 1.3 calls ServiceProviderName.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_HostProviderName" IS 'Same as ProviderName: on whose servers the platform runs is not known.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_SourceId" IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_UsageDate" IS 'UTC day of the charge, for filters and joins with the other views.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_IsFinal" IS 'Whether the traces of the day are final. False: provisional, the estimate may still change.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_CoverageStatus" IS 'Status of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."SkuPriceDetails" IS 'JSON object as text: the volume tier of the price and its first quantity; {} without tiers.';
-COMMENT ON COLUMN reporting.focus_cost_usage_estimated."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
 COMMENT ON VIEW reporting.metering_probe IS 'Grain: meter probe x dimension (key: source_id, probe_id, group_by). Shows the known traffic that was sent, and by how much the figure of the dimension rose. A probe without figures is one row with null group_by. Never add up over dimensions.';
 COMMENT ON COLUMN reporting.metering_probe.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.metering_probe.probe_id IS 'Number of the probe.';

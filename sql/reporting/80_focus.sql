@@ -1,5 +1,8 @@
--- Costs in the columns of FOCUS, estimated from imported prices. Names are spelled as in FOCUS, so that any reader of FOCUS files
+-- Costs in the columns of FOCUS 1.4, estimated from imported prices. Names are spelled as in FOCUS, so that any reader of FOCUS files
 -- can read these views. Columns that are not of FOCUS begin with x_, as it asks.
+-- They read one dimension, the workspace: the others show the same traces and would charge them again. Days without traces have no
+-- row: FOCUS wants a positive quantity. What a closed month was charged stays as it was. What changes later is a correction: a row of
+-- its own, in the first month after it that is open.
 
 -- Who provides and invoices the usage of a source. Without the settings all that is known is the host of the billing API, without
 -- scheme, port and path.
@@ -57,76 +60,206 @@ CREATE OR REPLACE FUNCTION usage.service_name(measure text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN 'Agent platform traces' ELSE 'Agent platform deployments' END;
 
--- These are columns of FOCUS 1.3, and the view is of 1.2. CREATE OR REPLACE cannot rename. Views of customers on them go on working.
-DO $$
-DECLARE
-  one text;
-BEGIN
-  FOR one IN
-    SELECT attname FROM pg_attribute
-    WHERE attrelid = to_regclass('reporting.focus_cost_usage_estimated') AND attname IN ('ServiceProviderName', 'HostProviderName')
-  LOOP
-    EXECUTE format('ALTER VIEW reporting.focus_cost_usage_estimated RENAME COLUMN %I TO %I', one, 'x_' || one);
-  END LOOP;
-END
-$$;
+-- A month that keeps its charges, and the month that shows corrections of it.
+CREATE OR REPLACE VIEW usage.closed_period AS
+SELECT m.close_id, m.source_id, m.month_start, m.closed_at, o.month_start AS corrected_in
+FROM usage.month_close m
+CROSS JOIN LATERAL (
+  SELECT min(t.month_start) AS month_start
+  FROM usage.months_of((m.month_start + interval '1 month')::date, (now() AT TIME ZONE 'UTC')::date) t (month_start)
+  WHERE NOT EXISTS (
+    SELECT FROM usage.month_close l
+    WHERE l.source_id = m.source_id AND l.month_start = t.month_start AND l.keeps_charges
+  )
+) o
+WHERE m.keeps_charges;
 
--- FOCUS 1.2. It reads one dimension, the workspace: the others show the same traces and would charge them again. Days without
--- traces have no row: FOCUS wants a positive quantity.
-CREATE OR REPLACE VIEW reporting.focus_cost_usage_estimated AS
+-- What changed since a month was closed and no later close has kept: the charges of now, less those kept, less the corrections
+-- kept. By unit price, so that quantity times price is the cost; a price imported anew at the same amount changes nothing. A day
+-- that is not loaded now has no correction: what it costs is not known. All corrections of a day are as final as what the day
+-- costs now.
+CREATE OR REPLACE VIEW usage.open_correction AS
+WITH period AS MATERIALIZED (SELECT * FROM usage.closed_period),
+loaded AS MATERIALIZED (
+  SELECT 'traces' AS measure, x.workspace_entity_id, x.days + x.days_of_hours AS days,
+         x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours AS final, f.starts, f.ends, f.states
+  FROM usage.cell_time x
+  LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id
+  WHERE x.group_by = 'workspace' AND EXISTS (SELECT FROM period m WHERE m.source_id = x.source_id)
+  UNION ALL
+  SELECT m.measure, x.workspace_entity_id, x.loaded, x.sure, NULL, NULL, NULL
+  FROM usage.figure_days x
+  JOIN (
+    VALUES ('longlived', 'longlived'), ('shortlived', 'shortlived'), ('deployments', 'nodes_executed'), ('deployments', 'agent_runs'),
+           ('deployments', 'agent_uptime_seconds')
+  ) m (meter, measure) USING (meter)
+  WHERE x.group_by = 'workspace' AND EXISTS (SELECT FROM period m WHERE m.source_id = x.source_id)
+)
+SELECT c.source_id, c.usage_date, c.billing_month, c.workspace_entity_id, c.sku, c.price_id, c.tier, c.from_quantity,
+       c.unit_price, c.currency, c.traces, c.cost,
+       -- Without a charge of now, the day's own figure decides.
+       coalesce(c.is_final, usage.is_final(t.status)) AS is_final, coalesce(c.coverage_status, t.status) AS coverage_status,
+       c.measure
+FROM (
+  SELECT m.source_id, d.usage_date, m.corrected_in AS billing_month, d.workspace_entity_id, d.sku,
+         -- Of the newest price with this amount.
+         (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[1]::integer AS price_id,
+         (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[2]::integer AS tier,
+         (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[3] AS from_quantity,
+         d.measure, d.unit_price, d.currency, sum(d.traces)::bigint AS traces, sum(d.cost)::numeric(38, 10) AS cost,
+         bool_and(bool_and(d.is_final)) OVER one AS is_final, min(min(d.coverage_status)) OVER one AS coverage_status
+  FROM period m
+  JOIN (
+    SELECT source_id, month_start, usage_date, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency, traces,
+           cost, is_final, coverage_status, measure
+    FROM usage.every_charge
+    UNION ALL
+    SELECT m.source_id, m.month_start, k.usage_date, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
+           k.currency, -k.traces, -k.cost, NULL, NULL, k.measure
+    FROM usage.closed_charge k
+    JOIN usage.month_close m USING (close_id)
+    UNION ALL
+    SELECT m.source_id, date_trunc('month', k.usage_date::timestamp)::date, k.usage_date, k.workspace_id, k.sku, k.price_id, k.tier,
+           k.from_quantity, k.unit_price, k.currency, -k.traces, -k.cost, NULL, NULL, k.measure
+    FROM usage.closed_correction k
+    JOIN usage.month_close m USING (close_id)
+  ) d USING (source_id, month_start)
+  GROUP BY m.source_id, d.usage_date, m.corrected_in, d.workspace_entity_id, d.sku, d.measure, d.unit_price, d.currency
+  WINDOW one AS (PARTITION BY m.source_id, d.usage_date, d.workspace_entity_id, d.sku)
+) c
+JOIN loaded l
+  ON l.workspace_entity_id = c.workspace_entity_id AND l.measure = c.measure AND coalesce(l.days @> c.usage_date, false)
+CROSS JOIN LATERAL (
+  SELECT usage.figure_status(
+    true, false, usage.failure_at(c.usage_date, l.starts, l.ends, l.states), l.final @> c.usage_date, NULL
+  ) AS status
+) t
+WHERE c.traces <> 0;
+
+-- All charges with their billing month: of open months those of now, of closed months those kept, and the corrections.
+CREATE OR REPLACE VIEW usage.billed_charge AS
+WITH period AS MATERIALIZED (SELECT * FROM usage.closed_period)
+SELECT c.source_id, c.usage_date, c.month_start AS billing_month, false AS is_correction, c.workspace_entity_id, c.sku, c.price_id,
+       c.tier, c.from_quantity, c.unit_price, c.currency, c.traces, c.cost, c.is_final, c.coverage_status, c.measure
+FROM usage.every_charge c
+WHERE NOT EXISTS (
+  SELECT FROM period m WHERE m.source_id = c.source_id AND m.month_start = c.month_start
+)
+UNION ALL
+SELECT m.source_id, k.usage_date, m.month_start, false, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
+       k.currency, k.traces, k.cost, true, 'ok', k.measure
+FROM usage.closed_charge k
+JOIN period m USING (close_id)
+UNION ALL
+SELECT m.source_id, k.usage_date, m.month_start, true, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
+       k.currency, k.traces, k.cost, true, 'ok', k.measure
+FROM usage.closed_correction k
+JOIN period m USING (close_id)
+UNION ALL
+SELECT source_id, usage_date, billing_month, true, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency,
+       traces, cost, is_final, coverage_status, measure
+FROM usage.open_correction;
+
+-- All columns of the dataset, in its order. Null: those whose condition does not hold here (docs/focus.md).
+CREATE OR REPLACE VIEW reporting.focus_1_4_cost_and_usage AS
 WITH name AS MATERIALIZED (SELECT * FROM usage.workspace_name)
-SELECT u.cost AS "BilledCost",
+SELECT NULL::text AS "AllocatedMethodDetails",
+       NULL::text AS "AllocatedMethodId",
+       NULL::text AS "AllocatedResourceId",
+       NULL::text AS "AllocatedResourceName",
+       NULL::text AS "AllocatedTags",
+       NULL::text AS "AvailabilityZone",
+       u.cost AS "BilledCost",
        s.account_id AS "BillingAccountId",
        s.account_name AS "BillingAccountName",
        'Organization'::text AS "BillingAccountType",
        u.currency AS "BillingCurrency",
-       (date_trunc('month', u.usage_date::timestamp) + interval '1 month') AT TIME ZONE 'UTC' AS "BillingPeriodEnd",
-       date_trunc('month', u.usage_date::timestamp) AT TIME ZONE 'UTC' AS "BillingPeriodStart",
+       (u.billing_month + interval '1 month') AT TIME ZONE 'UTC' AS "BillingPeriodEnd",
+       u.billing_month::timestamp AT TIME ZONE 'UTC' AS "BillingPeriodStart",
+       NULL::text AS "CapacityReservationId",
+       NULL::text AS "CapacityReservationStatus",
        'Usage'::text AS "ChargeCategory",
-       -- Null: no correction of an earlier billing period.
-       NULL::text AS "ChargeClass",
+       CASE WHEN u.is_correction THEN 'Correction' END AS "ChargeClass",
        concat(
-         'Estimate: ', u.traces, ' ', lower(usage.meter_name(u.measure)), ' of ', coalesce(n.name, u.workspace_id), ' on ', to_char(u.usage_date, 'YYYY-MM-DD'), ' at ',
-         trim_scale(u.unit_price), ' ', u.currency, ' each (', u.sku, ')'
+         CASE WHEN u.is_correction THEN 'Correction of the estimate: ' ELSE 'Estimate: ' END, u.traces, ' ', lower(usage.meter_name(u.measure)), ' of ',
+         coalesce(n.name, usage.shown_id(w.external_id)), ' on ', to_char(u.usage_date, 'YYYY-MM-DD'), ' at ', trim_scale(u.unit_price), ' ',
+         u.currency, ' each (', u.sku, ')'
        ) AS "ChargeDescription",
        'Usage-Based'::text AS "ChargeFrequency",
        (u.usage_date + 1)::timestamp AT TIME ZONE 'UTC' AS "ChargePeriodEnd",
        u.usage_date::timestamp AT TIME ZONE 'UTC' AS "ChargePeriodStart",
+       NULL::text AS "CommitmentDiscountCategory",
+       NULL::text AS "CommitmentDiscountId",
+       NULL::text AS "CommitmentDiscountName",
+       NULL::numeric(38, 10) AS "CommitmentDiscountQuantity",
+       NULL::text AS "CommitmentDiscountStatus",
+       NULL::text AS "CommitmentDiscountType",
+       NULL::text AS "CommitmentDiscountUnit",
+       NULL::text AS "CommitmentProgramEligibilityDetails",
        u.traces::numeric(20, 0) AS "ConsumedQuantity",
        usage.meter_unit(u.measure) AS "ConsumedUnit",
+       NULL::text AS "ContractApplied",
        u.cost AS "ContractedCost",
        u.unit_price AS "ContractedUnitPrice",
        u.cost AS "EffectiveCost",
-       -- No invoice: an estimate is not billed.
+       s.provider_name AS "HostProviderName",
+       NULL::text AS "InvoiceDetailId",
        NULL::text AS "InvoiceId",
        s.invoice_issuer_name AS "InvoiceIssuerName",
        u.cost AS "ListCost",
        u.unit_price AS "ListUnitPrice",
        'Standard'::text AS "PricingCategory",
+       u.currency AS "PricingCurrency",
+       u.unit_price AS "PricingCurrencyContractedUnitPrice",
+       u.cost AS "PricingCurrencyEffectiveCost",
+       u.unit_price AS "PricingCurrencyListUnitPrice",
        u.traces::numeric(20, 0) AS "PricingQuantity",
        usage.meter_unit(u.measure) AS "PricingUnit",
-       s.provider_name AS "ProviderName",
-       s.provider_name AS "PublisherName",
+       NULL::text AS "RegionId",
+       NULL::text AS "RegionName",
+       NULL::text AS "ResourceId",
+       NULL::text AS "ResourceName",
+       NULL::text AS "ResourceType",
        'AI and Machine Learning'::text AS "ServiceCategory",
        usage.service_name(u.measure) AS "ServiceName",
+       s.provider_name AS "ServiceProviderName",
        'AI Platforms'::text AS "ServiceSubcategory",
        u.sku AS "SkuId",
        usage.meter_name(u.measure) AS "SkuMeter",
+       usage.price_details(u.tier, u.from_quantity) AS "SkuPriceDetails",
        u.price_id || CASE WHEN u.tier > 0 THEN '-' || u.tier ELSE '' END AS "SkuPriceId",
-       u.workspace_id AS "SubAccountId",
+       usage.shown_id(w.external_id) AS "SubAccountId",
        n.name AS "SubAccountName",
        'Workspace'::text AS "SubAccountType",
        '{}'::text AS "Tags",
-       -- Columns that are not of FOCUS 1.2. FOCUS 1.3 replaces ProviderName and PublisherName by the first two.
-       s.provider_name AS "x_ServiceProviderName",
-       s.provider_name AS "x_HostProviderName",
-       u.slug AS "x_SourceId",
+       s.slug AS "x_SourceId",
        u.usage_date AS "x_UsageDate",
+       u.billing_month AS "x_BillingMonth",
        u.is_final AS "x_IsFinal",
-       u.coverage_status AS "x_CoverageStatus",
-       usage.price_details(u.tier, u.from_quantity) AS "SkuPriceDetails",
-       date_trunc('month', u.usage_date::timestamp)::date AS "x_BillingMonth"
-FROM usage.every_charge u
+       u.coverage_status AS "x_CoverageStatus"
+FROM usage.billed_charge u
 JOIN usage.provider s USING (source_id)
+JOIN usage.entity w ON w.entity_id = u.workspace_entity_id
 LEFT JOIN name n ON n.entity_id = u.workspace_entity_id AND n.days @> u.usage_date;
-COMMENT ON VIEW reporting.focus_cost_usage_estimated IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: x_SourceId, x_UsageDate, SubAccountId, SkuPriceId). An ESTIMATE from the imported prices, not an invoice: without taxes, discounts and commitments. Columns of FOCUS 1.2; names are those of the day. Costs add up over all of these within one BillingCurrency; quantities add up within one SkuId. Empty without prices.';
+COMMENT ON VIEW reporting.focus_1_4_cost_and_usage IS 'Grain: UTC day x workspace x SKU x price x billing month (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). An ESTIMATE from the imported prices, not an invoice. Columns of FOCUS 1.4. Rows of a closed month never change: what changed since is a row with ChargeClass Correction in the first open month after it. Costs add up over all of these within one BillingCurrency, to what the loaded days cost now. Empty without prices.';
+
+-- One row for each issuer of invoices: FOCUS joins by issuer and period. Closed once every source of the issuer has closed it.
+CREATE OR REPLACE VIEW reporting.focus_1_4_billing_period AS
+SELECT p.created_at AS "BillingPeriodCreated",
+       (p.month_start + interval '1 month') AT TIME ZONE 'UTC' AS "BillingPeriodEnd",
+       greatest(p.created_at, p.closed_at) AS "BillingPeriodLastUpdated",
+       p.month_start::timestamp AT TIME ZONE 'UTC' AS "BillingPeriodStart",
+       CASE WHEN p.sources_closed = p.sources THEN 'Closed' ELSE 'Open' END AS "BillingPeriodStatus",
+       p.invoice_issuer_name AS "InvoiceIssuerName",
+       p.month_start AS "x_BillingMonth",
+       p.sources::integer AS "x_Sources",
+       p.sources_closed::integer AS "x_SourcesClosed"
+FROM (
+  SELECT t.month_start, s.invoice_issuer_name, count(*) AS sources, count(m.close_id) AS sources_closed,
+         greatest(min(s.created_at), t.month_start::timestamp AT TIME ZONE 'UTC') AS created_at, max(m.closed_at) AS closed_at
+  FROM usage.provider s
+  CROSS JOIN usage.months_of(s.data_start, (now() AT TIME ZONE 'UTC')::date) t (month_start)
+  LEFT JOIN usage.closed_period m ON m.source_id = s.source_id AND m.month_start = t.month_start
+  GROUP BY t.month_start, s.invoice_issuer_name
+) p;
+COMMENT ON VIEW reporting.focus_1_4_billing_period IS 'Grain: calendar month (UTC) x issuer of invoices, from the data start on (key: InvoiceIssuerName, x_BillingMonth). Columns of FOCUS 1.4. Joins focus_1_4_cost_and_usage by BillingPeriodStart and InvoiceIssuerName. Closed: every source of the issuer closed the month.';

@@ -91,7 +91,7 @@ const VALUES = [
   `SELECT usage_hour, traces FROM reporting.fct_usage_workspace_hourly
    WHERE workspace_id = '${OTHER}' AND usage_hour = '2026-03-01T00:00Z'`,
   `SELECT sum(traces) AS traces FROM reporting.fct_usage_workspace_daily`,
-  `SELECT "x_UsageDate", "ConsumedQuantity", "EffectiveCost" FROM reporting.focus_cost_usage_estimated LIMIT 1`,
+  `SELECT "x_UsageDate", "ConsumedQuantity", "EffectiveCost" FROM reporting.focus_1_4_cost_and_usage LIMIT 1`,
   "SELECT current_user::text AS name",
 ];
 const COST = (() => {

@@ -227,7 +227,7 @@ describe("--workspace", () => {
       "view_without_workspace: dim_date has no workspaces for --workspace.",
     );
     // FOCUS calls workspaces sub-accounts.
-    expect(await of("focus_cost_usage_estimated", "SubAccountId", ALPHA)).toEqual([]);
+    expect(await of("focus_1_4_cost_and_usage", "SubAccountId", ALPHA)).toEqual([]);
   });
 });
 

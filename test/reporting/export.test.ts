@@ -98,7 +98,7 @@ describe("formats", () => {
   test("JSON Lines keep all digits of whole numbers and write decimals as texts", async () => {
     const { run } = await setup();
     const columns = "x_UsageDate,ConsumedQuantity,BilledCost,x_IsFinal,InvoiceId,ChargePeriodStart";
-    const costs = await run("--view", "focus_cost_usage_estimated", "--format", "json", "--columns", columns);
+    const costs = await run("--view", "focus_1_4_cost_and_usage", "--format", "json", "--columns", columns);
     expect(costs.stdout.split("\n").map((line) => (line === "" ? line : JSON.parse(line)))).toEqual([
       {
         ...{
@@ -131,7 +131,7 @@ describe("formats", () => {
     const plain = await connectPlain(url);
     for (const view of await listViews(store.db)) {
       // What every type needs is in these; the others would only take time.
-      if (!["fct_usage_workspace_daily", "focus_cost_usage_estimated", "data_freshness"].includes(view.name))
+      if (!["fct_usage_workspace_daily", "focus_1_4_cost_and_usage", "data_freshness"].includes(view.name))
         continue;
       const out = join(folder, `${view.name}.parquet`);
       const said = await run("--view", view.name, "--format", "parquet", "--out", out, "--json");

@@ -10,7 +10,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { usageEtl } from "../support/cli.ts";
 import { breachesOf, factsOf } from "../support/focus.ts";
 import { WORKSPACES } from "../support/reporting.ts";
-import { type Bench, COST_1_4, close, fill, loadDay, setup } from "./focus/bench.ts";
+import { type Bench, COST, close, fill, loadDay, setup } from "./focus/bench.ts";
 
 const [WORKSPACE] = WORKSPACES;
 
@@ -66,12 +66,12 @@ describe("an exported file", () => {
       ({ ColumnName: name, DataType: type }) => `"${name}"::${TYPES[type]} AS "${name}"`,
     );
     await bench.owner.query(`CREATE TEMP TABLE read AS SELECT ${typed.join(", ")} FROM raw`);
-    const everything = factsOf("1.4", "CostAndUsage").map(({ column }) => column);
-    expect(
-      await breachesOf(bench.owner, { ...COST_1_4, table: "pg_temp.read", expected: everything }),
-    ).toEqual([]);
+    const everything = factsOf("CostAndUsage").map(({ column }) => column);
+    expect(await breachesOf(bench.owner, { ...COST, table: "pg_temp.read", expected: everything })).toEqual(
+      [],
+    );
     const { rows: same } = await bench.owner.query(
-      `SELECT count(*) AS rows FROM (TABLE pg_temp.read EXCEPT ALL TABLE ${COST_1_4.table}) t`,
+      `SELECT count(*) AS rows FROM (TABLE pg_temp.read EXCEPT ALL TABLE ${COST.table}) t`,
     );
     expect([rows.length > 5, same]).toEqual([true, [{ rows: "0" }]]);
   });
@@ -79,7 +79,7 @@ describe("an exported file", () => {
   test("holds its metadata itself as Parquet, and stays alone", async () => {
     const bench = await setup();
     await fill(bench);
-    const { out, files } = await exported(bench, "focus_cost_usage_estimated", "parquet");
+    const { out, files } = await exported(bench, "focus_1_4_cost_and_usage", "parquet");
     expect(files).toEqual(["charges.parquet"]);
     const bytes = readFileSync(out);
     const { key_value_metadata: pairs = [], schema } = parquetMetadata(
@@ -87,7 +87,7 @@ describe("an exported file", () => {
     );
     const facts = Object.fromEntries(pairs.map(({ key, value }) => [key, value ?? ""]));
     expect(facts).toMatchObject({
-      FocusVersion: "1.2",
+      FocusVersion: "1.4",
       FocusDatasetId: "CostAndUsage",
       DataGenerator: "usage-etl",
     });

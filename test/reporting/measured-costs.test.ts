@@ -227,7 +227,6 @@ test("each SKU charges what it counts: costs equal an independent recomputation 
         const view = `SELECT currency, estimated_cost AS cost FROM reporting.fct_cost_${dimension}_daily`;
         expect(await sums(view), dimension).toEqual(whole);
       }
-      expect(await sums(focus("focus_cost_usage_estimated"))).toEqual(whole);
       expect(await sums(focus("focus_1_4_cost_and_usage"))).toEqual(whole);
 
       await enterIds(given, "user", shares, [0, 5, 31, 60]);
@@ -316,7 +315,7 @@ test("FOCUS has a SKU, a meter and a unit for each measure, and base traces are 
   ]);
   expect(
     await lines(`SELECT "SkuId", "SkuMeter", "ConsumedQuantity", "ConsumedUnit", "PricingUnit", "BilledCost", "ServiceName"
-                 FROM reporting.focus_cost_usage_estimated ORDER BY 1`),
+                 FROM reporting.focus_1_4_cost_and_usage ORDER BY 1`),
   ).toEqual([
     "base Traces 100 Traces Traces 50.0000000000 Agent platform traces",
     "extended Long-lived Traces 30 Traces Traces 120.0000000000 Agent platform traces",

@@ -13,30 +13,19 @@ interface Fact {
   readonly allowed: readonly string[];
 }
 
-export type FocusVersion = "1.2" | "1.4";
-export type FocusDataset = "CostAndUsage" | "BillingPeriod";
+type FocusDataset = "CostAndUsage" | "BillingPeriod";
 
 const MODEL = new URL("../reporting/focus/1.4.csv", import.meta.url);
-/** FOCUS 1.3 replaced them by ServiceProviderName and HostProviderName, and 1.4 has them no more. */
-const ONLY_BEFORE_1_4 = ["ProviderName", "PublisherName"];
 
-/** The columns of a dataset. 1.2 has those that 1.3 and 1.4 did not add. */
-export function factsOf(version: FocusVersion, dataset: FocusDataset): Fact[] {
+/** The columns of a dataset. */
+export function factsOf(dataset: FocusDataset): Fact[] {
   const rows: Record<string, string>[] = parse(readFileSync(MODEL), { columns: true });
-  const facts = rows
-    .filter((row) => row.dataset === dataset && Number(row.since) <= Number(version))
+  return rows
+    .filter((row) => row.dataset === dataset)
     .map((row) => {
       const allowed = row.allowed_values === "" ? [] : (row.allowed_values ?? "").split("|");
       return { ...row, nullsAllowed: row.nulls_allowed === "true", allowed } as unknown as Fact;
     });
-  if (version === "1.4") return facts;
-  const more = ONLY_BEFORE_1_4.map((column): Fact => {
-    return {
-      ...{ column, level: "Mandatory", type: "String", format: "Unspecified" },
-      ...{ nullsAllowed: false, allowed: [] },
-    };
-  });
-  return [...facts, ...more];
 }
 
 const SQL_TYPES = {
@@ -49,7 +38,6 @@ const SQL_TYPES = {
 export interface FocusCheck {
   /** A view or table, with its schema. */
   readonly table: string;
-  readonly version: FocusVersion;
   readonly dataset: FocusDataset;
   /** Conditional and recommended columns that must be there, because their condition holds. */
   readonly expected?: readonly string[];
@@ -68,9 +56,9 @@ export async function breachesOf(client: pg.ClientBase, check: FocusCheck): Prom
 
 function breachesOfColumns(
   types: ReadonlyMap<string, string>,
-  { version, dataset, expected = [] }: FocusCheck,
+  { dataset, expected = [] }: FocusCheck,
 ): string[] {
-  const facts = factsOf(version, dataset);
+  const facts = factsOf(dataset);
   const isWanted = ({ column, level }: Fact) => level === "Mandatory" || expected.includes(column);
   return [
     ...facts
@@ -78,7 +66,7 @@ function breachesOfColumns(
       .map(({ column }) => `${column} lacks`),
     ...[...types.keys()]
       .filter((name) => !facts.some(({ column }) => column === name) && !/^x_([A-Z][a-z0-9]*)+$/.test(name))
-      .map((name) => `${name} is not of FOCUS ${version} and does not begin with x_`),
+      .map((name) => `${name} is not of FOCUS and does not begin with x_`),
     ...[...types.keys()].filter((name) => name.length > 50).map((name) => `${name} is too long`),
     ...facts
       .filter(({ column, type }) => types.has(column) && types.get(column) !== SQL_TYPES[type])
@@ -89,11 +77,11 @@ function breachesOfColumns(
 async function breachesOfRows(
   client: pg.ClientBase,
   types: ReadonlyMap<string, string>,
-  { table, version, dataset }: FocusCheck,
+  { table, dataset }: FocusCheck,
 ): Promise<string[]> {
-  const facts = factsOf(version, dataset).filter(({ column }) => types.has(column));
+  const facts = factsOf(dataset).filter(({ column }) => types.has(column));
   const rules = Object.assign({}, ...facts.map(rulesOf)) as Record<string, string>;
-  if (dataset === "CostAndUsage") Object.assign(rules, COST_RULES, version === "1.2" ? {} : CORRECTION_RULES);
+  if (dataset === "CostAndUsage") Object.assign(rules, COST_RULES);
   if (dataset === "BillingPeriod") Object.assign(rules, PERIOD_RULES);
   // A rule about a column that is not there has nothing to break.
   const usable = Object.entries(rules).filter(([, breaks]) =>
@@ -161,9 +149,6 @@ const COST_RULES: Readonly<Record<string, string>> = {
   "keys of SkuPriceDetails that are ours begin with x_": `EXISTS (
     SELECT FROM jsonb_object_keys("SkuPriceDetails"::jsonb) k WHERE k !~ '^x_([A-Z][a-z0-9]*)+$')`,
   "nothing is invoiced": `"InvoiceId" IS NOT NULL`,
-};
-
-const CORRECTION_RULES: Readonly<Record<string, string>> = {
   "a correction is in a later billing period than its charge": `"ChargeClass" = 'Correction'
     AND NOT "ChargePeriodEnd" <= "BillingPeriodStart"`,
   "another currency than the billing one is not used": `"PricingCurrency" <> "BillingCurrency"

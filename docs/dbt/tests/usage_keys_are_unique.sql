@@ -256,12 +256,6 @@ WHERE "x_UsageDate" >= current_date - 45
 GROUP BY "x_SourceId", "x_BillingMonth", "x_UsageDate", "SubAccountId", "SkuId", "SkuPriceId", "BillingCurrency", "ContractedUnitPrice"
 HAVING count(*) > 1
 UNION ALL
-SELECT 'focus_cost_usage_estimated' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'focus_cost_usage_estimated') }}
-WHERE "x_UsageDate" >= current_date - 45
-GROUP BY "x_SourceId", "x_UsageDate", "SubAccountId", "SkuPriceId"
-HAVING count(*) > 1
-UNION ALL
 SELECT 'metering_probe' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'metering_probe') }}
 GROUP BY source_id, probe_id, group_by

@@ -10,14 +10,13 @@ const [WORKSPACE, OTHER] = WORKSPACES;
 const BY = { name: null, role: "operator", via: "command" } as const;
 const MONTHS = ["2026-03-01", "2026-04-01", "2026-05-01", "2026-06-01"] as const;
 
-export const COST_1_2 = {
-  ...{ table: "reporting.focus_cost_usage_estimated", version: "1.2", dataset: "CostAndUsage" },
+export const COST = {
+  table: "reporting.focus_1_4_cost_and_usage",
+  dataset: "CostAndUsage",
 } as const satisfies FocusCheck;
-export const COST_1_4 = {
-  ...{ table: "reporting.focus_1_4_cost_and_usage", version: "1.4", dataset: "CostAndUsage" },
-} as const satisfies FocusCheck;
-export const PERIOD_1_4 = {
-  ...{ table: "reporting.focus_1_4_billing_period", version: "1.4", dataset: "BillingPeriod" },
+export const PERIOD = {
+  table: "reporting.focus_1_4_billing_period",
+  dataset: "BillingPeriod",
 } as const satisfies FocusCheck;
 
 export type Bench = Awaited<ReturnType<typeof setup>>;
