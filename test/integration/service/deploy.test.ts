@@ -4,7 +4,7 @@ import { poll } from "../../support/poll.ts";
 import { nextRelease } from "../../support/release.ts";
 import { ask, daysAgo, logOf, setupService } from "../../support/service.ts";
 
-/** Two releases on one database, as in a rolling deploy and in a rollback. */
+/** Two releases on one database, as in a rolling deploy and in a rollback: this one, and the next with one more migration. */
 
 // It only adds, as migrations do, and keeps its locks for a while, as one on large tables does.
 const NEXT = {
@@ -16,7 +16,15 @@ const NEXT = {
   views: "CREATE OR REPLACE VIEW reporting.next_release AS SELECT id FROM usage.next_release;",
 };
 
-test("the previous release goes on loading while the next one migrates, and both run on the newer schema", {
+/** Each view with its identity, grants and columns. A view that was dropped and made again has another identity. */
+const VIEWS = `
+  SELECT json_object_agg(c.relname, json_build_array(c.oid, c.relacl::text, (
+    SELECT array_agg(a.attname ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
+  )))::text
+  FROM pg_class c
+  WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v' AND c.relname <> 'next_release'`;
+
+test("this release goes on loading while the next one migrates, both run on the newer schema, and views stay", {
   timeout: 420_000,
 }, async () => {
   const bench = await setupService({
@@ -25,6 +33,8 @@ test("the previous release goes on loading while the next one migrates, and both
     environment: { USAGE_SYNC_EVERY: "PT10S" },
   });
   const release = nextRelease(NEXT);
+  await bench.value(`CREATE VIEW public.of_a_customer AS SELECT * FROM reporting.fct_usage_workspace_daily`);
+  const views = await bench.value(VIEWS);
   // Slow enough that work is left after the migration.
   const previous = await bench.serve({ environment: { USAGE_RATE_LIMIT: "100" } });
 
@@ -40,6 +50,7 @@ test("the previous release goes on loading while the next one migrates, and both
   const migrated = await usageEtl(["migrate", "--json"], bench.environment, { release });
   expect(migrated.code).toBe(0);
   expect(JSON.parse(migrated.stdout)).toMatchObject({ applied: [NEXT.migration], newer: [] });
+  expect(await bench.value(VIEWS)).toBe(views);
   const before = await done();
   const left = "SELECT count(*) FROM usage.slice WHERE state IN ('waiting', 'queued')";
   expect(await bench.count(left)).toBeGreaterThan(0);
@@ -54,12 +65,14 @@ test("the previous release goes on loading while the next one migrates, and both
   expect(await done()).toBeGreaterThan(before);
   await bench.loaded();
   expect(await bench.value("SELECT count(*) FROM usage.failure")).toBe(0);
+  expect(await bench.count("SELECT count(*) FROM public.of_a_customer WHERE is_final")).toBeGreaterThan(0);
   expect(logOf(previous).filter((line) => line.msg === "job failed")).toEqual([]);
   expect(await (await ask(previous, "/readyz")).json()).toMatchObject({ ok: true });
 
-  // A rollback runs the older release's migrate.
+  // A rollback runs this release's migrate.
   const back = await usageEtl(["migrate", "--json"], bench.environment);
   expect(back.code).toBe(0);
   expect(JSON.parse(back.stdout)).toEqual({ applied: [], newer: [NEXT.migration], missingRoles: [] });
   expect(await bench.value("SELECT count(*) FROM reporting.next_release")).toBe(0);
+  expect(await bench.value(VIEWS)).toBe(views);
 });
