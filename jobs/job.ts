@@ -4,10 +4,10 @@ import type { Clock } from "../src/clock.ts";
 import type { EmailPolicy } from "../src/config/config.ts";
 import type { Logger } from "../src/log.ts";
 import type { AlertSettings } from "../src/pipeline/alerts.ts";
-import type { ProbeRequest } from "../src/pipeline/probe/probe.ts";
+import type { FilesSettings } from "../src/pipeline/export/source-files.ts";
+import type { ProbeRequest } from "../src/pipeline/proof/probe.ts";
 import type { SourceHandle } from "../src/pipeline/source/source-handle.ts";
 import type { FetchQueue } from "../src/pipeline/sync/fetch-queue.ts";
-import type { FilesSettings } from "../src/pipeline/warehouse/source-files.ts";
 import type { StoreGate } from "./store-gate.ts";
 
 /** What a job's handler works with. */
@@ -15,7 +15,7 @@ export interface JobContext {
   /** The source whose queue the job came from. */
   readonly source: SourceHandle;
   readonly fetchQueue: FetchQueue;
-  /** More slices may wait than the fetch queue was filled with: it is filled again in a moment. Never rejects. */
+  /** More tasks may wait than the fetch queue was filled with: it is filled again in a moment. Never rejects. */
   readonly enqueueSoon: () => Promise<void>;
   readonly userEmail: EmailPolicy;
   readonly alerts: AlertSettings;

@@ -14,7 +14,7 @@ CREATE TABLE usage.alert (
   cleared_at timestamp with time zone,
   CONSTRAINT alert_pkey PRIMARY KEY (source_id, kind),
   CONSTRAINT alert_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'settled_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text])))
+  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text])))
 );
 
 CREATE TABLE usage.backfill (
@@ -188,7 +188,7 @@ CREATE TABLE usage.coverage (
   scope_id integer NOT NULL,
   period_start timestamp with time zone NOT NULL,
   period_end timestamp with time zone NOT NULL,
-  settled boolean NOT NULL,
+  final boolean NOT NULL,
   fetch_number bigint NOT NULL,
   fetched_at timestamp with time zone NOT NULL,
   digest bytea,
@@ -295,11 +295,11 @@ CREATE TABLE usage.late_change (
   observed_on date NOT NULL,
   group_by text NOT NULL,
   stride text NOT NULL,
-  was_settled boolean NOT NULL,
+  was_final boolean NOT NULL,
   age_hours integer NOT NULL,
   changes bigint NOT NULL,
   traces_moved bigint NOT NULL,
-  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, observed_on, group_by, stride, was_settled, age_hours),
+  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, observed_on, group_by, stride, was_final, age_hours),
   CONSTRAINT late_change_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT late_change_age_range CHECK ((age_hours > 0))
 );
@@ -588,15 +588,15 @@ CREATE TABLE usage.series (
   CONSTRAINT series_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text])))
 );
 
-CREATE TABLE usage.settlement (
+CREATE TABLE usage.became_final (
   scope_id integer NOT NULL,
   period_start timestamp with time zone NOT NULL,
   period_end timestamp with time zone NOT NULL,
-  settled_at timestamp with time zone NOT NULL,
-  CONSTRAINT settlement_pkey PRIMARY KEY (scope_id, period_start),
-  CONSTRAINT settlement_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
-  CONSTRAINT settlement_period_order CHECK ((period_start < period_end)),
-  CONSTRAINT settlement_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
+  final_at timestamp with time zone NOT NULL,
+  CONSTRAINT became_final_pkey PRIMARY KEY (scope_id, period_start),
+  CONSTRAINT became_final_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT became_final_period_order CHECK ((period_start < period_end)),
+  CONSTRAINT became_final_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
 );
 
 CREATE TABLE usage.sku (
@@ -609,8 +609,8 @@ CREATE TABLE usage.sku (
   CONSTRAINT sku_name_form CHECK (((name ~ '\S'::text) AND (length(name) <= 200)))
 );
 
-CREATE TABLE usage.slice (
-  slice_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+CREATE TABLE usage.fetch_task (
+  task_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,
   backfill_id integer,
   run_id integer,
@@ -628,13 +628,13 @@ CREATE TABLE usage.slice (
   message text,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   finished_at timestamp with time zone,
-  CONSTRAINT slice_pkey PRIMARY KEY (slice_id),
-  CONSTRAINT slice_backfill_id_fkey FOREIGN KEY (backfill_id) REFERENCES usage.backfill(backfill_id),
-  CONSTRAINT slice_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT slice_finished_when CHECK (((state = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
-  CONSTRAINT slice_lease_when_queued CHECK (((state = 'queued'::text) = (leased_until IS NOT NULL))),
-  CONSTRAINT slice_period_order CHECK ((period_start < period_end)),
-  CONSTRAINT slice_state_known CHECK ((state = ANY (ARRAY['waiting'::text, 'queued'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
+  CONSTRAINT fetch_task_pkey PRIMARY KEY (task_id),
+  CONSTRAINT fetch_task_backfill_id_fkey FOREIGN KEY (backfill_id) REFERENCES usage.backfill(backfill_id),
+  CONSTRAINT fetch_task_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT fetch_task_finished_when CHECK (((state = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
+  CONSTRAINT fetch_task_lease_when_queued CHECK (((state = 'queued'::text) = (leased_until IS NOT NULL))),
+  CONSTRAINT fetch_task_period_order CHECK ((period_start < period_end)),
+  CONSTRAINT fetch_task_state_known CHECK ((state = ANY (ARRAY['waiting'::text, 'queued'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 );
 
 CREATE TABLE usage.source (
@@ -706,8 +706,8 @@ CREATE TABLE usage.withdrawal (
   scope_id integer NOT NULL,
   period_start timestamp with time zone NOT NULL,
   period_end timestamp with time zone NOT NULL,
-  settled boolean NOT NULL,
-  settled_at timestamp with time zone,
+  final boolean NOT NULL,
+  final_at timestamp with time zone,
   withdrawn_at timestamp with time zone NOT NULL,
   CONSTRAINT withdrawal_pkey PRIMARY KEY (scope_id, period_start, withdrawn_at),
   CONSTRAINT withdrawal_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
@@ -750,17 +750,17 @@ CREATE INDEX run_of_kind ON usage.run USING btree (source_id, kind, started_at D
 
 CREATE INDEX run_of_source ON usage.run USING btree (source_id, started_at);
 
-CREATE INDEX slice_in_queue ON usage.slice USING btree (source_id) WHERE (state = 'queued'::text);
+CREATE INDEX fetch_task_in_queue ON usage.fetch_task USING btree (source_id) WHERE (state = 'queued'::text);
 
-CREATE INDEX slice_next ON usage.slice USING btree (source_id, backfill_id, ((group_by <> 'workspace'::text)), period_start DESC) WHERE (state = 'waiting'::text);
+CREATE INDEX fetch_task_next ON usage.fetch_task USING btree (source_id, backfill_id, ((group_by <> 'workspace'::text)), period_start DESC) WHERE (state = 'waiting'::text);
 
-CREATE INDEX slice_of_backfill ON usage.slice USING btree (backfill_id, state) WHERE (backfill_id IS NOT NULL);
+CREATE INDEX fetch_task_of_backfill ON usage.fetch_task USING btree (backfill_id, state) WHERE (backfill_id IS NOT NULL);
 
-CREATE INDEX slice_of_run ON usage.slice USING btree (run_id) WHERE ((run_id IS NOT NULL) AND (backfill_id IS NULL));
+CREATE INDEX fetch_task_of_run ON usage.fetch_task USING btree (run_id) WHERE ((run_id IS NOT NULL) AND (backfill_id IS NULL));
 
-CREATE INDEX slice_oldest ON usage.slice USING btree (source_id, created_at) WHERE ((state = 'waiting'::text) AND (backfill_id IS NULL));
+CREATE INDEX fetch_task_oldest ON usage.fetch_task USING btree (source_id, created_at) WHERE ((state = 'waiting'::text) AND (backfill_id IS NULL));
 
-CREATE UNIQUE INDEX slice_routine_once ON usage.slice USING btree (source_id, group_by, stride, period_start, period_end, scope_ids) WHERE (backfill_id IS NULL);
+CREATE UNIQUE INDEX fetch_task_routine_once ON usage.fetch_task USING btree (source_id, group_by, stride, period_start, period_end, scope_ids) WHERE (backfill_id IS NULL);
 
 CREATE TRIGGER configuration_changes AFTER UPDATE OF base_url, workspace_ids, data_start, organization_id, key_digest ON usage.source FOR EACH ROW WHEN ((((((old.base_url IS DISTINCT FROM new.base_url) OR (old.workspace_ids IS DISTINCT FROM new.workspace_ids)) OR (old.data_start IS DISTINCT FROM new.data_start)) OR (old.organization_id IS DISTINCT FROM new.organization_id)) OR (old.key_digest IS DISTINCT FROM new.key_digest))) EXECUTE FUNCTION usage.keep_configuration_change();
 
@@ -829,7 +829,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   group_by text,
 --   stride text,
 --   loaded_until timestamp with time zone,
---   settled_until timestamp with time zone,
+--   final_until timestamp with time zone,
 --   fetched_at timestamp with time zone,
 --   lag_seconds bigint
 -- )
@@ -1764,7 +1764,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   observed_on date,
 --   group_by text,
 --   stride text,
---   was_settled boolean,
+--   was_final boolean,
 --   age_hours integer,
 --   changes bigint,
 --   traces_moved bigint
@@ -1936,7 +1936,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   dimension_id text,
 --   dimension_name text,
 --   traces bigint,
---   is_settled boolean,
+--   is_final boolean,
 --   fetched_at timestamp with time zone
 -- )
 
@@ -1950,7 +1950,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   dimension_id text,
 --   dimension_name text,
 --   traces bigint,
---   is_settled boolean,
+--   is_final boolean,
 --   fetched_at timestamp with time zone
 -- )
 
@@ -2177,7 +2177,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   dimension_id text,
 --   dimension_name text,
 --   traces bigint,
---   settled boolean,
+--   final boolean,
 --   fetched_at timestamp with time zone,
 --   status text,
 --   reconciled_at timestamp with time zone,
@@ -2188,7 +2188,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- VIEW usage.day_coverage (
 --   scope_id integer,
 --   starts date[],
---   settled boolean[],
+--   final boolean[],
 --   fetched_at timestamp with time zone[],
 --   loaded datemultirange
 -- )
@@ -2213,7 +2213,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   day_scope_id integer,
 --   hour_scope_id integer,
 --   usage_date date,
---   settled boolean,
+--   final boolean,
 --   fetched_at timestamp with time zone,
 --   slug text,
 --   group_by text,
@@ -2233,7 +2233,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   workspace_name text,
 --   usage_date date,
 --   loaded boolean,
---   settled boolean,
+--   final boolean,
 --   fetched_at timestamp with time zone,
 --   status text,
 --   by_hours boolean,
@@ -2395,7 +2395,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   entity_id integer,
 --   usage_date date,
 --   traces bigint,
---   settled boolean,
+--   final boolean,
 --   fetched_at timestamp with time zone,
 --   slug text,
 --   group_by text,
@@ -2407,7 +2407,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   scope_id integer,
 --   period_start timestamp with time zone,
 --   period_end timestamp with time zone,
---   settled_at timestamp with time zone,
+--   final_at timestamp with time zone,
 --   withdrawn_at timestamp with time zone
 -- )
 
@@ -2423,7 +2423,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- VIEW usage.hour_coverage (
 --   scope_id integer,
 --   starts timestamp with time zone[],
---   settled boolean[],
+--   final boolean[],
 --   fetched_at timestamp with time zone[],
 --   loaded tstzmultirange
 -- )
@@ -2456,7 +2456,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   workspace_name text,
 --   usage_hour timestamp with time zone,
 --   loaded boolean,
---   settled boolean,
+--   final boolean,
 --   fetched_at timestamp with time zone,
 --   status text,
 --   hour_series integer[]
@@ -2471,7 +2471,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   dimension_id text,
 --   dimension_name text,
 --   traces bigint,
---   settled boolean,
+--   final boolean,
 --   fetched_at timestamp with time zone,
 --   status text
 -- )
@@ -2778,15 +2778,15 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   status text
 -- )
 
--- FUNCTION reporting.usage_api_key_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, api_key_short_key text, traces bigint, settled_at timestamp with time zone)
+-- FUNCTION reporting.usage_api_key_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, api_key_short_key text, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION reporting.usage_project_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, project_id text, project_name text, traces bigint, settled_at timestamp with time zone)
+-- FUNCTION reporting.usage_project_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, project_id text, project_name text, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION reporting.usage_user_daily_as_of_masked(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, settled_at timestamp with time zone)
+-- FUNCTION reporting.usage_user_daily_as_of_masked(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION reporting.usage_user_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, settled_at timestamp with time zone)
+-- FUNCTION reporting.usage_user_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION reporting.usage_workspace_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, settled_at timestamp with time zone)
+-- FUNCTION reporting.usage_workspace_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, final_at timestamp with time zone)
 
 -- FUNCTION usage.as_of_limit() RETURNS timestamp with time zone
 
@@ -2798,7 +2798,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.count_days(parts datemultirange) RETURNS integer
 
--- FUNCTION usage.daily_as_of(as_of timestamp with time zone, grouping_wanted text) RETURNS TABLE(scope_id integer, entity_id integer, usage_date date, traces bigint, settled_at timestamp with time zone)
+-- FUNCTION usage.daily_as_of(as_of timestamp with time zone, grouping_wanted text) RETURNS TABLE(scope_id integer, entity_id integer, usage_date date, traces bigint, final_at timestamp with time zone)
 
 -- FUNCTION usage.day_status(day date, sure datemultirange, unavailable datemultirange, failed datemultirange, missing datemultirange, unverified datemultirange) RETURNS text
 
@@ -2820,7 +2820,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.failure_at(bucket timestamp with time zone, starts timestamp with time zone[], ends timestamp with time zone[], states text[]) RETURNS text
 
--- FUNCTION usage.figure_status(is_loaded boolean, is_unavailable boolean, failure text, is_settled boolean, traces bigint) RETURNS text
+-- FUNCTION usage.figure_status(is_loaded boolean, is_unavailable boolean, failure text, is_final boolean, traces bigint) RETURNS text
 
 -- FUNCTION usage.hours_between(first timestamp with time zone, last timestamp with time zone) RETURNS SETOF timestamp with time zone
 
@@ -2915,7 +2915,7 @@ COMMENT ON COLUMN reporting.data_freshness.source_id IS 'Slug of the source, the
 COMMENT ON COLUMN reporting.data_freshness.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.data_freshness.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.data_freshness.loaded_until IS 'End of the latest loaded bucket.';
-COMMENT ON COLUMN reporting.data_freshness.settled_until IS 'End of the latest final bucket.';
+COMMENT ON COLUMN reporting.data_freshness.final_until IS 'End of the latest final bucket.';
 COMMENT ON COLUMN reporting.data_freshness.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.data_freshness.lag_seconds IS 'Seconds since the last request to the platform. Does not add up.';
 COMMENT ON VIEW reporting.dim_api_key IS 'Grain: API key (key: source_id, api_key_short_key). Names are not unique: join by the key.';
@@ -3733,12 +3733,12 @@ COMMENT ON COLUMN reporting.usage_coverage_daily.is_reconciled IS 'Whether this 
 COMMENT ON COLUMN reporting.usage_coverage_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.usage_late_change IS 'Grain: day of observation x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, group_by, stride, was_settled, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over dimensions or strides.';
+COMMENT ON VIEW reporting.usage_late_change IS 'Grain: day of observation x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, group_by, stride, was_final, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over dimensions or strides.';
 COMMENT ON COLUMN reporting.usage_late_change.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_late_change.observed_on IS 'UTC day on which the change was found.';
 COMMENT ON COLUMN reporting.usage_late_change.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_late_change.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting.usage_late_change.was_settled IS 'Whether the count was final when it changed.';
+COMMENT ON COLUMN reporting.usage_late_change.was_final IS 'Whether the count was final when it changed.';
 COMMENT ON COLUMN reporting.usage_late_change.age_hours IS 'Upper end of the class of ages, in hours since the end of the bucket.';
 COMMENT ON COLUMN reporting.usage_late_change.changes IS 'Counts that changed. Adds up over days of observation and classes within one group_by and stride.';
 COMMENT ON COLUMN reporting.usage_late_change.traces_moved IS 'Sum of the absolute differences. Adds up over days of observation and classes within one group_by and stride.';
@@ -3888,7 +3888,7 @@ COMMENT ON COLUMN reporting.usage_record.workspace_id IS 'The platform''s id of 
 COMMENT ON COLUMN reporting.usage_record.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting.usage_record.dimension_name IS 'Current name in this dimension.';
 COMMENT ON COLUMN reporting.usage_record.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.usage_record.is_settled IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.usage_record.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.usage_record.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.usage_record_masked IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id). Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting.usage_record_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
@@ -3900,7 +3900,7 @@ COMMENT ON COLUMN reporting.usage_record_masked.workspace_id IS 'The platform''s
 COMMENT ON COLUMN reporting.usage_record_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting.usage_record_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
 COMMENT ON COLUMN reporting.usage_record_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.usage_record_masked.is_settled IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.usage_record_masked.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.usage_record_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.usage_restatement IS 'Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
 COMMENT ON COLUMN reporting.usage_restatement.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';

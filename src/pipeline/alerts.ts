@@ -1,8 +1,14 @@
-import { describeUnpriced } from "../domain/unpriced.ts";
-import { describeLimit, type LimitUse, marksPassed } from "../domain/usage-limit.ts";
+import { describeUnpriced } from "../domain/bill/unpriced.ts";
+import { describeLimit, type LimitUse, marksPassed } from "../domain/bill/usage-limit.ts";
 import { EtlError } from "../errors.ts";
+import {
+  type AlertFacts,
+  type AlertKind,
+  alertFacts,
+  noteTold,
+  toldAlerts,
+} from "../store/activity/alerts.ts";
 import type { Database } from "../store/db/database.ts";
-import { type AlertFacts, type AlertKind, alertFacts, noteTold, toldAlerts } from "../store/report/alerts.ts";
 import type { EnteredSource } from "./source/source.ts";
 
 /** One line of a message to the webhook. */
@@ -102,7 +108,7 @@ interface Condition {
 }
 
 function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "staleAfterMs">): Condition[] {
-  const { differences, controlTotals, settledChanges, newestRestatement, quietSeconds, unpriced } = facts;
+  const { differences, controlTotals, finalChanges, newestRestatement, quietSeconds, unpriced } = facts;
   const hours = Math.floor(quietSeconds / 3600);
   return [
     {
@@ -127,11 +133,11 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
       over: "the billing provider's totals are the stored sums again",
     },
     {
-      kind: "settled_changed",
+      kind: "final_changed",
       isFiring: facts.changedLately,
-      count: settledChanges,
+      count: finalChanges,
       newest: newestRestatement,
-      message: `${settledChanges} final counts changed. See reporting.usage_restatement.`,
+      message: `${finalChanges} final counts changed. See reporting.usage_restatement.`,
       over: "no final count changed for a day",
     },
     {

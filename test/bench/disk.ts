@@ -4,8 +4,8 @@ import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { Command } from "commander";
 import { table } from "../../src/cli/report/output.ts";
-import { resolveRedis } from "../../src/services/resolve.ts";
-import { startStandin } from "../../src/standin/server.ts";
+import { resolveRedis } from "../../src/local/servers/resolve.ts";
+import { startStandin } from "../../src/local/standin/server.ts";
 import { startChild } from "./child.ts";
 import { openDatabases, query } from "./databases.ts";
 import { FLOOR_SETUP, FLOORS, type Floor, findFloorClient } from "./floor.ts";
@@ -113,7 +113,7 @@ async function measureSyncs(): Promise<string> {
   try {
     const syncs = () =>
       value(url, "SELECT count(*) FROM usage.run WHERE kind = 'sync' AND outcome IS NOT NULL");
-    const waiting = "SELECT count(*) FROM usage.slice WHERE state IN ('waiting', 'queued')";
+    const waiting = "SELECT count(*) FROM usage.fetch_task WHERE state IN ('waiting', 'queued')";
     while ((await syncs()) === 0 || (await value(url, waiting)) > 0) await pause(500);
     const before = { wal: await walOf(url), tables: await query(url, TABLES), syncs: await syncs() };
     let done = 0;

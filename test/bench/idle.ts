@@ -5,8 +5,8 @@ import { Redis } from "ioredis";
 import { idleCommandsPerHour } from "../../jobs/idle-commands.ts";
 import { schedulesOf } from "../../jobs/schedule.ts";
 import { table } from "../../src/cli/report/output.ts";
-import { resolvePostgres, resolveRedis } from "../../src/services/resolve.ts";
-import { startStandin } from "../../src/standin/server.ts";
+import { resolvePostgres, resolveRedis } from "../../src/local/servers/resolve.ts";
+import { startStandin } from "../../src/local/standin/server.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { hand, measureOf } from "./measures.ts";
@@ -19,7 +19,7 @@ import { hand, measureOf } from "./measures.ts";
 
 const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
 const seconds = Number(process.argv[2] ?? 60);
-const WORK = "SELECT count(*) FROM usage.slice WHERE state IN ('waiting', 'queued')";
+const WORK = "SELECT count(*) FROM usage.fetch_task WHERE state IN ('waiting', 'queued')";
 const LOADED = "SELECT count(*) FROM usage.coverage";
 
 const postgres = await resolvePostgres();

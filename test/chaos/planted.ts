@@ -44,12 +44,12 @@ export const PLANTED: readonly PlantedBug[] = [
       [
         "  const table = recordTable(window.stride);\n",
         `  const before = overlapped.filter((row) => proven.includes(row.scope_id));
-  const hasSettled = await replaceCoverage(db, whole, { proven, replaced: before });
+  const hasFinal = await replaceCoverage(db, whole, { proven, replaced: before });
   await client.query("COMMIT; BEGIN");
   const table = recordTable(window.stride);
 `,
       ],
-      ["  const hasSettled = await replaceCoverage(db, whole, { proven, replaced });\n", ""],
+      ["  const hasFinal = await replaceCoverage(db, whole, { proven, replaced });\n", ""],
     ],
     environment: { CHAOS_ONLY: "kill -9 between COPY and COMMIT" },
   },
@@ -66,7 +66,7 @@ export const PLANTED: readonly PlantedBug[] = [
   },
   {
     name: "a fetch task that was handed back counts as one that ended its worker",
-    file: "src/pipeline/extract/work-slice.ts",
+    file: "src/pipeline/extract/work-task.ts",
     edits: [["if (isHandedBack(error, signal))", "if (isHandedBack(error, signal) && !signal)"]],
     scale: ["const POISON_AFTER = 20;", "const POISON_AFTER = 1;"],
     environment: { CHAOS_ONLY: "429 to everything" },

@@ -3,13 +3,13 @@ import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { importPrices } from "../../src/pipeline/import-prices.ts";
+import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { createMetrics } from "../../src/service/http/metrics.ts";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { beginFetch, drawStamp, finishFetch } from "../../src/store/load/fetch-ledger.ts";
-import { concludeProbe, enterProbe, keepBaseline, startWaiting } from "../../src/store/report/probes.ts";
+import { concludeProbe, enterProbe, keepBaseline, startWaiting } from "../../src/store/proof/probes.ts";
 import { createBackfill } from "../../src/store/work/backfills.ts";
 import { addSource } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
@@ -135,7 +135,7 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     workspaceIds: [WORKSPACE],
     reprocess: "all",
     by: { name: "ada", role: "operator", via: "command" },
-    slices: [
+    tasks: [
       {
         meter: "traces",
         groupBy: "user",
@@ -362,13 +362,13 @@ describe("metrics", () => {
       async () => [{ source: "default", needed: 1, allowed: 2 }],
     );
     metrics.jobDone({
-      job: "feed",
+      job: "enqueue",
       source: "default",
       seconds: 1,
       counts: { inserted: 1 },
     });
     metrics.requestSent({ source: "default", status: 200 });
-    metrics.jobFailed({ job: "feed", source: "default", code: "timeout" });
+    metrics.jobFailed({ job: "enqueue", source: "default", code: "timeout" });
     const labels = new Map<string, Set<string>>();
     for (const line of (await metrics.text()).split("\n")) {
       const [, declared] = /^# TYPE (\S+)/.exec(line) ?? [];

@@ -6,10 +6,10 @@ import { DAY_MS } from "../../src/domain/time/stride.ts";
 import type { GroupBy } from "../../src/domain/usage/record.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
-import { bucketsOfIds, bucketTotals } from "../../src/store/report/usage/buckets.ts";
-import { loadedDays, loadedHours } from "../../src/store/report/usage/loaded.ts";
-import type { Per, UsageOf } from "../../src/store/report/usage/records.ts";
-import { type UsageSum, usageSums } from "../../src/store/report/usage/sums.ts";
+import { bucketsOfIds, bucketTotals } from "../../src/store/figures/buckets.ts";
+import { loadedDays, loadedHours } from "../../src/store/figures/loaded.ts";
+import type { Per, UsageOf } from "../../src/store/figures/records.ts";
+import { type UsageSum, usageSums } from "../../src/store/figures/sums.ts";
 import { clearUsage } from "../support/any-charges.ts";
 import { DAYS, dayOf } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
@@ -73,7 +73,7 @@ test("usage by id, by bucket and what is loaded are those of the views, for any 
       async (usage, ranges, by) => {
         await clearUsage(client);
         await client.query(
-          "DELETE FROM usage.hourly_record; DELETE FROM usage.monthly_total; DELETE FROM usage.settlement",
+          "DELETE FROM usage.hourly_record; DELETE FROM usage.monthly_total; DELETE FROM usage.became_final",
         );
         await enter(bench, by, usage);
         for (const one of [...ranges, SPLIT]) {

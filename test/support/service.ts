@@ -3,9 +3,9 @@ import type { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { expect, onTestFinished } from "vitest";
 import { openQueue, producerConnection, type QueueKind } from "../../jobs/queues.ts";
+import { resolveRedis } from "../../src/local/servers/resolve.ts";
+import { type Standin, type StandinOptions, startStandin } from "../../src/local/standin/server.ts";
 import { redisServerOf } from "../../src/redis-server.ts";
-import { resolveRedis } from "../../src/services/resolve.ts";
-import { type Standin, type StandinOptions, startStandin } from "../../src/standin/server.ts";
 import { openStore, type Store } from "../../src/store/db/database.ts";
 import { type Running, start, usageEtl, type Where } from "./cli.ts";
 import { pastPooler } from "./database.ts";
@@ -199,8 +199,8 @@ export function jobsDone(running: Running, name: string): number {
 
 /** Resolves when the process has done so many more syncs. */
 export async function syncsGoOn(running: Running, more: number, deadlineMs = 30_000): Promise<void> {
-  const before = jobsDone(running, "plan-round");
-  await poll(() => jobsDone(running, "plan-round") >= before + more, { deadlineMs, everyMs: 100 });
+  const before = jobsDone(running, "sync");
+  await poll(() => jobsDone(running, "sync") >= before + more, { deadlineMs, everyMs: 100 });
 }
 
 /** Ends a process with a signal and resolves to its exit code and how long that took, milliseconds. */

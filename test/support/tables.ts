@@ -2,7 +2,7 @@ import { STRIDE_MS, type Stride } from "../../src/domain/time/stride.ts";
 import type { Interval } from "../../src/domain/time/window.ts";
 import type { GroupBy } from "../../src/domain/usage/record.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import type { Standin } from "../../src/standin/server.ts";
+import type { Standin } from "../../src/local/standin/server.ts";
 import type { Bench } from "./source.ts";
 
 /** Stored usage and the stand-in's ledger as lines of the same form: a key and its traces. */
@@ -138,9 +138,9 @@ export async function dump(bench: Pick<Bench, "sql">) {
       JOIN usage.source src USING (source_id)
       JOIN usage.entity w ON w.entity_id = c.workspace_id JOIN usage.entity e ON e.entity_id = s.entity_id`),
     coverage: await lines(`
-      SELECT concat_ws(' ', c.group_by, c.stride, w.external_id, v.settled, range_agg(tstzrange(period_start, period_end))) AS line
+      SELECT concat_ws(' ', c.group_by, c.stride, w.external_id, v.final, range_agg(tstzrange(period_start, period_end))) AS line
       FROM usage.coverage v JOIN usage.trace_scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
-      GROUP BY c.group_by, c.stride, w.external_id, v.settled`),
+      GROUP BY c.group_by, c.stride, w.external_id, v.final`),
     failures: await lines(`
       SELECT concat_ws(' ', c.group_by, c.stride, w.external_id, f.state, f.code, f.period_start, f.period_end) AS line
       FROM usage.failure f JOIN usage.trace_scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id`),

@@ -8,7 +8,7 @@ CREATE TABLE usage.coverage (
   period_start timestamptz NOT NULL,
   period_end timestamptz NOT NULL,
   -- Fetched at least USAGE_SETTLE_AFTER after its last bucket ended.
-  settled boolean NOT NULL,
+  final boolean NOT NULL,
   fetch_number bigint NOT NULL,
   fetched_at timestamptz NOT NULL,
   -- Of the interval's records: 16 bytes for each bucket, in order (src/domain/usage/digest.ts). A load whose answer has the same
@@ -65,14 +65,14 @@ CREATE TABLE usage.failure (
 
 -- When each part of a day scope's time was first stored as final. Coverage does not record it, since a later load replaces its
 -- row. What was stored as final at an instant is read from here, and from the restatements since.
-CREATE TABLE usage.settlement (
-  scope_id integer NOT NULL CONSTRAINT settlement_scope_id_fkey REFERENCES usage.scope,
+CREATE TABLE usage.became_final (
+  scope_id integer NOT NULL CONSTRAINT became_final_scope_id_fkey REFERENCES usage.scope,
   period_start timestamptz NOT NULL,
   period_end timestamptz NOT NULL,
-  settled_at timestamptz NOT NULL,
-  CONSTRAINT settlement_pkey PRIMARY KEY (scope_id, period_start),
-  CONSTRAINT settlement_period_order CHECK (period_start < period_end),
-  CONSTRAINT settlement_no_overlap EXCLUDE USING gist (
+  final_at timestamptz NOT NULL,
+  CONSTRAINT became_final_pkey PRIMARY KEY (scope_id, period_start),
+  CONSTRAINT became_final_period_order CHECK (period_start < period_end),
+  CONSTRAINT became_final_no_overlap EXCLUDE USING gist (
     int4range(scope_id, scope_id, '[]') WITH &&,
     tstzrange(period_start, period_end) WITH &&
   )
@@ -84,9 +84,9 @@ CREATE TABLE usage.withdrawal (
   period_start timestamptz NOT NULL,
   period_end timestamptz NOT NULL,
   -- Whether they were shown as final.
-  settled boolean NOT NULL,
-  -- As in usage.settlement, whose row this one replaces. Null where there was none.
-  settled_at timestamptz,
+  final boolean NOT NULL,
+  -- As in usage.became_final, whose row this one replaces. Null where there was none.
+  final_at timestamptz,
   withdrawn_at timestamptz NOT NULL,
   CONSTRAINT withdrawal_pkey PRIMARY KEY (scope_id, period_start, withdrawn_at),
   CONSTRAINT withdrawal_period_order CHECK (period_start < period_end)

@@ -24,7 +24,7 @@ CREATE TABLE usage.backfill (
 
 -- One row each time that something ran: a sync, a backfill, a reconciliation, a check of totals, a meter probe, or files for a
 -- warehouse, by hand or by schedule. No other table holds a sync or a reconciliation that failed, or when it began. How the fetch
--- tasks of a backfill ended stands in usage.slice, and its own end in usage.backfill.
+-- tasks of a backfill ended stands in usage.fetch_task, and its own end in usage.backfill.
 CREATE TABLE usage.run (
   run_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT run_pkey PRIMARY KEY,
   source_id smallint NOT NULL CONSTRAINT run_source_id_fkey REFERENCES usage.source,
@@ -47,10 +47,10 @@ CREATE INDEX run_of_kind ON usage.run (source_id, kind, started_at DESC, run_id 
 
 -- Fetch tasks: what is waiting to be queued in Redis, and what is queued and leased. Redis may lose all of it. Those of a routine
 -- sync are deleted when they end. Those of a backfill stay, to be counted and listed.
-CREATE TABLE usage.slice (
-  slice_id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT slice_pkey PRIMARY KEY,
-  source_id smallint NOT NULL CONSTRAINT slice_source_id_fkey REFERENCES usage.source,
-  backfill_id integer CONSTRAINT slice_backfill_id_fkey REFERENCES usage.backfill,
+CREATE TABLE usage.fetch_task (
+  task_id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT fetch_task_pkey PRIMARY KEY,
+  source_id smallint NOT NULL CONSTRAINT fetch_task_source_id_fkey REFERENCES usage.source,
+  backfill_id integer CONSTRAINT fetch_task_backfill_id_fkey REFERENCES usage.backfill,
   -- Null: of no run. No foreign key, here and in usage.fetch: the ledger of requests is long, and a run is pruned by itself.
   run_id integer,
   group_by text NOT NULL,
@@ -70,22 +70,22 @@ CREATE TABLE usage.slice (
   message text,
   created_at timestamptz NOT NULL DEFAULT now(),
   finished_at timestamptz,
-  CONSTRAINT slice_period_order CHECK (period_start < period_end),
-  CONSTRAINT slice_state_known CHECK (state IN ('waiting', 'queued', 'done', 'failed', 'cancelled')),
-  CONSTRAINT slice_lease_when_queued CHECK ((state = 'queued') = (leased_until IS NOT NULL)),
-  CONSTRAINT slice_finished_when CHECK ((state IN ('done', 'failed', 'cancelled')) = (finished_at IS NOT NULL))
+  CONSTRAINT fetch_task_period_order CHECK (period_start < period_end),
+  CONSTRAINT fetch_task_state_known CHECK (state IN ('waiting', 'queued', 'done', 'failed', 'cancelled')),
+  CONSTRAINT fetch_task_lease_when_queued CHECK ((state = 'queued') = (leased_until IS NOT NULL)),
+  CONSTRAINT fetch_task_finished_when CHECK ((state IN ('done', 'failed', 'cancelled')) = (finished_at IS NOT NULL))
 );
 -- Tasks are taken for the queue in the order of these two indexes, so that who takes a thousand reads a thousand, however many
 -- wait: the first of each backfill and of the routine (no backfill), and those of the routine that have waited longest.
-CREATE INDEX slice_next ON usage.slice (source_id, backfill_id, (group_by <> 'workspace'), period_start DESC)
+CREATE INDEX fetch_task_next ON usage.fetch_task (source_id, backfill_id, (group_by <> 'workspace'), period_start DESC)
   WHERE state = 'waiting';
-CREATE INDEX slice_oldest ON usage.slice (source_id, created_at) WHERE state = 'waiting' AND backfill_id IS NULL;
+CREATE INDEX fetch_task_oldest ON usage.fetch_task (source_id, created_at) WHERE state = 'waiting' AND backfill_id IS NULL;
 -- Not by the lease: a worker that claims a task moves it, and would write to every index of the table.
-CREATE INDEX slice_in_queue ON usage.slice (source_id) WHERE state = 'queued';
-CREATE INDEX slice_of_backfill ON usage.slice (backfill_id, state) WHERE backfill_id IS NOT NULL;
-CREATE INDEX slice_of_run ON usage.slice (run_id) WHERE run_id IS NOT NULL AND backfill_id IS NULL;
+CREATE INDEX fetch_task_in_queue ON usage.fetch_task (source_id) WHERE state = 'queued';
+CREATE INDEX fetch_task_of_backfill ON usage.fetch_task (backfill_id, state) WHERE backfill_id IS NOT NULL;
+CREATE INDEX fetch_task_of_run ON usage.fetch_task (run_id) WHERE run_id IS NOT NULL AND backfill_id IS NULL;
 -- Two syncs that plan at once enter a task once.
-CREATE UNIQUE INDEX slice_routine_once ON usage.slice (source_id, group_by, stride, period_start, period_end, scope_ids)
+CREATE UNIQUE INDEX fetch_task_routine_once ON usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids)
   WHERE backfill_id IS NULL;
 
 -- The number that orders fetches. Drawn together with the time, before each request.

@@ -4,8 +4,8 @@ import { requireSources } from "../../config/config.ts";
 import { learnMeters } from "../../pipeline/source/learn-meters.ts";
 import { keptDemand, routineDemand } from "../../pipeline/sync/plan.ts";
 import { planRoutine } from "../../pipeline/sync/sync.ts";
+import { listSources } from "../../store/activity/overview.ts";
 import { retryNow } from "../../store/load/failures.ts";
-import { listSources } from "../../store/report/overview.ts";
 import { recordAction } from "../../store/work/operator-actions.ts";
 import { exitOfRange } from "../report/range-report.ts";
 import { EXIT } from "../session/exit.ts";
@@ -31,7 +31,7 @@ async function run(session: Session, options: { inline?: boolean }): Promise<num
       const wanted = routineDemand(source, now);
       const workspaceIds = source.workspaces.map((one) => one.workspaceId);
       const asked = { wanted: keptDemand(source, now), workspaceIds };
-      return { asked, slices: await planRoutine(source, { wanted }) };
+      return { asked, tasks: await planRoutine(source, { wanted }) };
     },
     // A stride that the server does not answer in is listed, but no sync can load it.
     (lines) => exitOfRange(lines.filter(({ status }) => status !== "not_available")),

@@ -1,7 +1,7 @@
-import { type Finality, judgeFinality } from "../../domain/lateness.ts";
+import { type Finality, judgeFinality } from "../../domain/proof/lateness.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Database } from "../../store/db/database.ts";
-import { latenessOf } from "../../store/report/lateness.ts";
+import { latenessOf } from "../../store/proof/lateness.ts";
 
 const LOOK_BACK_DAYS = 90;
 
@@ -14,7 +14,7 @@ export async function finalityOf(
 
 /** One or two lines: how late counts change, and whether `USAGE_SETTLE_AFTER` is long enough. */
 export function describeFinality(finality: Finality, settleAfterMs: number): string[] {
-  const { changes, settledChanges, nearlyAllWithinHours, adviseDays, verdict } = finality;
+  const { changes, finalChanges, nearlyAllWithinHours, adviseDays, verdict } = finality;
   const setting = `USAGE_SETTLE_AFTER is ${settleAfterMs / DAY_MS} days`;
   const seen = `99.9 % of late traces arrived within ${nearlyAllWithinHours} h`;
   const advice = {
@@ -24,9 +24,9 @@ export function describeFinality(finality: Finality, settleAfterMs: number): str
     lower: `${seen}. ${setting}: P${adviseDays}D is enough.`,
   };
   const lines = [advice[verdict]];
-  if (settledChanges > 0) {
+  if (finalChanges > 0) {
     lines.push(
-      `WARNING: ${settledChanges} final counts by workspace and day changed. reporting.usage_restatement lists them.`,
+      `WARNING: ${finalChanges} final counts by workspace and day changed. reporting.usage_restatement lists them.`,
     );
   }
   return lines;

@@ -1,18 +1,18 @@
 import { describeDuration } from "../../clock.ts";
-import { describeOtherDifferences } from "../../domain/difference.ts";
-import type { Finality } from "../../domain/lateness.ts";
-import { describeCosts, type UnpricedUsage } from "../../domain/unpriced.ts";
-import { describeLimit, type LimitUse } from "../../domain/usage-limit.ts";
+import { describeCosts, type UnpricedUsage } from "../../domain/bill/unpriced.ts";
+import { describeLimit, type LimitUse } from "../../domain/bill/usage-limit.ts";
+import { describeOtherDifferences } from "../../domain/proof/difference.ts";
+import type { Finality } from "../../domain/proof/lateness.ts";
 import type { Advice } from "../../pipeline/advice.ts";
 import { outcomeOf } from "../../pipeline/run-outcome.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import type { SyncBudget } from "../../pipeline/sync/sync-budget.ts";
-import type { AlertKind } from "../../store/report/alerts.ts";
-import type { OpenDays } from "../../store/report/open-days.ts";
-import type { SourceStatus } from "../../store/report/overview.ts";
-import type { SourceProgress } from "../../store/report/progress.ts";
-import type { Run } from "../../store/report/runs.ts";
-import type { ListedOnly, WithdrawnZeros } from "../../store/report/zeros.ts";
+import type { AlertKind } from "../../store/activity/alerts.ts";
+import type { SourceStatus } from "../../store/activity/overview.ts";
+import type { SourceProgress } from "../../store/activity/progress.ts";
+import type { Run } from "../../store/activity/runs.ts";
+import type { OpenDays } from "../../store/coverage/open-days.ts";
+import type { ListedOnly, WithdrawnZeros } from "../../store/coverage/zeros.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { describeFinality } from "./lateness-report.ts";
 import { counted, instant } from "./output.ts";
@@ -182,13 +182,12 @@ function freshnessOf({ freshness }: ShownStatus): string[] {
   );
   const alike = Map.groupBy(
     sorted,
-    (one) => `${one.stride} ${hourOf(one.loadedUntil)} ${hourOf(one.settledUntil)}`,
+    (one) => `${one.stride} ${hourOf(one.loadedUntil)} ${hourOf(one.finalUntil)}`,
   );
   return [...alike.values()].map((some) => {
-    const [{ stride, loadedUntil, settledUntil } = { stride: "", loadedUntil: "", settledUntil: null }] =
-      some;
+    const [{ stride, loadedUntil, finalUntil } = { stride: "", loadedUntil: "", finalUntil: null }] = some;
     const isAll = some.length === freshness.filter((one) => one.stride === stride).length;
-    const final = settledUntil === null ? "none is final" : `final until ${instant(settledUntil)}`;
+    const final = finalUntil === null ? "none is final" : `final until ${instant(finalUntil)}`;
     const whose = isAll ? "all dimensions" : some.map(({ groupBy }) => groupBy).join(", ");
     return `by ${stride} until ${instant(loadedUntil)}, ${final} (${whose})`;
   });

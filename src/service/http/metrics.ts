@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { metricFacts } from "../../store/activity/metric-facts.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { metricFacts } from "../../store/report/metric-facts.ts";
 import type { Replica } from "../replica.ts";
 import { registerReplica } from "./replica-metrics.ts";
 import { registerStored } from "./stored-metrics.ts";
@@ -46,7 +46,7 @@ export function createMetrics(
   const showReplica = replica && registerReplica(registry);
   const queueJobs = new Gauge({
     name: "usage_etl_queue_jobs",
-    help: "Jobs in Redis by BullMQ's own count. Postgres's count is usage_etl_due_slices.",
+    help: "Jobs in Redis by BullMQ's own count. Postgres's count is usage_etl_due_tasks.",
     labelNames: ["queue", "state"],
     registers,
   });

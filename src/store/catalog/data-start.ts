@@ -30,7 +30,7 @@ export function dataStartAfterContact(sourceId: number, configured: string): Raw
   return sql<string>`case
     when exists (
       select from usage.coverage v join usage.trace_scope c using (scope_id) where c.source_id = ${sourceId}
-    ) or exists (select from usage.slice where source_id = ${sourceId})
+    ) or exists (select from usage.fetch_task where source_id = ${sourceId})
       then least(data_start, ${configured}::date)
     else ${configured}::date end`;
 }
@@ -113,7 +113,7 @@ export async function moveDataStart(
       )
       .execute(db);
     await sql`
-      delete from usage.slice
+      delete from usage.fetch_task
       where source_id = ${sourceId} and backfill_id is null
         and period_start < ${to}::date::timestamp at time zone 'UTC'
     `.execute(db);
@@ -133,7 +133,7 @@ async function refuseUnfinished(
     });
   }
   const { rows } = await sql<{ id: number }>`
-    select backfill_id as id from usage.slice
+    select backfill_id as id from usage.fetch_task
     where source_id = ${sourceId} and backfill_id is not null and state in ('waiting', 'queued')
       and period_start < ${to}::date::timestamp at time zone 'UTC'
     limit 1

@@ -165,7 +165,7 @@ export interface Coverage {
   period_end: Timestamp;
   period_start: Timestamp;
   scope_id: number;
-  settled: boolean;
+  final: boolean;
 }
 
 export interface DatedRecord {
@@ -245,7 +245,7 @@ export interface LateChange {
   source_id: number;
   stride: string;
   traces_moved: number;
-  was_settled: boolean;
+  was_final: boolean;
 }
 
 export interface MatchedTotal {
@@ -443,7 +443,7 @@ export interface Settlement {
   period_end: Timestamp;
   period_start: Timestamp;
   scope_id: number;
-  settled_at: Timestamp;
+  final_at: Timestamp;
 }
 
 export interface Sku {
@@ -452,7 +452,7 @@ export interface Sku {
   sku_id: Generated<number>;
 }
 
-export interface Slice {
+export interface Task {
   backfill_id: number | null;
   code: string | null;
   created_at: Generated<Timestamp>;
@@ -466,7 +466,7 @@ export interface Slice {
   period_start: Timestamp;
   run_id: number | null;
   scope_ids: number[];
-  slice_id: Generated<number>;
+  task_id: Generated<number>;
   source_id: number;
   state: Generated<string>;
   stride: string;
@@ -525,8 +525,8 @@ export interface Withdrawal {
   period_end: Timestamp;
   period_start: Timestamp;
   scope_id: number;
-  settled: boolean;
-  settled_at: Timestamp | null;
+  final: boolean;
+  final_at: Timestamp | null;
   withdrawn_at: Timestamp;
 }
 
@@ -577,9 +577,9 @@ export interface DB {
   run: Run;
   scope: Scope;
   series: Series;
-  settlement: Settlement;
+  became_final: BecameFinal;
   sku: Sku;
-  slice: Slice;
+  task: Task;
   source: Source;
   source_fact: SourceFact;
   source_meter: SourceMeter;

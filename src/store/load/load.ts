@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/coverage.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import type { AnswerCollector, AnswerRow } from "../../domain/usage/answer.ts";
 import { dimensionOf, type Meter } from "../../domain/usage/meter.ts";
@@ -12,13 +12,13 @@ import { withdrawZeros } from "../catalog/withdraw-zeros.ts";
 import { noteNamedAccess, splitByAccess } from "../catalog/workspace-access.ts";
 import { copyRows } from "../db/copy.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
+import { noteFinalDays } from "./became-final.ts";
 import { AnswerDigests, readOverlapped, type Suspect, suspectRows } from "./digests.ts";
 import { clearFailures, noteFailures } from "./failures.ts";
 import { AGE_CLASSES_HOURS, countLateChanges, type LateChange } from "./late-changes.ts";
 import { type RecordTable, recordTable } from "./load-statements.ts";
 import { MonthCounter } from "./month-totals.ts";
 import { replaceCoverage } from "./replace-coverage.ts";
-import { noteSettlement } from "./settlement.ts";
 
 export interface WholeAnswer {
   readonly sourceId: number;
@@ -118,7 +118,7 @@ async function replaceWindow(
   const digests = new AnswerDigests(window, scopeIds);
   const replaced = overlapped.filter((row) => proven.includes(row.scope_id));
   const { rows: withdrawn } = await sql`
-    select from usage.withdrawal where settled and ${overlaps({ scopeIds: proven, period: window })} limit 1
+    select from usage.withdrawal where final and ${overlaps({ scopeIds: proven, period: window })} limit 1
   `.execute(db);
   let isKnown = false;
   let counts: typeof NOTHING = NOTHING;
@@ -161,7 +161,7 @@ async function replaceWindow(
     const unchanged = digests.rows - inserted - updated;
     counts = { ...NOTHING, inserted, updated, retired, unchanged, restated };
   }
-  const hasSettled = await replaceCoverage(db, whole, {
+  const hasFinal = await replaceCoverage(db, whole, {
     scopeIds: proven,
     replaced,
     digests,
@@ -169,7 +169,7 @@ async function replaceWindow(
     isKnown,
   });
   await clearFailures(db, { scopeIds: proven, period: window, olderThan: stamp.fetchNumber });
-  if (hasSettled && window.stride === "day") await noteSettlement(db, proven);
+  if (hasFinal && window.stride === "day") await noteFinalDays(db, proven);
   // Last: all loads of a source share these few rows, so they are locked only until the commit.
   await countLateChanges(db, { sourceId, groupBy, stride: window.stride, observedAt: stamp.fetchedAt }, late);
   return { outcome: "loaded", ...counts, unverified };

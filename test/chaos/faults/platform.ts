@@ -1,4 +1,4 @@
-import type { FaultName } from "../../../src/standin/faults.ts";
+import type { FaultName } from "../../../src/local/standin/faults.ts";
 import { all, type Fault } from "../world/fault.ts";
 import type { HostileAnswer } from "../world/platform.ts";
 import type { World } from "../world/world.ts";
@@ -130,7 +130,7 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
     allowed: { failures: true },
     forS: 15,
     withinS: 45,
-    // Settled days would keep what the platform said, until a reconciliation.
+    // Final days would keep what the platform said, until a reconciliation.
     withoutBackfill: true,
     withoutHistory: true,
     begin: answers("doubled", 2),

@@ -3,8 +3,8 @@ import pg from "pg";
 import { onTestFinished } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../src/domain/time/window.ts";
-import { type Dice, dice } from "../../../src/standin/engine/random.ts";
-import { type Standin, startStandin } from "../../../src/standin/server.ts";
+import { type Dice, dice } from "../../../src/local/standin/engine/random.ts";
+import { type Standin, startStandin } from "../../../src/local/standin/server.ts";
 import { type Ended, usageEtl } from "../../support/cli.ts";
 import { farFromTheNextHour } from "../../support/source.ts";
 import { type HostilePlatform, openPlatform } from "./platform.ts";
@@ -36,11 +36,11 @@ export interface World {
   readonly keys: Redis;
   /** The clock of every process, epoch milliseconds. */
   now(): number;
-  /** More traces of a stream in an hour that is not settled. */
+  /** More traces of a stream in an hour that is not final. */
   change(): void;
   /** Called after each change. */
   onChange: () => void;
-  /** Fetches hours of the last days again, settled or not, in the background: dozens of fetch tasks. */
+  /** Fetches hours of the last days again, final or not, in the background: dozens of fetch tasks. */
   enterBackfill(): Promise<number>;
   /** Runs a command past all wires. */
   command(...args: string[]): Promise<Ended>;

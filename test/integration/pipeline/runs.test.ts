@@ -1,19 +1,19 @@
 import { expect, test } from "vitest";
 import { describeBackfills } from "../../../src/cli/report/backfill-report.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { workMessage } from "../../../src/pipeline/extract/work-slice.ts";
+import { workMessage } from "../../../src/pipeline/extract/work-task.ts";
 import { asRun } from "../../../src/pipeline/runs.ts";
 import type { OpenSource } from "../../../src/pipeline/source/source.ts";
 import { planSource } from "../../../src/pipeline/sync/plan.ts";
 import { planSync } from "../../../src/pipeline/sync/sync.ts";
-import { listRuns, requestsOfRun } from "../../../src/store/report/runs.ts";
+import { listRuns, requestsOfRun } from "../../../src/store/activity/runs.ts";
 import {
   createBackfill,
-  failedSlices,
+  failedTasks,
   finishBackfills,
   listBackfills,
 } from "../../../src/store/work/backfills.ts";
-import { takeSlicesToQueue } from "../../../src/store/work/take-slices.ts";
+import { takeSlicesToQueue } from "../../../src/store/work/take-tasks.ts";
 import { setup } from "../../support/source.ts";
 
 const ADA = { name: "ada", role: "operator", via: "command" } as const;
@@ -84,7 +84,7 @@ test("a backfill never says done alone where a fetch task failed, and each faile
   const { sourceId, store } = source;
   const range = { start: bench.dataStart, end: bench.dataStart + DAY_MS };
   const groupings = ["project" as const];
-  const slices = await planSource(source, {
+  const tasks = await planSource(source, {
     ...{ wanted: [{ stride: "day", range }], groupings, reprocess: "all" },
     workspaceIds: [lost.id],
   });
@@ -93,13 +93,13 @@ test("a backfill never says done alone where a fetch task failed, and each faile
     meter: "traces",
     ...wanted,
     reprocess: "all",
-    slices,
+    tasks,
     by: ADA,
   });
   await workAll(source);
   await finishBackfills(store);
 
-  expect(await failedSlices(store.db, backfillId)).toMatchObject([
+  expect(await failedTasks(store.db, backfillId)).toMatchObject([
     { code: "workspace_unverified", message: expect.stringMatching(/proof of access/) },
   ]);
   expect(describeBackfills(await listBackfills(store.db))).toMatch(/^ *1 +done, 1 failed /m);

@@ -67,7 +67,7 @@ async function standing(traces: number) {
   const done = intercepted(
     {
       async before({ text, backend }) {
-        if (/insert into usage\.settlement/i.test(text)) isStamped = true;
+        if (/insert into usage\.became_final/i.test(text)) isStamped = true;
         if (text !== "COMMIT" || !isStamped) return;
         reached.resolve(backend);
         await gate.promise;
@@ -177,7 +177,7 @@ test("a load takes its lock before it draws its instant", async () => {
   const released = await clock();
   await bundle.reader.query("SELECT pg_advisory_unlock_all()");
   await running;
-  expect(await one(bundle.reader, "SELECT settled_at > $1 FROM usage.settlement", [released])).toBe(true);
+  expect(await one(bundle.reader, "SELECT final_at > $1 FROM usage.became_final", [released])).toBe(true);
 });
 
 describe("a load that ends while a query runs", () => {
@@ -249,7 +249,7 @@ test.each(["project", "workspace"])(
     const at = await clock();
     await secondAfter(at);
     const pruning = await connect();
-    await pruning.query("BEGIN; LOCK TABLE usage.settlement");
+    await pruning.query("BEGIN; LOCK TABLE usage.became_final");
     const query = one(reader, `SELECT count(*) FROM reporting.usage_${by}_daily_as_of($1)`, [at]);
     void query.catch(() => {});
     await poll(() =>

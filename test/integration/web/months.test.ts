@@ -2,12 +2,12 @@ import { DateTime } from "luxon";
 import { beforeEach, expect, test } from "vitest";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { lockScopes } from "../../../src/store/catalog/scopes.ts";
-import { trustOfSources } from "../../../src/store/report/trust.ts";
+import { trustOfSources } from "../../../src/store/coverage/trust.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
 import { type Bench, farFromTheNextHour, senderOn, setup } from "../../support/source.ts";
 
-/** The last days of the last month that is settled to its end: few, so that a test is quick. */
+/** The last days of the last month that is final to its end: few, so that a test is quick. */
 const DAYS = 3;
 const WORKSPACES = [1, 2];
 

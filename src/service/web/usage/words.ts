@@ -4,8 +4,8 @@ import type { Interval } from "../../../domain/time/window.ts";
 import { amountShown } from "../../../domain/usage/amount.ts";
 import { dimensionOf } from "../../../domain/usage/meter.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
-import { type Counted, meterOfCounted } from "../../../store/report/usage/counted.ts";
-import type { Per } from "../../../store/report/usage/records.ts";
+import { type Counted, meterOfCounted } from "../../../store/figures/counted.ts";
+import type { Per } from "../../../store/figures/records.ts";
 import type { Question } from "./question.ts";
 import type { Figure, Line } from "./report.ts";
 

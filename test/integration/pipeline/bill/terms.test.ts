@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { monthAt } from "../../../../src/domain/close/month.ts";
+import { describeLimit, marksPassed } from "../../../../src/domain/bill/usage-limit.ts";
+import { monthAt } from "../../../../src/domain/months/month.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { describeLimit, marksPassed } from "../../../../src/domain/usage-limit.ts";
 import { firingAlerts } from "../../../../src/pipeline/alerts.ts";
 import { readBill } from "../../../../src/pipeline/bill/read-bill.ts";
-import { closePeriods } from "../../../../src/pipeline/close/close-periods.ts";
+import { closePeriods } from "../../../../src/pipeline/months/close-periods.ts";
+import { limitUses } from "../../../../src/store/bill/limit-uses.ts";
 import { lockScopes } from "../../../../src/store/catalog/scopes.ts";
-import { limitUses } from "../../../../src/store/report/limit-uses.ts";
 import { poll } from "../../../support/poll.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
 
@@ -222,10 +222,10 @@ test("a billing period closes once all of its days are final and reconciled, and
   expect((await closing)[0]?.result).toMatchObject({ state: "closed", traces, accepted: 0 });
 
   const [kept] = await bench.sql<{ detail: string }>(
-    `SELECT settle_after_seconds::integer AS settled, accepted_disagreements AS accepted, a.action, a.detail
+    `SELECT settle_after_seconds::integer AS final, accepted_disagreements AS accepted, a.action, a.detail
      FROM usage.period_close JOIN usage.operator_action a USING (source_id)`,
   );
-  expect(kept).toMatchObject({ settled: 3 * 86_400, accepted: 0, action: "period.close" });
+  expect(kept).toMatchObject({ final: 3 * 86_400, accepted: 0, action: "period.close" });
   expect(kept?.detail).toMatch(
     new RegExp(`^billing period ${day(before)} to ${day(end)}: ${traces} traces in \\d+ totals$`),
   );

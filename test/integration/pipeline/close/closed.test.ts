@@ -1,16 +1,16 @@
 import { beforeEach, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { closeSources } from "../../../../src/pipeline/close/close.ts";
-import { lookAtMonth } from "../../../../src/pipeline/close/look.ts";
 import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
+import { closeSources } from "../../../../src/pipeline/months/close.ts";
+import { lookAtMonth } from "../../../../src/pipeline/months/look.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
-import { noteBillPart } from "../../../../src/store/catalog/bill-parts.ts";
-import { digestToClose } from "../../../../src/store/report/close-digest.ts";
-import { closedCosts } from "../../../../src/store/report/closed-costs.ts";
-import { adjustmentsOf, countAdjusted } from "../../../../src/store/report/month-adjustments.ts";
-import { checkMonths } from "../../../../src/store/report/month-open-days.ts";
-import { sourcesWithWorkspaces } from "../../../../src/store/report/overview.ts";
-import { adjustedCosts } from "../../../../src/store/report/prices.ts";
+import { sourcesWithWorkspaces } from "../../../../src/store/activity/overview.ts";
+import { noteBillPart } from "../../../../src/store/bill/bill-parts.ts";
+import { adjustedCosts } from "../../../../src/store/bill/prices.ts";
+import { digestToClose } from "../../../../src/store/months/close-digest.ts";
+import { closedCosts } from "../../../../src/store/months/closed-costs.ts";
+import { adjustmentsOf, countAdjusted } from "../../../../src/store/months/month-adjustments.ts";
+import { checkMonths } from "../../../../src/store/months/month-open-days.ts";
 import {
   bench,
   booked,
@@ -158,7 +158,7 @@ test("a load between check and totals waits, and becomes an adjustment", async (
   // Contact comes first: it would wait for the close too, and then the load could not overtake it.
   const source = await bench.open();
   const plan = { wanted: [{ stride: "day" as const, range: month }], reprocess: "all" as const };
-  const slices = await planSource(source, plan);
+  const tasks = await planSource(source, plan);
   const waiting = () =>
     bench.sql<{ query: string }>(
       "SELECT query FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
@@ -169,7 +169,7 @@ test("a load between check and totals waits, and becomes an adjustment", async (
     const running = close();
     await poll(async () => (await waiting()).length === 1, { deadlineMs: 20_000 });
     let isLoaded = false;
-    const loading = runInline(source, slices).then(() => {
+    const loading = runInline(source, tasks).then(() => {
       isLoaded = true;
     });
     await poll(async () => isLoaded || (await waiting()).length > 1, { deadlineMs: 20_000 });

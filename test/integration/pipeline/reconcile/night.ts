@@ -1,6 +1,6 @@
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { reconcileScheduled } from "../../../../src/pipeline/reconcile/nightly.ts";
-import { unreconciledDays } from "../../../../src/store/reconcile/reconciled-days.ts";
+import { reconcileScheduled } from "../../../../src/pipeline/proof/nightly.ts";
+import { unreconciledDays } from "../../../../src/store/proof/reconciled-days.ts";
 import type { Bench } from "../../../support/source.ts";
 import { differences, inLedger, inStore } from "../../../support/tables.ts";
 
@@ -40,7 +40,7 @@ export const unreconciled = (bench: Bench) =>
     range: { start: bench.dataStart, end: bench.today + DAY_MS },
   });
 
-/** What is stored of settled time, held against the stand-in's own book. */
+/** What is stored of final time, held against the stand-in's own book. */
 export async function wrong(bench: Bench, stride: "day" | "hour", range: { start: number; end: number }) {
   const stored = await inStore(bench, [stride]);
   const within = new Map(

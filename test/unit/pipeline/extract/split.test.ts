@@ -6,7 +6,7 @@ import { PlatformError } from "../../../../src/errors.ts";
 import { afterFlaw, afterRefusal } from "../../../../src/pipeline/extract/split.ts";
 
 const START = Date.UTC(2026, 2, 5);
-const slice = (stride: Stride, length: number, workspaces = 1): UsageRequest => ({
+const task = (stride: Stride, length: number, workspaces = 1): UsageRequest => ({
   meter: "traces",
   groupBy: "project",
   window: { stride, start: START, end: START + length },

@@ -1,0 +1,134 @@
+import { scopeIdsOf } from "../../domain/planning/request.ts";
+import { faultOf } from "../../faults.ts";
+import type { Store } from "../../store/db/database.ts";
+import { failScopes } from "../../store/load/failures.ts";
+import { drawStamp } from "../../store/load/fetch-ledger.ts";
+import { noteTaskFailed } from "../../store/work/runs.ts";
+import {
+  type ClaimedTask,
+  claimTask,
+  endTask,
+  enterTasks,
+  handBackTask,
+  releaseTasks,
+  type StoredTask,
+} from "../../store/work/tasks.ts";
+import { isKeyRefused } from "../source/refusal.ts";
+import type { OpenSource } from "../source/source.ts";
+import { extractTask, isFinalBy, type TaskResult } from "./extract.ts";
+import { isStrideRefused } from "./stride-retry.ts";
+
+/** A task that so many workers took and neither ended nor handed back ends every worker that takes it. */
+const POISON_AFTER = 20;
+
+/** Reason of the signal of a job that its own worker kept from renewing its lock. */
+export const LOCK_LOST = "lock_lost";
+
+/**
+ * What a worker did about a queue message. `gone`: another worker did the task, or it was cancelled. `loaded_already`:
+ * its time was loaded after it was entered, by another task or by a worker that ended before it could record that.
+ */
+export type WorkResult =
+  | { readonly outcome: "gone" | "poisoned" | "dropped" | "loaded_already" }
+  | (TaskResult & { readonly task: StoredTask });
+
+/**
+ * Does the work of one queue message: takes its task, fetches and loads it. The task ends in the same statement as the fetch
+ * that settles it, or in the same transaction that enters those taking its place. Throws what should be tried again; the message
+ * then stays queued.
+ */
+export async function workMessage(
+  source: OpenSource,
+  message: { taskId: number; generation: number; isLastAttempt: boolean },
+): Promise<WorkResult> {
+  const { store, signal, gate } = source;
+  const task = await claimTask(store.db, message);
+  if (task === undefined) return { outcome: "gone" };
+  try {
+    return await workTask(source, task, message.isLastAttempt);
+  } catch (error) {
+    const handBack = () => handBackTask(store.db, task.taskId);
+    if (isHandedBack(error, signal)) await (gate?.onceWritable(handBack) ?? handBack());
+    throw error;
+  }
+}
+
+/**
+ * Whether a worker that stops with this error gives its claim back. A claim that stays counts towards poison: of a worker
+ * that crashed or stood still, and of an error that nobody expects to pass.
+ */
+function isHandedBack(error: unknown, signal: AbortSignal | undefined): boolean {
+  if (signal?.aborted === true) return signal.reason !== LOCK_LOST;
+  return isKeyRefused(error) || faultOf(error)?.retryable === true;
+}
+
+async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: boolean): Promise<WorkResult> {
+  const { store } = source;
+  if (task.openClaims > POISON_AFTER) return poison(source, task);
+  if (isStrideRefused(source, task)) {
+    await endTask(store.db, { task, state: "done", code: "stride_not_available" });
+    return { outcome: "dropped" };
+  }
+  // A sync and a backfill may each have a fetch task for the same time: whoever comes first sends the request. A worker
+  // may also have ended after its load.
+  if (task.isLoaded) {
+    await endTask(store.db, { task, state: "done" });
+    return { outcome: "loaded_already" };
+  }
+  const { runId } = task;
+  const result = await extractTask({ ...source, runId }, task, {
+    onTransient: isLastAttempt ? "keep" : "throw",
+    row: task,
+  });
+  // Else it ended with its answer.
+  if (!isFinalBy(result)) await endWithFollowUps(store, task, result);
+  return { ...result, task };
+}
+
+async function endWithFollowUps(store: Store, task: StoredTask, result: TaskResult): Promise<void> {
+  await store.transaction(async ({ db }) => {
+    await enterTasks(db, {
+      sourceId: task.sourceId,
+      backfillId: task.backfillId,
+      runId: task.runId,
+      tasks: result.followUps,
+    });
+    const reason = failureOf(result);
+    if (reason === undefined) {
+      await endTask(db, { task, state: "done", code: result.code, message: result.message });
+      return;
+    }
+    await endTask(db, { task, state: "failed", ...reason });
+    // Last: until the end of the transaction, other tasks of the run that fail wait for it.
+    await noteTaskFailed(db, { runId: task.runId, ...reason });
+  });
+}
+
+/** Why a task failed. An answer that proves no access has no message of its own. */
+function failureOf({ outcome, code, message }: TaskResult): { code: string; message: string } | undefined {
+  if (outcome === "unverified") return UNVERIFIED;
+  if (outcome !== "failed") return undefined;
+  return { code: code ?? "failed", message: message || `It failed with ${code ?? "an unnamed error"}.` };
+}
+
+const UNVERIFIED = {
+  code: "workspace_unverified",
+  message: "The answer had no record of a workspace without proof of access, so it may not mean zero.",
+};
+
+async function poison(source: OpenSource, task: StoredTask): Promise<WorkResult> {
+  const code = "task_poisoned";
+  const message = `${POISON_AFTER} workers took it and neither finished it nor handed it back.`;
+  const stamp = await drawStamp(source.store.db);
+  const failure = { scopeIds: scopeIdsOf(task), period: task.window, stamp, code, message };
+  await failScopes(source.store, { ...failure, state: "failed" });
+  await endTask(source.store.db, { task, state: "failed", code, message });
+  await noteTaskFailed(source.store.db, { runId: task.runId, code, message });
+  source.log.error({ code, task: task.taskId }, message);
+  return { outcome: "poisoned" };
+}
+
+/** Gives queue messages back undone: the platform refuses the key. */
+export async function returnMessages(store: Store, taskIds: readonly number[]): Promise<void> {
+  await releaseTasks(store.db, taskIds);
+}

@@ -1,0 +1,139 @@
+import { sql } from "kysely";
+import { METER, METERS } from "../../domain/usage/meter.ts";
+import type { Database } from "../db/database.ts";
+
+interface MetricFacts {
+  readonly due: readonly { source: string; state: string; tasks: number }[];
+  readonly sources: readonly {
+    source: string;
+    oldestDueSeconds: number;
+    openDifferences: number;
+    refused: boolean;
+    lostWorkspaces: number;
+    withdrawnZeros: number;
+  }[];
+  /** Instants in seconds since 1970. */
+  readonly freshness: readonly {
+    source: string;
+    groupBy: string;
+    stride: string;
+    fetchedAt: number;
+    finalUntil: number | null;
+  }[];
+  readonly failures: readonly { source: string; state: string; parts: number }[];
+  readonly differences: readonly {
+    source: string;
+    meter: string;
+    kind: string;
+    state: string;
+    differences: number;
+  }[];
+  readonly reconciled: readonly { source: string; at: number }[];
+  readonly checked: readonly { source: string; at: number }[];
+  readonly finalChanges: readonly { source: string; changes: number }[];
+  readonly fetches: readonly { source: string; outcome: string; fetches: number }[];
+  /** The last compared probe of each source. Delay in seconds; null if not all of it was billed. */
+  readonly probes: readonly {
+    source: string;
+    groupBy: string;
+    difference: number;
+    delay: number | null;
+    endedAt: number;
+  }[];
+  /** The last probe of each source that ended, compared or not. */
+  readonly probeVerdicts: readonly { source: string; state: string }[];
+}
+
+/** SQL: the meter of scope `c`. */
+const METER_OF_SCOPE = sql`case ${sql.join(
+  METERS.map(
+    (meter) => sql`when c.kind = ${METER[meter].kind} and c.trace_tier = ${METER[meter].tier} then ${meter}`,
+  ),
+  sql` `,
+)} else c.kind end`;
+
+/** What `/metrics` shows of the store, read by one statement. */
+export async function metricFacts(db: Database): Promise<MetricFacts> {
+  const { rows } = await sql<MetricFacts>`
+    select
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, w.state, count(*)::integer as tasks
+        from usage.fetch_task w join usage.source s using (source_id)
+        where w.state in ('waiting', 'queued') group by 1, 2
+      ) x) as due,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, s.refused_at is not null as refused,
+               coalesce((
+                 select extract(epoch from now() - min(w.created_at))::integer
+                 from usage.fetch_task w left join usage.backfill b using (backfill_id)
+                 where w.source_id = s.source_id and w.state in ('waiting', 'queued') and b.state is distinct from 'paused'
+               ), 0) as "oldestDueSeconds",
+               (select count(*)::integer from usage.reconciliation_difference d join usage.scope c using (scope_id)
+                where c.source_id = s.source_id and d.state = 'open') as "openDifferences",
+               l.*
+        from usage.source s
+        cross join lateral (
+          select count(*)::integer as "lostWorkspaces", coalesce(sum(zeros), 0)::integer as "withdrawnZeros"
+          from usage.lost_workspace where source_id = s.source_id
+        ) l
+      ) x) as sources,
+      (select coalesce(json_agg(x), '[]') from (
+        select f.source_id as source, f.group_by as "groupBy", f.stride,
+               extract(epoch from f.fetched_at)::bigint as "fetchedAt",
+               extract(epoch from f.final_until)::bigint as "finalUntil"
+        from reporting.data_freshness f
+      ) x) as freshness,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, f.state, count(*)::integer as parts
+        from usage.failure f join usage.scope c using (scope_id) join usage.source s using (source_id) group by 1, 2
+      ) x) as failures,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, ${METER_OF_SCOPE} as meter, d.kind, d.state, count(*)::integer as differences
+        from (
+          select scope_id, kind, state from usage.reconciliation_difference where state in ('open', 'platform_disagrees')
+          union all
+          select scope_id, kind, state from usage.control_difference where state = 'platform_disagrees'
+        ) d
+        join usage.scope c using (scope_id) join usage.source s using (source_id)
+        group by 1, 2, 3, 4
+      ) x) as differences,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, extract(epoch from max(k.checked_at))::bigint as at
+        from usage.control_check k join usage.source s using (source_id)
+        where k.failures = 0 group by 1
+      ) x) as checked,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, count(r.restatement_id)::integer as changes
+        from usage.source s
+        left join usage.trace_scope c using (source_id)
+        left join usage.series x using (scope_id)
+        left join usage.restatement r on r.series_id = x.series_id and r.restated_at > now() - interval '1 day'
+        group by 1
+      ) x) as "finalChanges",
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, extract(epoch from max(r.reconciled_at))::bigint as at
+        from usage.reconciled r join usage.trace_scope c using (scope_id) join usage.source s using (source_id) group by 1
+      ) x) as reconciled,
+      (select coalesce(json_agg(x), '[]') from (
+        select s.slug as source, f.outcome, count(*)::integer as fetches
+        from usage.fetch f join usage.source s using (source_id)
+        where f.fetched_at > now() - interval '1 hour' group by 1, 2
+      ) x) as fetches,
+      (select coalesce(json_agg(x), '[]') from (
+        select p.source_id as source, p.group_by as "groupBy", p.difference, p.delay_ms / 1000.0 as delay,
+               extract(epoch from p.finished_at)::bigint as "endedAt"
+        from reporting.metering_probe p
+        join (
+          select source_id, max(probe_id) as probe_id from reporting.metering_probe
+          where state in ('matched', 'late', 'differs') group by 1
+        ) last using (source_id, probe_id)
+        where p.group_by is not null
+      ) x) as probes,
+      (select coalesce(json_agg(x), '[]') from (
+        select distinct on (s.slug) s.slug as source, p.state
+        from usage.probe p join usage.source s using (source_id)
+        where p.finished_at is not null order by s.slug, p.probe_id desc
+      ) x) as "probeVerdicts"
+  `.execute(db);
+  return rows[0] as MetricFacts;
+}

@@ -1,0 +1,196 @@
+import { sql } from "kysely";
+import type { Interval } from "../../domain/time/window.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
+import { isConfigured } from "../catalog/workspaces.ts";
+import type { Database } from "../db/database.ts";
+
+/** Queries for commands and pages. They change nothing. Instants are ISO texts in UTC. */
+
+export interface CoverageLine {
+  readonly source: string;
+  readonly groupBy: string;
+  readonly stride: string;
+  readonly status: string;
+  /** Days x workspaces. */
+  readonly days: number;
+  /** Those of them that have ended: today may still be loaded. */
+  readonly endedDays: number;
+  readonly firstDay: string;
+  readonly lastDay: string;
+}
+
+/** Days x workspaces by status, by default of traces of all tiers; of every day by itself if asked. */
+export async function coverageLines(
+  db: Database,
+  given: { range?: Interval | undefined; byDay?: boolean; meter?: Meter } = {},
+): Promise<CoverageLine[]> {
+  const { range, byDay = false, meter = "traces" } = given;
+  const { kind, tier } = METER[meter];
+  const days =
+    meter === "traces"
+      ? sql`reporting.usage_coverage_daily`
+      : sql`(select *, 'day' as stride from reporting.usage_coverage_by_kind_daily
+             where kind = ${kind} and trace_tier = ${tier}) c`;
+  const day = byDay ? sql`usage_date` : sql`null::date`;
+  const from = range === undefined ? null : new Date(range.start);
+  const to = range === undefined ? null : new Date(range.end);
+  const { rows } = await sql<CoverageLine>`
+    select source_id as source, group_by as "groupBy", stride, status, count(*)::integer as days,
+           count(*) filter (where usage_date < (now() at time zone 'UTC')::date)::integer as "endedDays",
+           min(usage_date)::text as "firstDay", max(usage_date)::text as "lastDay"
+    from ${days}
+    where (${from}::timestamptz is null or usage_date >= (${from}::timestamptz at time zone 'UTC')::date)
+      and (${to}::timestamptz is null or usage_date < ((${to}::timestamptz - interval '1 microsecond') at time zone 'UTC')::date + 1)
+    group by 1, 2, 3, 4, ${day}
+    order by 1, ${day}, usage.dimension_position(group_by),
+             array_position(array['day', 'hour'], stride),
+             array_position(array['not_available', 'failed', 'missing', 'unverified', 'provisional', 'empty', 'ok'], status)
+  `.execute(db);
+  return rows;
+}
+
+export interface SourceStatus {
+  readonly source: string;
+  readonly baseUrl: string;
+  readonly organizationId: string | null;
+  readonly dataStart: string;
+  readonly workspaces: number;
+  readonly refused: string | null;
+  readonly freshness: readonly {
+    groupBy: string;
+    stride: string;
+    loadedUntil: string;
+    finalUntil: string | null;
+  }[];
+  readonly failures: readonly FailureGroup[];
+  /** Differences of every meter. */
+  readonly openDifferences: number;
+  /** Counts of every meter on which the platform contradicts itself. */
+  readonly platformDisagrees: number;
+  /** Those of both that are of another meter than traces of all tiers, by the platform's kind and tier. */
+  readonly otherDifferences: readonly {
+    readonly kind: string;
+    readonly tier: string;
+    readonly open: number;
+    readonly platformDisagrees: number;
+  }[];
+  readonly restatements: number;
+  readonly unlistedWorkspaces: readonly string[];
+}
+
+interface FailureGroup {
+  readonly state: string;
+  readonly code: string;
+  readonly parts: number;
+  /** Those that the next sync fetches. */
+  readonly due: number;
+  /** Those that no sync fetches: the server does not answer in their stride, or their workspace is not configured now. */
+  readonly notAsked: number;
+  /** The earliest next attempt, never in the past; null if there is none. */
+  readonly nextRetry: string | null;
+}
+
+export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
+  const { rows } = await sql<SourceStatus>`
+    select s.slug as source, s.base_url as "baseUrl", s.organization_id as "organizationId",
+           s.data_start::text as "dataStart", s.refused_message as refused,
+           (select count(*)::integer from usage.workspace w join usage.entity e using (entity_id)
+            where e.source_id = s.source_id and ${isConfigured}) as workspaces,
+           coalesce((
+             select json_agg(json_build_object(
+               'groupBy', f.group_by, 'stride', f.stride, -- A day under way is loaded until it was asked for, not until it ends.
+               'loadedUntil', to_char(least(f.loaded_until, f.fetched_at) at time zone 'UTC', ${ISO}),
+               'finalUntil', to_char(f.final_until at time zone 'UTC', ${ISO}))
+               order by usage.dimension_position(f.group_by), array_position(array['day', 'hour'], f.stride))
+             from reporting.data_freshness f where f.source_id = s.slug
+           ), '[]') as freshness,
+           coalesce((
+             select json_agg(x) from (
+               select f.state, f.code, count(*)::integer as parts,
+                      count(*) filter (where a.is_asked and f.retry_at <= now())::integer as due,
+                      count(*) filter (where not a.is_asked)::integer as "notAsked",
+                      to_char(
+                        case when bool_or(a.is_asked)
+                          then greatest(now(), min(f.retry_at) filter (where a.is_asked))
+                        end at time zone 'UTC', ${ISO}
+                      ) as "nextRetry"
+               from usage.failure f join usage.scope c using (scope_id)
+               join usage.entity e on e.entity_id = c.workspace_id
+               left join usage.source_fact n on n.source_id = c.source_id and n.fact = 'no_' || c.stride
+               cross join lateral (select n.fact is null and ${isConfigured} as is_asked) a
+               where c.source_id = s.source_id
+               group by f.state, f.code order by 1, 2
+             ) x
+           ), '[]') as failures,
+           d.open as "openDifferences", d.disagrees as "platformDisagrees", d.others as "otherDifferences",
+           (select count(*)::integer from usage.restatement r join usage.series x using (series_id)
+            join usage.trace_scope c using (scope_id) where c.source_id = s.source_id) as restatements,
+           array(select e.external_id from usage.workspace w join usage.entity e using (entity_id)
+                 where e.source_id = s.source_id and w.unlisted_since is not null and not w.is_deleted and ${isConfigured}
+                 order by 1) as "unlistedWorkspaces"
+    from usage.source s
+    cross join lateral (
+      select coalesce(sum(m.open), 0)::integer as open, coalesce(sum(m.disagrees), 0)::integer as disagrees,
+             coalesce(json_agg(json_build_object('kind', m.kind, 'tier', m.trace_tier, 'open', m.open, 'platformDisagrees', m.disagrees)
+               order by m.kind desc, m.trace_tier) filter (where m.kind <> 'traces' or m.trace_tier <> 'all'), '[]') as others
+      from (
+        select c.kind, c.trace_tier, count(*) filter (where f.state = 'open') as open,
+               count(*) filter (where f.state = 'platform_disagrees') as disagrees
+        from (
+          select scope_id, state from usage.reconciliation_difference where state in ('open', 'platform_disagrees')
+          union all
+          select scope_id, state from usage.control_difference where state = 'platform_disagrees'
+        ) f
+        join usage.scope c using (scope_id)
+        where c.source_id = s.source_id
+        group by 1, 2
+      ) m
+    ) d
+    order by s.slug
+  `.execute(db);
+  return rows;
+}
+
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+
+export interface ListedSource {
+  readonly sourceId: number;
+  readonly source: string;
+  /** ISO day. */
+  readonly dataStart: string;
+}
+
+/** Every source that was ever registered. */
+export async function listSources(db: Database): Promise<ListedSource[]> {
+  return db
+    .selectFrom("source")
+    .select(["source_id as sourceId", "slug as source", "data_start as dataStart"])
+    .orderBy("slug")
+    .execute();
+}
+
+export interface SourceWithWorkspaces extends ListedSource {
+  /** Platform ids of all that are known. */
+  readonly workspaceIds: readonly string[];
+}
+
+export async function sourcesWithWorkspaces(db: Database): Promise<SourceWithWorkspaces[]> {
+  const { rows } = await sql<SourceWithWorkspaces>`
+    select s.source_id as "sourceId", s.slug as source, s.data_start::text as "dataStart",
+           array(select e.external_id from usage.workspace w join usage.entity e using (entity_id)
+                 where e.source_id = s.source_id order by 1) as "workspaceIds"
+    from usage.source s order by s.slug
+  `.execute(db);
+  return rows;
+}
+
+/** Version of Postgres, and whether the reader roles exist, for `doctor`. */
+export async function serverCapabilities(db: Database) {
+  const { rows } = await sql<ServerCapabilities>`
+    select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
+           (select count(*) = 2 from pg_roles where rolname in ('usage_reader', 'usage_reader_masked')) as "hasReaders"
+  `.execute(db);
+  return rows[0] as ServerCapabilities;
+}
+
+type ServerCapabilities = { readonly version: string; readonly number: number; readonly hasReaders: boolean };

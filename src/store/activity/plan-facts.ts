@@ -1,0 +1,76 @@
+import { sql } from "kysely";
+import type { Interval } from "../../domain/time/window.ts";
+import type { Database } from "../db/database.ts";
+
+/** What fetching some time again touches, and what waits before it. */
+export interface PlanFacts {
+  /** Records that are stored in that time. Each is replaced, mostly by itself. */
+  readonly records: number;
+  /** Whether there are more: counting ended at the limit. */
+  readonly hasMoreRecords: boolean;
+  /** Closed calendar months with a day in that time, such as `2026-03`. Later changes of them are adjustments. */
+  readonly closedMonths: readonly string[];
+  /** Fetch tasks of syncs, and of backfills that are not paused, that wait or are at work. */
+  readonly routineTasks: number;
+  readonly backfillTasks: number;
+}
+
+/** `windows`: by scope id. `most`: where counting of records ends; default: never. */
+export async function planFacts(
+  db: Database,
+  wanted: { sourceId: number; windows: ReadonlyMap<number, readonly Interval[]>; most?: number | undefined },
+): Promise<PlanFacts> {
+  const { sourceId, windows, most } = wanted;
+  const limit = most === undefined ? 2 ** 31 : most + 1;
+  const parts = [...windows].flatMap(([scopeId, some]) =>
+    some.map(({ start, end }) => ({
+      ...{ scope_id: scopeId },
+      ...{ period_start: new Date(start).toISOString(), period_end: new Date(end).toISOString() },
+    })),
+  );
+  const { rows } = await sql<Omit<PlanFacts, "hasMoreRecords">>`
+    with part as materialized (
+      select p.*, c.stride
+      from json_to_recordset(${JSON.stringify(parts)}::json) p (scope_id integer, period_start timestamptz, period_end timestamptz)
+      join usage.trace_scope c using (scope_id)
+    )
+    select (
+      select count(*)::integer from (
+        -- By series, each by its key: a limit inside keeps Postgres from reading whole tables of records.
+        select 1 from part p join usage.series s using (scope_id)
+        cross join lateral (
+          select 1 from usage.hourly_record r
+          where r.series_id = s.series_id and r.bucket_start >= p.period_start and r.bucket_start < p.period_end
+          limit ${limit}::bigint
+        ) r
+        where p.stride = 'hour'
+        union all
+        select 1 from part p join usage.series s using (scope_id)
+        cross join lateral (
+          select 1 from usage.dated_record r
+          where r.series_id = s.series_id and r.bucket_start >= (p.period_start at time zone 'UTC')::date
+            and r.bucket_start < (p.period_end at time zone 'UTC')::date
+          limit ${limit}::bigint
+        ) r
+        where p.stride <> 'hour'
+        limit ${limit}::bigint
+      ) r
+    ) as records, array(
+      select to_char(m.month_start, 'YYYY-MM') from usage.month_close m
+      where m.source_id = ${sourceId} and exists (
+        select from part p
+        where p.period_start < (m.month_start + interval '1 month') at time zone 'UTC'
+          and p.period_end > m.month_start::timestamp at time zone 'UTC'
+      ) order by 1
+    ) as "closedMonths", w.*
+    from (
+      select count(*) filter (where x.backfill_id is null)::integer as "routineTasks",
+             count(*) filter (where x.backfill_id is not null)::integer as "backfillTasks"
+      from usage.fetch_task x left join usage.backfill b using (backfill_id)
+      where x.source_id = ${sourceId} and x.state in ('waiting', 'queued') and b.state is distinct from 'paused'
+    ) w
+  `.execute(db);
+  const facts = rows[0] as Omit<PlanFacts, "hasMoreRecords">;
+  const hasMoreRecords = most !== undefined && facts.records > most;
+  return { ...facts, records: hasMoreRecords ? (most as number) : facts.records, hasMoreRecords };
+}

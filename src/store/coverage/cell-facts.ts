@@ -1,0 +1,210 @@
+import { sql } from "kysely";
+import type { Interval } from "../../domain/time/window.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import type { Database } from "../db/database.ts";
+
+/** What is known of a part of the coverage. Instants are ISO texts in UTC. A list ends after `MOST` entries. */
+
+export const MOST = 50;
+
+interface Part {
+  readonly groupBy: GroupBy;
+  readonly stride: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** A loaded interval: the answer that stands there. */
+export interface StandingAnswer extends Part {
+  readonly isFinal: boolean;
+  readonly fetchNumber: number;
+  readonly fetchedAt: string;
+  /** The request; null where the ledger no longer has it. */
+  readonly request: {
+    readonly groupBy: GroupBy;
+    readonly stride: string;
+    readonly from: string;
+    readonly to: string;
+    readonly workspaces: number;
+    readonly records: number | null;
+    readonly traces: number | null;
+    readonly runId: number | null;
+  } | null;
+}
+
+export interface CellFailure extends Part {
+  readonly state: "failed" | "unverified";
+  readonly code: string;
+  readonly message: string;
+  readonly attempts: number;
+  readonly failedAt: string;
+  readonly retryAt: string;
+  readonly fetchNumber: number;
+}
+
+/** One id of a dimension. */
+interface Id {
+  /** As readers see it. */
+  readonly id: string;
+  readonly name: string | null;
+}
+
+export interface CellRestatement extends Id {
+  readonly groupBy: GroupBy;
+  readonly at: string;
+  readonly oldTraces: number | null;
+  readonly newTraces: number | null;
+  readonly restatedAt: string;
+  readonly fetchNumber: number;
+}
+
+export interface CellDifference extends Part, Id {
+  readonly kind: string;
+  readonly state: string;
+  readonly stored: number | null;
+  /** Of the export, or of the total. */
+  readonly theirs: number | null;
+  readonly foundAt: string;
+  readonly closedAt: string | null;
+}
+
+/** A comparison that found no difference. */
+export interface CellProof extends Part {
+  readonly how: "export" | "total";
+  readonly provedAt: string;
+  readonly fetchNumber: number;
+}
+
+interface CellTask extends Part {
+  readonly state: "waiting" | "queued";
+  readonly backfillId: number | null;
+}
+
+export interface CellFacts {
+  readonly answers: readonly StandingAnswer[];
+  readonly failures: readonly CellFailure[];
+  readonly restatements: readonly CellRestatement[];
+  readonly differences: readonly CellDifference[];
+  readonly proofs: readonly CellProof[];
+  readonly tasks: readonly CellTask[];
+  readonly withdrawn: readonly (Part & { readonly withdrawnAt: string })[];
+  /** Traces by dimension in the stride that is shown. */
+  readonly traces: readonly { readonly groupBy: GroupBy; readonly stride: string; readonly traces: number }[];
+}
+
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+
+interface Asked {
+  readonly source: string;
+  /** The platform's id. */
+  readonly workspaceId: string;
+  readonly scopeIds: readonly number[];
+  readonly range: Interval;
+}
+
+/** Everything that is kept about some scopes in a range, in one statement. */
+export async function cellFacts(
+  db: Database,
+  { source, workspaceId, scopeIds, range }: Asked,
+): Promise<CellFacts> {
+  const iso = (column: string) => sql.raw(`to_char(${column} at time zone 'UTC', '${ISO}')`);
+  const [start, end] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
+  const overlaps = (row: string) => sql`
+    ${sql.raw(`${row}.scope_id`)} = any (${[...scopeIds]}::integer[])
+    and ${sql.raw(`${row}.period_start`)} < ${end} and ${sql.raw(`${row}.period_end`)} > ${start}
+  `;
+  const part = (row: string) => sql`
+    c.group_by as "groupBy", c.stride, ${iso(`${row}.period_start`)} as "from", ${iso(`${row}.period_end`)} as "to"
+  `;
+  const nameOf = (entity: string) => sql`(
+    select n.name from usage.entity_name n where n.entity_id = ${sql.raw(entity)}
+    order by n.last_bucket desc, n.fetch_number desc, n.name limit 1
+  )`;
+  const bucketEnd = sql`d.bucket_start + case c.stride when 'hour' then interval '1 hour' else interval '24 hours' end`;
+  const { rows } = await sql<CellFacts>`
+    select
+      (select coalesce(json_agg(x), '[]') from (
+        select ${part("v")}, v.final as "isFinal", v.fetch_number as "fetchNumber", ${iso("v.fetched_at")} as "fetchedAt",
+               case when f.fetch_number is not null then json_build_object(
+                 'groupBy', f.group_by, 'stride', f.stride, 'from', ${iso("f.period_start")}, 'to', ${iso("f.period_end")},
+                 'workspaces', f.workspaces, 'records', f.records, 'traces', f.traces, 'runId', f.run_id
+               ) end as request
+        from usage.coverage v join usage.trace_scope c using (scope_id) left join usage.fetch f using (fetch_number)
+        where ${overlaps("v")}
+        order by usage.dimension_position(c.group_by), v.period_start limit ${MOST}
+      ) x) as answers,
+      (select coalesce(json_agg(x), '[]') from (
+        select ${part("f")}, f.state, f.code, f.message, f.attempts, ${iso("f.failed_at")} as "failedAt",
+               ${iso("f.retry_at")} as "retryAt", f.fetch_number as "fetchNumber"
+        from usage.failure f join usage.trace_scope c using (scope_id)
+        where ${overlaps("f")}
+        order by f.period_start, usage.dimension_position(c.group_by) limit ${MOST}
+      ) x) as failures,
+      (select coalesce(json_agg(x), '[]') from (
+        select c.group_by as "groupBy", ${iso("r.bucket_start")} as at, usage.shown_id(e.external_id) as id,
+               ${nameOf("e.entity_id")} as name, r.old_traces as "oldTraces", r.new_traces as "newTraces",
+               ${iso("r.restated_at")} as "restatedAt", r.fetch_number as "fetchNumber"
+        from usage.restatement r join usage.series s using (series_id) join usage.trace_scope c using (scope_id)
+        join usage.entity e using (entity_id)
+        where s.scope_id = any (${[...scopeIds]}::integer[]) and r.bucket_start >= ${start} and r.bucket_start < ${end}
+        order by r.restated_at desc, r.restatement_id desc limit ${MOST}
+      ) x) as restatements,
+      (select coalesce(json_agg(x), '[]') from (
+        select d.*, ${nameOf("e.entity_id")} as name
+        from (
+          select c.group_by as "groupBy", c.stride, ${iso("d.bucket_start")} as "from", to_char((${bucketEnd}) at time zone 'UTC', ${ISO}) as "to",
+                 c.source_id, d.external_id, usage.shown_id(d.external_id) as id, d.kind, d.state, d.stored_traces as stored,
+                 d.export_traces as theirs, ${iso("d.found_at")} as "foundAt", ${iso("d.closed_at")} as "closedAt"
+          from usage.reconciliation_difference d join usage.trace_scope c using (scope_id)
+          where d.scope_id = any (${[...scopeIds]}::integer[]) and d.bucket_start >= ${start} and d.bucket_start < ${end}
+          union all
+          select c.group_by, c.stride, ${iso("d.period_start")}, ${iso("d.period_end")}, c.source_id, d.external_id,
+                 case when d.kind = 'grouping_total' then '(all)' else usage.shown_id(d.external_id) end, d.kind, d.state,
+                 d.stored_traces, d.control_traces, ${iso("d.found_at")}, ${iso("d.closed_at")}
+          from usage.control_difference d join usage.trace_scope c using (scope_id)
+          where ${overlaps("d")}
+        ) d
+        left join usage.entity e
+          on e.source_id = d.source_id and e.dimension = d."groupBy" and e.external_id = d.external_id and d.id <> '(all)'
+        order by d."closedAt" is not null, d."foundAt" desc, d."from" limit ${MOST}
+      ) x) as differences,
+      (select coalesce(json_agg(x), '[]') from (
+        select ${part("r")}, 'export' as how, ${iso("r.reconciled_at")} as "provedAt", r.fetch_number as "fetchNumber"
+        from usage.reconciled r join usage.trace_scope c using (scope_id) where ${overlaps("r")}
+        union all
+        select c.group_by, c.stride, ${iso("m.total_start")}, ${iso("m.total_end")}, 'total', ${iso("m.matched_at")}, m.fetch_number
+        from usage.matched_total m join usage.trace_scope c using (scope_id) where ${overlaps("m")}
+        order by "from", "groupBy", how limit ${MOST}
+      ) x) as proofs,
+      (select coalesce(json_agg(x), '[]') from (
+        select w.group_by as "groupBy", w.stride, ${iso("w.period_start")} as "from", ${iso("w.period_end")} as "to", w.state,
+               w.backfill_id as "backfillId"
+        from usage.fetch_task w join usage.source s using (source_id)
+        where s.slug = ${source} and w.state in ('waiting', 'queued') and w.period_start < ${end} and w.period_end > ${start}
+          and ${workspaceId} = any (w.workspace_ids)
+          and w.scope_ids && ${[...scopeIds]}::integer[]
+        order by w.task_id limit ${MOST}
+      ) x) as tasks,
+      (select coalesce(json_agg(x), '[]') from (
+        select ${part("w")}, ${iso("w.withdrawn_at")} as "withdrawnAt"
+        from usage.withdrawal w join usage.trace_scope c using (scope_id) where ${overlaps("w")}
+        order by w.withdrawn_at desc, w.period_start limit ${MOST}
+      ) x) as withdrawn,
+      (select coalesce(json_agg(x), '[]') from (
+        select c.group_by as "groupBy", c.stride, coalesce(sum(r.traces), 0)::bigint as traces
+        from usage.trace_scope c
+        join usage.series s using (scope_id)
+        cross join lateral (
+          select sum(traces) as traces from usage.dated_record d
+          where c.stride = 'day' and d.series_id = s.series_id and d.bucket_start >= (${start} at time zone 'UTC')::date
+            and d.bucket_start < (${end} at time zone 'UTC')::date
+          union all
+          select sum(traces) from usage.hourly_record h
+          where c.stride = 'hour' and h.series_id = s.series_id and h.bucket_start >= ${start} and h.bucket_start < ${end}
+        ) r
+        where c.scope_id = any (${[...scopeIds]}::integer[])
+        group by c.group_by, c.stride
+      ) x) as traces
+  `.execute(db);
+  return rows[0] as CellFacts;
+}

@@ -1,0 +1,205 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { beginFetch, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
+import { takeSlicesToQueue } from "../../../src/store/work/take-tasks.ts";
+import { claimTask, endTask, enterTasks } from "../../../src/store/work/tasks.ts";
+import { poll } from "../../support/poll.ts";
+import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
+
+// Fetch tasks as rows: which are taken for the queue, and that nobody ends what is not theirs.
+
+const SEED = 107;
+const day = (at: number) => ({
+  stride: "day" as const,
+  start: FIRST_DAY + at * DAY_MS,
+  end: FIRST_DAY + (at + 1) * DAY_MS,
+});
+
+async function setup() {
+  const bundle = await setupStore();
+  const sourceId = await enterSource(bundle, { workspaceIds: ["a"], dataStart: FIRST_DAY });
+  const { rows } = await bundle.reader.query<{ scope_id: number }>(
+    "SELECT scope_id FROM usage.trace_scope WHERE group_by = 'project' AND stride = 'day'",
+  );
+  const members = [{ workspaceId: "a", scopeId: rows[0]?.scope_id as number }];
+  const backfill = async (state: string) => {
+    const { rows: added } = await bundle.reader.query<{ backfill_id: number }>(
+      `INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspace_ids, reprocess, state)
+       VALUES ($1, 'day', '2026-02-01Z', '2026-02-02Z', '{project}', '{a}', 'all', $2) RETURNING backfill_id`,
+      [sourceId, state],
+    );
+    return added[0]?.backfill_id as number;
+  };
+  const take = (most: number) =>
+    bundle.store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most }));
+  return { ...bundle, sourceId, members, backfill, take };
+}
+
+/** A task as the test draws it. `age` and `from` are in days; `of` is the routine or a backfill. */
+interface Drawn {
+  readonly of: "routine" | "running" | "other" | "paused";
+  readonly groupBy: string;
+  readonly age: number;
+  readonly from: number;
+}
+
+const drawn: fc.Arbitrary<Drawn> = fc.record({
+  of: fc.constantFrom("routine", "routine", "running", "other", "paused"),
+  groupBy: fc.constantFrom("workspace", "project", "user"),
+  age: fc.nat(3),
+  from: fc.nat(40),
+});
+
+test("what is taken is the routine's oldest quarter, the rest of the routine, then running backfills, each newest first", async () => {
+  const bundle = await setup();
+  const { reader, sourceId, backfill, take } = bundle;
+  const backfills = {
+    routine: null,
+    running: await backfill("running"),
+    other: await backfill("running"),
+    paused: await backfill("paused"),
+  };
+  await fc.assert(
+    // Four places at a time: then chance grants none.
+    fc.asyncProperty(
+      fc.array(drawn, { maxLength: 40 }),
+      fc.nat(10),
+      fc.nat(4),
+      async (tasks, fours, full) => {
+        await reader.query("DELETE FROM usage.fetch_task");
+        const { rows } = await reader.query<{ task_id: string; n: number }>(
+          `WITH s AS (
+           SELECT n, d.* FROM jsonb_array_elements($2::jsonb) WITH ORDINALITY e (one, n),
+             jsonb_to_record(one) d ("backfillId" integer, "groupBy" text, age integer, "from" integer)
+         ), i AS (
+           -- The scope tells them apart: a task of the routine is there once.
+           INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at)
+           SELECT $1, "backfillId", "groupBy", 'day', '2026-02-01Z'::timestamptz + "from" * interval '1 day',
+             '2026-02-02Z'::timestamptz + "from" * interval '1 day', ARRAY[n::integer], '{a}', '2026-06-01Z'::timestamptz - age * interval '1 day'
+           FROM s ORDER BY n RETURNING task_id, scope_ids[1] AS n
+         ) SELECT task_id, n FROM i ORDER BY n`,
+          [sourceId, JSON.stringify(tasks.map((one) => ({ ...one, backfillId: backfills[one.of] })))],
+        );
+        const waiting = tasks.map((one, i) => ({ ...one, id: Number(rows[i]?.task_id) }));
+        // Places that are taken.
+        await reader.query(
+          `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, state, leased_until)
+         SELECT $1, 'user', 'day', '2026-01-01Z', '2026-01-02Z', ARRAY[1000 + n], '{a}', 'queued', now() FROM generate_series(1, $2::integer) n`,
+          [sourceId, full],
+        );
+        const taken = (await take(full + 4 * fours)).map(({ taskId }) => taskId);
+
+        const newest = (some: readonly (Drawn & { id: number })[]) =>
+          some.toSorted(
+            (a, b) =>
+              Number(a.groupBy !== "workspace") - Number(b.groupBy !== "workspace") ||
+              b.from - a.from ||
+              a.id - b.id,
+          );
+        const routine = waiting.filter(({ of }) => of === "routine");
+        const oldest = routine
+          .toSorted((a, b) => b.age - a.age || b.from - a.from || a.id - b.id)
+          .slice(0, fours);
+        const rest = newest(routine.filter((one) => !oldest.includes(one)));
+        const ofBackfills = newest(waiting.filter(({ of }) => of === "running" || of === "other"));
+        const expected = [...oldest, ...rest, ...ofBackfills].slice(0, 4 * fours);
+        // Which of two alike comes first is nobody's business.
+        const kindOf = (id: number) => {
+          const { of = "", groupBy = "", from = 0 } = waiting.find((one) => one.id === id) ?? {};
+          return `${of === "routine"} ${groupBy === "workspace"} ${from}`;
+        };
+        expect(taken.map(kindOf)).toEqual(expected.map(({ id }) => kindOf(id)));
+        expect(new Set(taken).size).toBe(taken.length);
+        expect(taken.slice(0, oldest.length)).toEqual(oldest.slice(0, taken.length).map(({ id }) => id));
+        const { rows: queued } = await reader.query<{ task_id: string }>(
+          "SELECT task_id FROM usage.fetch_task WHERE state = 'queued' AND generation = 1 ORDER BY 1",
+        );
+        expect(queued.map((row) => Number(row.task_id))).toEqual(taken.toSorted((a, b) => a - b));
+      },
+    ),
+    { seed: SEED, numRuns: 60 },
+  );
+});
+
+test("nothing is taken of a source whose key is refused", async () => {
+  const { store, reader, sourceId, members, take } = await setup();
+  const tasks = [{ meter: "traces", groupBy: "project", window: day(0), members }] as const;
+  await enterTasks(store.db, { sourceId, tasks });
+  await reader.query(
+    "UPDATE usage.source SET refused_at = now(), refused_code = 'unauthorized', refused_message = 'no'",
+  );
+  expect(await take(10)).toEqual([]);
+  await reader.query(
+    "UPDATE usage.source SET refused_at = NULL, refused_code = NULL, refused_message = NULL",
+  );
+  expect(await take(10)).toHaveLength(1);
+});
+
+test("taking a thousand of a hundred thousand reads some thousands", async () => {
+  const { reader, sourceId, take } = await setup();
+  await reader.query(
+    // A statement of a sync enters 500.
+    `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at)
+     SELECT $1, 'user', 'day', '2026-01-01Z', '2026-01-02Z', ARRAY[n], '{a}', now() + n / 500 * interval '1 ms'
+     FROM generate_series(1, 100000) n`,
+    [sourceId],
+  );
+  await reader.query("ANALYZE usage.fetch_task");
+  const read = async () => {
+    const { rows } = await reader.query<{ n: string }>(
+      `SELECT coalesce(sum(idx_tup_read), 0) + (SELECT seq_tup_read FROM pg_stat_user_tables WHERE relid = 'usage.fetch_task'::regclass) AS n
+       FROM pg_stat_user_indexes WHERE relid = 'usage.fetch_task'::regclass`,
+    );
+    return Number(rows[0]?.n);
+  };
+  const before = await read();
+  expect(await take(1000)).toHaveLength(1000);
+  // Sessions report what they read up to a second late.
+  await poll(async () => (await read()) > before);
+  expect((await read()) - before).toBeLessThan(20_000);
+});
+
+test.each(["alone", "with its fetch"])(
+  "a worker that ends a task %s while it is queued anew does not end that",
+  async (how) => {
+    const { store, reader, sourceId, members, take } = await setup();
+    const tasks = [{ meter: "traces", groupBy: "project", window: day(0), members }] as const;
+    await enterTasks(store.db, { sourceId, tasks });
+    const [message] = await take(1);
+    const task = await claimTask(store.db, message as { taskId: number; generation: number });
+    if (task === undefined) throw new Error("no task");
+    const fetch = {
+      sourceId,
+      purpose: "load",
+      meter: "traces",
+      groupBy: "project",
+      window: day(0),
+      workspaces: 1,
+    } as const;
+    const stamp = await beginFetch(store.db, fetch);
+    const ending = { task, state: "done" } as const;
+
+    await reader.query("BEGIN");
+    await reader.query("UPDATE usage.fetch_task SET generation = generation + 1");
+    const ended =
+      how === "alone"
+        ? endTask(store.db, ending)
+        : finishFetch(store.db, stamp, { outcome: "loaded", task: ending });
+    await poll(async () => {
+      const { rows } = await reader.query(
+        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      );
+      return rows.length === 1;
+    });
+    await reader.query("COMMIT");
+    await ended;
+    const { rows } = await reader.query("SELECT state, generation FROM usage.fetch_task");
+    expect(rows).toEqual([{ state: "queued", generation: 2 }]);
+    const { rows: ledger } = await reader.query("SELECT outcome FROM usage.fetch");
+    expect(ledger).toEqual([{ outcome: how === "alone" ? "running" : "loaded" }]);
+    // Whoever holds the new generation ends it.
+    await endTask(store.db, { task: { ...task, generation: 2 }, state: "done" });
+    expect((await reader.query("SELECT FROM usage.fetch_task")).rows).toEqual([]);
+  },
+);
