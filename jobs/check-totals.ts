@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { checkTotals, REACHES } from "../src/pipeline/proof/check-totals.ts";
 import { asRun, END_OF_SKIPPED, endOfTotals, SKIPPED } from "../src/pipeline/runs.ts";
-import { checkTotals, REACHES } from "../src/pipeline/totals/check-totals.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /** Checks final days against weekly, monthly and yearly totals, and each dimension against the workspaces. */

@@ -1,7 +1,7 @@
 import { type Job, RateLimitError, UnrecoverableError, WaitingError } from "bullmq";
 import { EtlError } from "../src/errors.ts";
 import { faultOf } from "../src/faults.ts";
-import { LOCK_LOST } from "../src/pipeline/extract/work-slice.ts";
+import { LOCK_LOST } from "../src/pipeline/extract/work-task.ts";
 import type { JobContext, JobCounts } from "./job.ts";
 import { JOBS } from "./registry.ts";
 import "../src/validation.ts";

@@ -1,7 +1,7 @@
 import { UnrecoverableError } from "bullmq";
 import { z } from "zod";
 import { EtlError } from "../src/errors.ts";
-import { probeMeter } from "../src/pipeline/probe/probe.ts";
+import { probeMeter } from "../src/pipeline/proof/probe.ts";
 import { asRun, endOfProbe } from "../src/pipeline/runs.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 

@@ -5,7 +5,7 @@ import { type FetchQueue, messageId, type QueueMessage } from "../src/pipeline/s
 import { askRedis, connectRedis, primariesOf, type RedisConnection } from "../src/redis-connect.ts";
 import { isCluster } from "../src/redis-fault.ts";
 import { type RedisServer, redisServerOf } from "../src/redis-server.ts";
-import { extractSliceJob } from "./extract-slice.ts";
+import { extractSliceJob } from "./extract.ts";
 
 /** What keys begin with, unless a Redis is shared: `prefix` of its server. */
 export const { prefix: PREFIX } = redisServerOf({});

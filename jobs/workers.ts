@@ -1,7 +1,7 @@
 import { type Job, type Telemetry, UnrecoverableError, Worker } from "bullmq";
 import { faultOf, stopsWrites } from "../src/faults.ts";
 import type { Warn } from "../src/log.ts";
-import { LOCK_LOST } from "../src/pipeline/extract/work-slice.ts";
+import { LOCK_LOST } from "../src/pipeline/extract/work-task.ts";
 import type { Share } from "../src/pipeline/source/rate-shares.ts";
 import { pauseOf } from "../src/pipeline/source/retry.ts";
 import type { RedisConnection } from "../src/redis-connect.ts";

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
+import { releaseOf } from "../release.ts";
 import { PROGRAM } from "../typed.ts";
-import { releaseOf } from "./release.ts";
 import { createOutput } from "./report/output.ts";
 import { exitCodeOf } from "./session/exit.ts";
 

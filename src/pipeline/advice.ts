@@ -1,7 +1,7 @@
 import { DAY_MS } from "../domain/time/stride.ts";
 import { METER_NAME, meterFlags } from "../domain/usage/meter.ts";
-import type { Run } from "../store/report/runs.ts";
-import type { SourceTrust } from "../store/report/trust.ts";
+import type { Run } from "../store/activity/runs.ts";
+import type { SourceTrust } from "../store/coverage/trust.ts";
 
 /** What is known of a source when somebody asks what to do. */
 export interface Situation {

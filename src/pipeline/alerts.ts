@@ -1,8 +1,14 @@
-import { describeUnpriced } from "../domain/unpriced.ts";
-import { describeLimit, type LimitUse, marksPassed } from "../domain/usage-limit.ts";
+import { describeUnpriced } from "../domain/bill/unpriced.ts";
+import { describeLimit, type LimitUse, marksPassed } from "../domain/bill/usage-limit.ts";
 import { EtlError } from "../errors.ts";
+import {
+  type AlertFacts,
+  type AlertKind,
+  alertFacts,
+  noteTold,
+  toldAlerts,
+} from "../store/activity/alerts.ts";
 import type { Database } from "../store/db/database.ts";
-import { type AlertFacts, type AlertKind, alertFacts, noteTold, toldAlerts } from "../store/report/alerts.ts";
 import type { EnteredSource } from "./source/source.ts";
 
 /** One line of a message to the webhook. */

@@ -1,7 +1,7 @@
 import type { EmailPolicy } from "../config/config.ts";
 import type { Store } from "../store/db/database.ts";
-import { healSettlement } from "../store/load/settlement.ts";
-import { endDropped } from "../store/reconcile/ended.ts";
+import { healSettlement } from "../store/load/became-final.ts";
+import { endDropped } from "../store/proof/ended.ts";
 import { compactCoverage } from "../store/retention/compact.ts";
 import { pruneHistory } from "../store/retention/history.ts";
 import { dropOldHours } from "../store/retention/hourly-keep.ts";

@@ -1,4 +1,4 @@
-import type { Run } from "../store/report/runs.ts";
+import type { Run } from "../store/activity/runs.ts";
 
 /** `done, 15 failed` rather than `done`. */
 export function outcomeOf({ outcome, failed, left }: Pick<Run, "outcome" | "failed" | "left">): string {

@@ -1,9 +1,9 @@
 import { EtlError } from "../errors.ts";
 import { faultOf } from "../faults.ts";
 import { beginRun, endRun, type RunEnd, type RunKind } from "../store/work/runs.ts";
-import type { ProbeResult } from "./probe/probe.ts";
+import type { TotalsResult } from "./proof/check-totals.ts";
+import type { ProbeResult } from "./proof/probe.ts";
 import type { EnteredSource } from "./source/source.ts";
-import type { TotalsResult } from "./totals/check-totals.ts";
 
 /**
  * Does `work` as one run of the history that `runs` shows. `endOf` says how it ended; an error is its end too, and is

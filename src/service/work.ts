@@ -2,13 +2,13 @@ import { enqueueSoon } from "../../jobs/enqueue.ts";
 import type { JobContext } from "../../jobs/job.ts";
 import { fetchQueueOf } from "../../jobs/queues.ts";
 import { startWorkers } from "../../jobs/workers.ts";
-import { releaseOf } from "../cli/release.ts";
 import { systemClock } from "../clock.ts";
 import type { Config, SourceConfig } from "../config/config.ts";
 import { staleAfterOf } from "../pipeline/alerts.ts";
+import type { FilesSettings } from "../pipeline/export/source-files.ts";
 import { withinQueue } from "../pipeline/source/source-handle.ts";
-import type { FilesSettings } from "../pipeline/warehouse/source-files.ts";
 import { deploymentClientsOf } from "../platform/clients.ts";
+import { releaseOf } from "../release.ts";
 import { createFetchProgress, watchQueue } from "./fetch-progress.ts";
 import type { LimitedSource, Shared } from "./limited-source.ts";
 

@@ -1,4 +1,4 @@
-import { writeFiles } from "../../src/pipeline/warehouse/write-files.ts";
+import { writeFiles } from "../../src/pipeline/export/write-files.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { openPlace } from "../../src/warehouse/place.ts";
 import { answer, takeTask } from "./child.ts";

@@ -2,7 +2,7 @@ import { chmodSync, closeSync, mkdtempSync, openSync, realpathSync, rmSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { resolvePostgres } from "../../src/services/resolve.ts";
+import { resolvePostgres } from "../../src/local/servers/resolve.ts";
 import { buildClock } from "../support/clock-library.ts";
 
 /** A Postgres of its own, with autovacuum, whose clock is moved while it runs. It needs Linux and a C compiler. */

@@ -9,7 +9,7 @@ import pg from "pg";
 import { Pool } from "undici";
 import { createOutput, table } from "../../src/cli/report/output.ts";
 import { readConfig, requireDatabaseUrl } from "../../src/config/config.ts";
-import { resolveRedis } from "../../src/services/resolve.ts";
+import { resolveRedis } from "../../src/local/servers/resolve.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import type { Spent } from "./count-queries.ts";

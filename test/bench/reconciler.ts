@@ -1,7 +1,7 @@
 import { createOutput } from "../../src/cli/report/output.ts";
 import { createSession } from "../../src/cli/session/session.ts";
 import { readConfig } from "../../src/config/config.ts";
-import { reconcile } from "../../src/pipeline/reconcile/reconcile.ts";
+import { reconcile } from "../../src/pipeline/proof/reconcile.ts";
 import { answer, takeTask } from "./child.ts";
 import { EXPORT_DAYS } from "./reconcile-data.ts";
 import { dayOf } from "./shapes.ts";

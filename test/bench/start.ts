@@ -4,8 +4,8 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { table } from "../../src/cli/report/output.ts";
-import { resolvePostgres, resolveRedis } from "../../src/services/resolve.ts";
-import { startStandin } from "../../src/standin/server.ts";
+import { resolvePostgres, resolveRedis } from "../../src/local/servers/resolve.ts";
+import { startStandin } from "../../src/local/standin/server.ts";
 import { hand, measureOf } from "./measures.ts";
 
 /**

@@ -4,12 +4,12 @@ import { table } from "../../src/cli/report/output.ts";
 import { systemClock } from "../../src/clock.ts";
 import { Secret } from "../../src/config/config.ts";
 import { DAY_MS, floorToGrid } from "../../src/domain/time/stride.ts";
+import { type Standin, startStandin } from "../../src/local/standin/server.ts";
 import { runInline } from "../../src/pipeline/extract/run-inline.ts";
+import { checkTotals } from "../../src/pipeline/proof/check-totals.ts";
 import { openSource } from "../../src/pipeline/source/open-source.ts";
 import { planSource } from "../../src/pipeline/sync/plan.ts";
-import { checkTotals } from "../../src/pipeline/totals/check-totals.ts";
 import { billingClientOf } from "../../src/platform/clients.ts";
-import { type Standin, startStandin } from "../../src/standin/server.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import type { Databases } from "./databases.ts";
 

@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError } from "commander";
 import pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
 import { createOutput, table } from "../../src/cli/report/output.ts";
-import { resolvePostgres } from "../../src/services/resolve.ts";
+import { resolvePostgres } from "../../src/local/servers/resolve.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { analyzeStale } from "../../src/store/db/statistics.ts";

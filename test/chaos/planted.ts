@@ -66,7 +66,7 @@ export const PLANTED: readonly PlantedBug[] = [
   },
   {
     name: "a fetch task that was handed back counts as one that ended its worker",
-    file: "src/pipeline/extract/work-slice.ts",
+    file: "src/pipeline/extract/work-task.ts",
     edits: [["if (isHandedBack(error, signal))", "if (isHandedBack(error, signal) && !signal)"]],
     scale: ["const POISON_AFTER = 20;", "const POISON_AFTER = 1;"],
     environment: { CHAOS_ONLY: "429 to everything" },

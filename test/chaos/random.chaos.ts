@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { dice } from "../../src/standin/engine/random.ts";
+import { dice } from "../../src/local/standin/engine/random.ts";
 import { FAULTS } from "./faults/faults.ts";
 import { runCommand } from "./world/commands.ts";
 import { repeatedly } from "./world/fault.ts";

@@ -1,4 +1,4 @@
-import { type StandinOptions, startStandin } from "../../src/standin/server.ts";
+import { type StandinOptions, startStandin } from "../../src/local/standin/server.ts";
 
 /**
  * The platform under test: the one that USAGE_CONTRACT_BASE_URL and USAGE_CONTRACT_API_KEY name, or else the stand-in.

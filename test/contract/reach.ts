@@ -1,4 +1,4 @@
-import { type StandinOptions, startStandin } from "../../src/standin/server.ts";
+import { type StandinOptions, startStandin } from "../../src/local/standin/server.ts";
 
 /**
  * The control plane or deployment under test: the one that the environment names, or else the stand-in. On a live

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
-import { resolvePostgres } from "../../src/services/resolve.ts";
+import { resolvePostgres } from "../../src/local/servers/resolve.ts";
 import { type Ended, start, usageEtl } from "../support/cli.ts";
 import { poll } from "../support/poll.ts";
 import { copyRelease } from "../support/release.ts";

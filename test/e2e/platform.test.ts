@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { startStandin } from "../../src/standin/server.ts";
+import { startStandin } from "../../src/local/standin/server.ts";
 import { usageEtl } from "../support/cli.ts";
 import { poll } from "../support/poll.ts";
 import { setupMigrated } from "../support/store.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startStandin } from "../../src/standin/server.ts";
+import { startStandin } from "../../src/local/standin/server.ts";
 import type { Bench } from "../support/source.ts";
 import { differences, inStore, together } from "../support/tables.ts";
 import { bench, document, KEY, routine, run } from "./program.ts";

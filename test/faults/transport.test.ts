@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { HOUR_MS } from "../../src/domain/time/stride.ts";
-import type { FaultStep } from "../../src/standin/faults.ts";
-import type { StandinOptions } from "../../src/standin/server.ts";
+import type { FaultStep } from "../../src/local/standin/faults.ts";
+import type { StandinOptions } from "../../src/local/standin/server.ts";
 import { type Bench, setup } from "../support/source.ts";
 import { dump } from "../support/tables.ts";
 

@@ -14,9 +14,9 @@ import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { aptInstall } from "../../src/services/apt-install.ts";
-import { resolvePostgres, resolveRedis } from "../../src/services/resolve.ts";
-import { startStandin } from "../../src/standin/server.ts";
+import { aptInstall } from "../../src/local/servers/apt-install.ts";
+import { resolvePostgres, resolveRedis } from "../../src/local/servers/resolve.ts";
+import { startStandin } from "../../src/local/standin/server.ts";
 
 /**
  * Builds the Dockerfile on a Debian without a container engine, as root, and runs the image as user 1000 on a read-only file

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import pg from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { importPrices } from "../../src/pipeline/import-prices.ts";
-import { listViews } from "../../src/store/report/views.ts";
+import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
+import { listViews } from "../../src/store/export/views.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { ColumnLength } from "../../src/domain/planning/coverage-columns.ts";
-import { STATUSES, unitsOf } from "../../src/domain/planning/coverage-grid.ts";
+import type { ColumnLength } from "../../src/domain/coverage/coverage-columns.ts";
+import { STATUSES, unitsOf } from "../../src/domain/coverage/coverage-grid.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
 import type { Interval } from "../../src/domain/time/window.ts";
 import { ensureScopes } from "../../src/store/catalog/scopes.ts";
@@ -10,14 +10,14 @@ import {
   type CoverageCell,
   type SourceCoverage,
   sourceCoverage,
-} from "../../src/store/report/coverage-cells.ts";
+} from "../../src/store/coverage/coverage-cells.ts";
 import {
   type ColumnState,
   cellParts,
   columnStates,
   partsFor,
-} from "../../src/store/report/coverage-table.ts";
-import { openDays } from "../../src/store/report/open-days.ts";
+} from "../../src/store/coverage/coverage-table.ts";
+import { openDays } from "../../src/store/coverage/open-days.ts";
 import { enterSource, type StoreBundle, setupStore } from "../integration/store/setup.ts";
 import { state, WORKSPACES, write } from "./coverage-states.ts";
 

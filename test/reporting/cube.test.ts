@@ -1,7 +1,7 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { importPrices } from "../../src/pipeline/import-prices.ts";
+import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 import { CUBE_MODULES, openCube } from "./cube/cube.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { GROUPINGS, type GroupBy, shownId } from "../../src/domain/usage/record.ts";
 import { DIMENSIONS, expandDimensions } from "../../src/store/db/dimensions.ts";
-import { listViews } from "../../src/store/report/views.ts";
+import { listViews } from "../../src/store/export/views.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { importPrices } from "../../src/pipeline/import-prices.ts";
+import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { usageEtl } from "../support/cli.ts";
 import { setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";

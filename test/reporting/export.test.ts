@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { type FileMetaData, parquetMetadata, parquetReadObjects } from "hyparquet";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { listViews } from "../../src/store/report/views.ts";
+import { listViews } from "../../src/store/export/views.ts";
 import { connectPlain, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 import { BIG, DAY, HOSTILE, NEXT, RANGE, setup, UNBOUNDED, WORKSPACE } from "./export-setup.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { importPrices } from "../../src/pipeline/import-prices.ts";
+import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import type pg from "pg";
 import { beforeEach, expect, test } from "vitest";
-import type { PricedMeasure } from "../../src/domain/price.ts";
+import type { PricedMeasure } from "../../src/domain/bill/price.ts";
 import type { Store } from "../../src/store/db/database.ts";
-import { closeMonth } from "../../src/store/report/month-close.ts";
+import { closeMonth } from "../../src/store/months/month-close.ts";
 import { clearUsage } from "../support/any-charges.ts";
 import {
   CLOSE_MARCH,

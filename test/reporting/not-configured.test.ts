@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
+import { alertFacts } from "../../src/store/activity/alerts.ts";
 import { applyListing, registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
-import { alertFacts } from "../../src/store/report/alerts.ts";
-import { requiredWorkspaces } from "../../src/store/report/month-open-days.ts";
+import { requiredWorkspaces } from "../../src/store/months/month-open-days.ts";
 import { enterDimension, enterPrices } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { readPriceFile } from "../../src/cli/prices/price-file.ts";
-import { importPrices } from "../../src/pipeline/import-prices.ts";
+import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
+import { listPrices } from "../../src/store/bill/prices.ts";
 import type { Store } from "../../src/store/db/database.ts";
-import { listPrices } from "../../src/store/report/prices.ts";
 import { usageEtl } from "../support/cli.ts";
 import { addSource, setupSource, WORKSPACES } from "../support/reporting.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { openDays, requiredWorkspaces } from "../../src/store/report/month-open-days.ts";
+import { openDays, requiredWorkspaces } from "../../src/store/months/month-open-days.ts";
 import { type StoreBundle, setupStore } from "../integration/store/setup.ts";
 import {
   at,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { trustOfSources } from "../../src/store/coverage/trust.ts";
 import type { Transaction } from "../../src/store/db/database.ts";
-import { trustOfSources } from "../../src/store/report/trust.ts";
 import { setup } from "../support/source.ts";
 
 /** "Final and proved until" equals what the coverage view says day by day, whatever is loaded, failed, proved or not. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { notesOf } from "../../src/cli/prices/import-notes.ts";
-import { describeCosts } from "../../src/domain/unpriced.ts";
-import { listPrices } from "../../src/store/report/prices.ts";
-import { unpricedUsage } from "../../src/store/report/unpriced.ts";
+import { describeCosts } from "../../src/domain/bill/unpriced.ts";
+import { listPrices } from "../../src/store/bill/prices.ts";
+import { unpricedUsage } from "../../src/store/bill/unpriced.ts";
 import { enterMonths, enterPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";

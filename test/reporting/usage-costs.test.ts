@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { type Days, monthStart, rangeBefore } from "../../src/domain/time/days.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
-import { type CostLine, pricingOf, usageCosts } from "../../src/store/report/usage/costs.ts";
-import type { UsageCells } from "../../src/store/report/usage/records.ts";
+import { type CostLine, pricingOf, usageCosts } from "../../src/store/figures/costs.ts";
+import type { UsageCells } from "../../src/store/figures/records.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import {
   CLOSE_MARCH,

@@ -1,6 +1,6 @@
-import type { PricedMeasure } from "../../src/domain/price.ts";
+import type { PricedMeasure } from "../../src/domain/bill/price.ts";
 import type { GroupBy } from "../../src/domain/usage/record.ts";
-import { importPrices } from "../../src/pipeline/import-prices.ts";
+import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { loadRows, windowOf } from "./store.ts";
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
-import { clockVariables } from "../../src/services/watchdog.ts";
+import { clockVariables } from "../../src/local/servers/watchdog.ts";
 
 const RELEASE = fileURLToPath(new URL("../..", import.meta.url));
 

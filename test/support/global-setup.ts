@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
-import { resolvePostgres, resolveRedis, type Service } from "../../src/services/resolve.ts";
+import { resolvePostgres, resolveRedis, type Service } from "../../src/local/servers/resolve.ts";
 
 /**
  * One Postgres, one Redis and one browser for a whole run, each started when the first test asks for it: a run of unit

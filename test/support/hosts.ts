@@ -2,9 +2,9 @@ import { spawnSync } from "node:child_process";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { sql } from "kysely";
 import { onTestFinished } from "vitest";
-import { startLocalPostgres } from "../../src/services/local-postgres.ts";
-import { startLocalRedis } from "../../src/services/local-redis.ts";
-import type { Service } from "../../src/services/service.ts";
+import { startLocalPostgres } from "../../src/local/servers/local-postgres.ts";
+import { startLocalRedis } from "../../src/local/servers/local-redis.ts";
+import type { Service } from "../../src/local/servers/service.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 

@@ -2,7 +2,7 @@ import { DAY_MS } from "../../src/domain/time/stride.ts";
 import type { Interval } from "../../src/domain/time/window.ts";
 import { METER, type Meter } from "../../src/domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
-import type { Standin } from "../../src/standin/server.ts";
+import type { Standin } from "../../src/local/standin/server.ts";
 import { type Bench, setup } from "./source.ts";
 import type { Figures } from "./tables.ts";
 

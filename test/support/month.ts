@@ -1,6 +1,6 @@
 import { DateTime } from "luxon";
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
-import { type CloseRequest, type CloseResult, closeMonth } from "../../src/store/report/month-close.ts";
+import { type CloseRequest, type CloseResult, closeMonth } from "../../src/store/months/month-close.ts";
 import { type Bench, setup } from "./source.ts";
 
 /** A month to close: the last calendar one that is settled to its end, new for each test of a file. */

@@ -1,4 +1,4 @@
-import { dice } from "../../src/standin/engine/random.ts";
+import { dice } from "../../src/local/standin/engine/random.ts";
 
 /**
  * Stryker runs `MUTATE_SAMPLE` mutants of each file, drawn by `MUTATE_SEED` (default 1), in the order in which they are drawn:

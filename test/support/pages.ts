@@ -4,10 +4,10 @@ import { request } from "undici";
 import { onTestFinished } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { readConfig } from "../../src/config/config.ts";
+import type { Standin } from "../../src/local/standin/server.ts";
 import { newApp } from "../../src/service/http/server.ts";
 import type { WebServices } from "../../src/service/web/routes.ts";
 import { addPages } from "../../src/service/web/web.ts";
-import type { Standin } from "../../src/standin/server.ts";
 import { openStore, type Store } from "../../src/store/db/database.ts";
 
 interface PagesOptions {

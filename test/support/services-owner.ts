@@ -1,5 +1,5 @@
-import { startLocalPostgres } from "../../src/services/local-postgres.ts";
-import { startLocalRedis } from "../../src/services/local-redis.ts";
+import { startLocalPostgres } from "../../src/local/servers/local-postgres.ts";
+import { startLocalRedis } from "../../src/local/servers/local-redis.ts";
 
 /**
  * `node services-owner.ts [DATA_DIR]` owns a Postgres and a Redis until it is killed. It prints one line of JSON: their

@@ -3,12 +3,13 @@ import { onTestFinished } from "vitest";
 import { type EmailPolicy, Secret, type SourceConfig } from "../../src/config/config.ts";
 import type { UsageRequest } from "../../src/domain/planning/request.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
+import { type Standin, type StandinOptions, startStandin } from "../../src/local/standin/server.ts";
 import { type RunResult, runInline } from "../../src/pipeline/extract/run-inline.ts";
 import {
   type ReconcileRequest,
   type ReconcileResult,
   reconcile,
-} from "../../src/pipeline/reconcile/reconcile.ts";
+} from "../../src/pipeline/proof/reconcile.ts";
 import { learnMeters } from "../../src/pipeline/source/learn-meters.ts";
 import { openSource } from "../../src/pipeline/source/open-source.ts";
 import type { OpenSource } from "../../src/pipeline/source/source.ts";
@@ -16,7 +17,6 @@ import { type PlanRequest, planSource, routineDemand } from "../../src/pipeline/
 import { planRoutine } from "../../src/pipeline/sync/sync.ts";
 import { createBillingClient } from "../../src/platform/billing/billing.ts";
 import { PlatformHttp } from "../../src/platform/http/http.ts";
-import { type Standin, type StandinOptions, startStandin } from "../../src/standin/server.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { storeNow } from "../../src/store/load/fetch-ledger.ts";
 import { poll } from "./poll.ts";

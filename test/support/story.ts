@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { planSource } from "../../src/pipeline/sync/plan.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
-import { closeMonth } from "../../src/store/report/month-close.ts";
+import { closeMonth } from "../../src/store/months/month-close.ts";
 import { createBackfill } from "../../src/store/work/backfills.ts";
 import { ensureTemplate } from "./database.ts";
 import { HOSTILE } from "./hostile.ts";

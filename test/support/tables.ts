@@ -2,7 +2,7 @@ import { STRIDE_MS, type Stride } from "../../src/domain/time/stride.ts";
 import type { Interval } from "../../src/domain/time/window.ts";
 import type { GroupBy } from "../../src/domain/usage/record.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import type { Standin } from "../../src/standin/server.ts";
+import type { Standin } from "../../src/local/standin/server.ts";
 import type { Bench } from "./source.ts";
 
 /** Stored usage and the stand-in's ledger as lines of the same form: a key and its traces. */

@@ -1,7 +1,7 @@
 import { readdir, readlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
-import type { Manifest } from "../../src/pipeline/warehouse/manifest.ts";
+import type { Manifest } from "../../src/pipeline/export/manifest.ts";
 import type { Place } from "../../src/warehouse/place.ts";
 import { connectPlain } from "./reporting.ts";
 

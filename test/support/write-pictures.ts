@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { PLANTED } from "../../src/cli/demo/story.ts";
 import { commandEnvironment } from "../../src/cli/session/running-demo.ts";
+import { PLANTED } from "../../src/local/demo/story.ts";
 import { startChromium } from "./browser/chromium.ts";
 import { poll } from "./poll.ts";
 

@@ -3,10 +3,10 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import pg from "pg";
 import { dbtKeyTest, dbtSources } from "../../src/cli/export/dbt-files.ts";
-import { resolvePostgres } from "../../src/services/resolve.ts";
+import { resolvePostgres } from "../../src/local/servers/resolve.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
-import { listViews } from "../../src/store/report/views.ts";
+import { listViews } from "../../src/store/export/views.ts";
 import { dumpSchema, ROOT, rowTypesCommand } from "./schema-dump.ts";
 
 /** `npm run schema`: writes every file that is made from the migrated database. Read the diff before you commit it. */

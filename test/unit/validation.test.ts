@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { extractSliceJob } from "../../jobs/extract-slice.ts";
+import { extractSliceJob } from "../../jobs/extract.ts";
 import { pruneJob } from "../../jobs/prune.ts";
 import { reconcileRangeJob } from "../../jobs/reconcile-range.ts";
 import { sourceSchema } from "../../src/config/settings.ts";

@@ -1,6 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
-import { foreignFiles, isForeign, readManifest } from "../../pipeline/warehouse/manifest.ts";
+import { foreignFiles, isForeign, readManifest } from "../../pipeline/export/manifest.ts";
 import type { Store } from "../../store/db/database.ts";
 import { nameOfDatabase } from "../../store/db/database-name.ts";
 import { openPlace } from "../../warehouse/place.ts";

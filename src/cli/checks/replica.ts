@@ -3,9 +3,9 @@ import { sql } from "kysely";
 import { describeDuration, systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { EtlError } from "../../errors.ts";
+import { metricFacts } from "../../store/activity/metric-facts.ts";
 import { checkReachable, type Database, openStore, type Store } from "../../store/db/database.ts";
 import { readHeartbeat, removeHeartbeat, writeHeartbeat } from "../../store/db/heartbeat.ts";
-import { metricFacts } from "../../store/report/metric-facts.ts";
 import { type Notes, problemOf } from "./check.ts";
 
 const WITHIN_MS = 5_000;

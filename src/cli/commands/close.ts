@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import type { AskedClose } from "../../domain/close/check-list.ts";
-import { describeOtherUsage } from "../../domain/close/other-usage.ts";
-import { describeProviderMonth } from "../../domain/provider/month-sentence.ts";
+import { describeProviderMonth } from "../../domain/bill/provider-month-sentence.ts";
+import type { AskedClose } from "../../domain/months/check-list.ts";
+import { describeOtherUsage } from "../../domain/months/other-usage.ts";
 import { UsageError } from "../../errors.ts";
-import { type ClosedSource, closeSources, isAsAsked } from "../../pipeline/close/close.ts";
-import { type ClosedPeriod, closePeriods } from "../../pipeline/close/close-periods.ts";
+import { type ClosedSource, closeSources, isAsAsked } from "../../pipeline/months/close.ts";
+import { type ClosedPeriod, closePeriods } from "../../pipeline/months/close-periods.ts";
 import { describeOpen, describeOpenPeriod } from "../report/open-days.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { commandActor } from "../session/operator.ts";

@@ -1,5 +1,5 @@
 import { Argument, type Command } from "commander";
-import { listViews } from "../../store/report/views.ts";
+import { listViews } from "../../store/export/views.ts";
 import { dbtKeyTest, dbtSources } from "../export/dbt-files.ts";
 import { inSession, type Session } from "../session/session.ts";
 

@@ -1,19 +1,19 @@
 import type { Command } from "commander";
 import { requireSources, type SourceConfig } from "../../config/config.ts";
-import { describeCosts } from "../../domain/unpriced.ts";
+import { describeCosts } from "../../domain/bill/unpriced.ts";
 import { METER, METER_NAME, METERS, type Meter } from "../../domain/usage/meter.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { describeAdded, knownSyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { billingClientOf } from "../../platform/clients.ts";
-import { type BillPart, billPartsOf, type LearnedBillPart } from "../../store/catalog/bill-parts.ts";
+import { listSources, type SourceStatus, sourceStatuses } from "../../store/activity/overview.ts";
+import { type BillPart, billPartsOf, type LearnedBillPart } from "../../store/bill/bill-parts.ts";
+import { unpricedUsage } from "../../store/bill/unpriced.ts";
 import { capabilitiesOf, type LearnedCapability } from "../../store/catalog/server-capabilities.ts";
 import { type LearnableMeter, type LearnedMeter, learnedMeters } from "../../store/catalog/source-meters.ts";
 import { noteRefusal } from "../../store/catalog/sources.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
+import { listedOnly } from "../../store/coverage/zeros.ts";
 import type { Store } from "../../store/db/database.ts";
-import { listSources, type SourceStatus, sourceStatuses } from "../../store/report/overview.ts";
-import { unpricedUsage } from "../../store/report/unpriced.ts";
-import { listedOnly } from "../../store/report/zeros.ts";
 import {
   type Check,
   checksToData,

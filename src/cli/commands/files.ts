@@ -1,12 +1,12 @@
 import type { Command } from "commander";
 import { UsageError } from "../../errors.ts";
-import { type CheckedFiles, checkFiles } from "../../pipeline/warehouse/check-files.ts";
-import { manifestName, readManifest } from "../../pipeline/warehouse/manifest.ts";
-import { writeSourceFiles } from "../../pipeline/warehouse/source-files.ts";
-import type { FilesWritten } from "../../pipeline/warehouse/write-files.ts";
-import { listSources } from "../../store/report/overview.ts";
+import { type CheckedFiles, checkFiles } from "../../pipeline/export/check-files.ts";
+import { manifestName, readManifest } from "../../pipeline/export/manifest.ts";
+import { writeSourceFiles } from "../../pipeline/export/source-files.ts";
+import type { FilesWritten } from "../../pipeline/export/write-files.ts";
+import { releaseOf } from "../../release.ts";
+import { listSources } from "../../store/activity/overview.ts";
 import { openPlace } from "../../warehouse/place.ts";
-import { releaseOf } from "../release.ts";
 import { table } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";

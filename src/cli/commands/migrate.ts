@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import { refuseReader } from "../../store/activity/readers.ts";
 import { migrate } from "../../store/db/migrate.ts";
-import { refuseReader } from "../../store/report/readers.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 export function define(command: Command): void {

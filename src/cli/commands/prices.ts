@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { measureOf } from "../../domain/price.ts";
-import type { TieredPrice } from "../../domain/volume-tier.ts";
+import { measureOf } from "../../domain/bill/price.ts";
+import type { TieredPrice } from "../../domain/bill/volume-tier.ts";
 import { UsageError } from "../../errors.ts";
-import { importPrices } from "../../pipeline/import-prices.ts";
-import { listPrices } from "../../store/report/prices.ts";
+import { importPrices } from "../../pipeline/bill/import-prices.ts";
+import { listPrices } from "../../store/bill/prices.ts";
 import { notesOf } from "../prices/import-notes.ts";
 import { readPriceFile } from "../prices/price-file.ts";
 import { rowsOf, table } from "../report/output.ts";

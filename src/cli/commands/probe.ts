@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { UsageError } from "../../errors.ts";
-import { PROBE_TRACES, type ProbeRequest, type ProbeResult, probeMeter } from "../../pipeline/probe/probe.ts";
+import { PROBE_TRACES, type ProbeRequest, type ProbeResult, probeMeter } from "../../pipeline/proof/probe.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
 import { deploymentClientsOf } from "../../platform/clients.ts";
 import { type Output, table } from "../report/output.ts";

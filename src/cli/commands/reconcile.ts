@@ -4,8 +4,8 @@ import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../../domain/time/str
 import { METER_NAME, type Meter, meterFlags } from "../../domain/usage/meter.ts";
 import { numberName } from "../../domain/usage/number-name.ts";
 import { type GroupBy, shownId } from "../../domain/usage/record.ts";
-import type { NotCompared } from "../../pipeline/reconcile/not-compared.ts";
-import { type ReconcileResult, reconcile, type StrideResult } from "../../pipeline/reconcile/reconcile.ts";
+import type { NotCompared } from "../../pipeline/proof/not-compared.ts";
+import { type ReconcileResult, reconcile, type StrideResult } from "../../pipeline/proof/reconcile.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { recordAction } from "../../store/work/operator-actions.ts";
 import { instant, table } from "../report/output.ts";

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { UsageError } from "../../errors.ts";
-import { listRuns, requestsOfRun, runOf } from "../../store/report/runs.ts";
+import { listRuns, requestsOfRun, runOf } from "../../store/activity/runs.ts";
 import { failedSlices } from "../../store/work/backfills.ts";
 import { RUN_KINDS, type RunKind } from "../../store/work/runs.ts";
 import { describeFailed } from "../report/backfill-report.ts";

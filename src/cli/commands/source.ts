@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { UsageError } from "../../errors.ts";
 import { forgetSource } from "../../store/catalog/forget.ts";
-import { listKnownSources } from "../../store/report/known.ts";
+import { listKnownSources } from "../../store/catalog/known.ts";
 import { describeForgotten } from "../report/forget-report.ts";
 import { instant, table } from "../report/output.ts";
 import { commandActor } from "../session/operator.ts";

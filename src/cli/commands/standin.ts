@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { type FaultOptions, faultNames } from "../../local/standin/faults.ts";
+import { type StandinOptions, startStandin } from "../../local/standin/server.ts";
 import { unavailable } from "../../service/http/server.ts";
-import { type FaultOptions, faultNames } from "../../standin/faults.ts";
-import { type StandinOptions, startStandin } from "../../standin/server.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 type StandinFlags = Omit<StandinOptions, "omitZero" | "faults"> & {

@@ -4,7 +4,7 @@ import { METER_NAME, meterFlags } from "../../domain/usage/meter.ts";
 import { numberName } from "../../domain/usage/number-name.ts";
 import { shownId } from "../../domain/usage/record.ts";
 import { readBill } from "../../pipeline/bill/read-bill.ts";
-import { checkTotals, type TotalsResult } from "../../pipeline/totals/check-totals.ts";
+import { checkTotals, type TotalsResult } from "../../pipeline/proof/check-totals.ts";
 import { billToData, describeBill, exitOfBill } from "../report/bill-report.ts";
 import { instant, table } from "../report/output.ts";
 import { dimensionText } from "../report/run-report.ts";

@@ -1,4 +1,4 @@
-import { keyOf, type View } from "../../store/report/views.ts";
+import { keyOf, type View } from "../../store/export/views.ts";
 import { dbtTestsOf, newestOf } from "./dbt-tests.ts";
 
 /** By default a sync runs every 15 minutes. A day without one is an outage. */

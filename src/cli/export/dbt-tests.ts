@@ -2,7 +2,7 @@ import { STRIDES } from "../../domain/time/stride.ts";
 import { METER } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { DEPLOYMENT, DIMENSIONS } from "../../store/db/dimensions.ts";
-import { keyOf, timeColumnOf, type View, type ViewColumn } from "../../store/report/views.ts";
+import { keyOf, timeColumnOf, type View, type ViewColumn } from "../../store/export/views.ts";
 
 /** These ids are null if a day or hour of the workspace is not loaded. */
 const NULL_WHERE_MISSING = [...Object.values(DIMENSIONS), DEPLOYMENT]

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
-import type { View, ViewColumn } from "../../store/report/views.ts";
-import { releaseOf } from "../release.ts";
+import { releaseOf } from "../../release.ts";
+import type { View, ViewColumn } from "../../store/export/views.ts";
 import { openFileTarget, type Target } from "./target.ts";
 
 /** The views that are data sets of FOCUS. */

@@ -1,4 +1,4 @@
-import { type RowsWanted, readRows } from "../../store/report/view-rows.ts";
+import { type RowsWanted, readRows } from "../../store/export/view-rows.ts";
 import { createParquet } from "../../warehouse/parquet.ts";
 import { keyValuesOf } from "./focus-metadata.ts";
 import type { Target } from "./target.ts";

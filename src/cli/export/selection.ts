@@ -1,15 +1,15 @@
 import { nearest } from "../../config/spelling.ts";
 import { UsageError } from "../../errors.ts";
+import { isValueOf, type NamedWorkspace, namedWorkspaces, readerOf } from "../../store/activity/readers.ts";
 import type { Database } from "../../store/db/database.ts";
-import { isValueOf, type NamedWorkspace, namedWorkspaces, readerOf } from "../../store/report/readers.ts";
-import type { Condition, Selection } from "../../store/report/view-query.ts";
+import type { Condition, Selection } from "../../store/export/view-query.ts";
 import {
   listReporting,
   timeColumnOf,
   type View,
   type ViewColumn,
   workspaceColumnOf,
-} from "../../store/report/views.ts";
+} from "../../store/export/views.ts";
 import { type RangeOptions, rangeOf } from "../session/options.ts";
 
 /** A column and one value of it, as typed. */

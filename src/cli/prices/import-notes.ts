@@ -1,9 +1,9 @@
-import { isForSame, measureOf, overlaps, type Price } from "../../domain/price.ts";
-import { describeUnpriced } from "../../domain/unpriced.ts";
+import { isForSame, measureOf, overlaps, type Price } from "../../domain/bill/price.ts";
+import { describeUnpriced } from "../../domain/bill/unpriced.ts";
+import { listSources } from "../../store/activity/overview.ts";
+import { adjustedCosts } from "../../store/bill/prices.ts";
+import { type PriceGap, priceGaps, unpricedUsage } from "../../store/bill/unpriced.ts";
 import type { Database } from "../../store/db/database.ts";
-import { listSources } from "../../store/report/overview.ts";
-import { adjustedCosts } from "../../store/report/prices.ts";
-import { type PriceGap, priceGaps, unpricedUsage } from "../../store/report/unpriced.ts";
 
 /** What somebody who imported prices should know of them, read from the tables. `stored`: all stored prices. */
 export async function notesOf(db: Database, stored: readonly Price[]): Promise<string[]> {

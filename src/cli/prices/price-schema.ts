@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { PRICED_MEASURES, type PricedMeasure, parseUnitPrice } from "../../domain/price.ts";
-import { COUNTED_OVER, type CountedOver, type PriceLine } from "../../domain/volume-tier.ts";
+import { PRICED_MEASURES, type PricedMeasure, parseUnitPrice } from "../../domain/bill/price.ts";
+import { COUNTED_OVER, type CountedOver, type PriceLine } from "../../domain/bill/volume-tier.ts";
 
 const CURRENCIES = Intl.supportedValuesOf("currency");
 

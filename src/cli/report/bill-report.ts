@@ -1,5 +1,5 @@
-import { METER_WORDS } from "../../domain/provider/meter.ts";
-import { PROVIDER_OUTCOMES, type ProviderOutcome } from "../../domain/provider/reading.ts";
+import { METER_WORDS } from "../../domain/bill/provider-meter.ts";
+import { PROVIDER_OUTCOMES, type ProviderOutcome } from "../../domain/bill/provider-reading.ts";
 import type { ProviderResult } from "../../pipeline/bill/check-provider.ts";
 import type { ReadBill } from "../../pipeline/bill/read-bill.ts";
 import type { ReadPart } from "../../pipeline/bill/read-terms.ts";

@@ -1,8 +1,8 @@
-import { isLoaded, type RangeLine } from "../../domain/planning/range-status.ts";
+import { isLoaded, type RangeLine } from "../../domain/coverage/range-status.ts";
 import { STRIDES } from "../../domain/time/stride.ts";
-import type { ProbeResult } from "../../pipeline/probe/probe.ts";
-import type { ReconcileResult } from "../../pipeline/reconcile/reconcile.ts";
-import type { FetchTotals, WorkspaceTotal } from "../../store/report/load-totals.ts";
+import type { ProbeResult } from "../../pipeline/proof/probe.ts";
+import type { ReconcileResult } from "../../pipeline/proof/reconcile.ts";
+import type { FetchTotals, WorkspaceTotal } from "../../store/figures/load-totals.ts";
 import { describeProbe } from "../commands/probe.ts";
 import { describeReconcile } from "../commands/reconcile.ts";
 import { counted, rowsOf, table } from "./output.ts";

@@ -1,7 +1,7 @@
-import { type Finality, judgeFinality } from "../../domain/lateness.ts";
+import { type Finality, judgeFinality } from "../../domain/proof/lateness.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Database } from "../../store/db/database.ts";
-import { latenessOf } from "../../store/report/lateness.ts";
+import { latenessOf } from "../../store/proof/lateness.ts";
 
 const LOOK_BACK_DAYS = 90;
 

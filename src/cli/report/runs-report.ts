@@ -1,6 +1,6 @@
 import { describeDuration } from "../../clock.ts";
 import { outcomeOf } from "../../pipeline/run-outcome.ts";
-import type { Run, RunOutcome } from "../../store/report/runs.ts";
+import type { Run, RunOutcome } from "../../store/activity/runs.ts";
 import { EXIT } from "../session/exit.ts";
 import { table } from "./output.ts";
 import { wrapped } from "./wrap.ts";

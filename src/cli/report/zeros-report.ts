@@ -1,4 +1,4 @@
-import type { ListedOnly, WithdrawnZeros } from "../../store/report/zeros.ts";
+import type { ListedOnly, WithdrawnZeros } from "../../store/coverage/zeros.ts";
 
 /** Workspaces that a person is shown by name. A large customer may have a thousand. */
 const MOST_NAMED = 10;

@@ -1,4 +1,4 @@
-import type { RangeLine } from "../../domain/planning/range-status.ts";
+import type { RangeLine } from "../../domain/coverage/range-status.ts";
 import type { UsageRequest } from "../../domain/planning/request.ts";
 import { type RunResult, runInline } from "../../pipeline/extract/run-inline.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";

@@ -40,7 +40,7 @@ export async function announceDemo(
   dir: string,
   demo: RunningDemo,
 ): Promise<{ file: string; withdraw(): void } | undefined> {
-  const { takeLock } = await import("../../services/lock.ts");
+  const { takeLock } = await import("../../lock.ts");
   const places = placesIn(dir);
   mkdirSync(dir, { recursive: true });
   const lock = takeLock(places.lock);
@@ -116,7 +116,7 @@ export async function commandEnvironment(
   const { env: file, lock } = placesIn(dir);
   const settings = isConfigured(environment) ? undefined : readSettings(file);
   if (settings === undefined) return { environment, demo: undefined };
-  const { isLocked } = await import("../../services/lock.ts");
+  const { isLocked } = await import("../../lock.ts");
   if (!isLocked(lock)) return { environment, demo: "ended" };
   const { DEMO_PAGES: pages, DEMO_PROCESS: pid } = settings;
   return {

@@ -5,8 +5,8 @@ import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { UsageError } from "../../errors.ts";
 import { billingClientOf } from "../../platform/clients.ts";
 import { describeRedis, type RedisServer } from "../../redis-server.ts";
+import { serverCapabilities } from "../../store/activity/overview.ts";
 import { checkReachable, openStore } from "../../store/db/database.ts";
-import { serverCapabilities } from "../../store/report/overview.ts";
 import { withoutPassword } from "../../url.ts";
 import { OLDEST_POSTGRES, tooOld } from "../checks/postgres.ts";
 

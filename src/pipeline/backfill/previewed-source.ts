@@ -1,7 +1,7 @@
 import type { SourceConfig } from "../../config/config.ts";
+import { type PlannableSource, plannableSource } from "../../store/activity/plannable-source.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { Database } from "../../store/db/database.ts";
-import { type PlannableSource, plannableSource } from "../../store/report/plannable-source.ts";
 import type { OpenSource } from "../source/source.ts";
 import type { KnownSource } from "../sync/asked-range.ts";
 

@@ -1,8 +1,8 @@
-import type { RangeLine } from "../../domain/planning/range-status.ts";
+import type { RangeLine } from "../../domain/coverage/range-status.ts";
+import { listSources } from "../../store/activity/overview.ts";
 import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
 import { meterStartsOf } from "../../store/catalog/source-meters.ts";
 import type { Database } from "../../store/db/database.ts";
-import { listSources } from "../../store/report/overview.ts";
 import type { Backfill } from "../../store/work/backfills.ts";
 import { type KnownSource, statusOfAsked } from "../sync/asked-range.ts";
 import { clipToFuture } from "../sync/plan.ts";

@@ -1,26 +1,26 @@
-import { type CalendarMonth, monthAt, monthBefore } from "../../domain/close/month.ts";
+import { PROVIDER_METERS } from "../../domain/bill/provider-meter.ts";
+import { totalsOfMonth } from "../../domain/bill/provider-reading.ts";
+import { type CalendarMonth, monthAt, monthBefore } from "../../domain/months/month.ts";
 import type { Reach } from "../../domain/planning/control.ts";
-import { PROVIDER_METERS } from "../../domain/provider/meter.ts";
-import { totalsOfMonth } from "../../domain/provider/reading.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
-import { noteBillPart } from "../../store/catalog/bill-parts.ts";
+import { noteBillPart } from "../../store/bill/bill-parts.ts";
 import { drawStamp, storeNow } from "../../store/load/fetch-ledger.ts";
-import { knownFindings, type NamedFinding } from "../../store/reconcile/control-findings.ts";
-import { endUnread } from "../../store/reconcile/ended.ts";
+import { knownFindings, type NamedFinding } from "../../store/proof/control-findings.ts";
+import { endUnread } from "../../store/proof/ended.ts";
 import {
   type ComparedTotal,
   compareProvider,
   keepProviderTotals,
   loadedWorkspaces,
   monthsToRead,
-} from "../../store/reconcile/provider-totals.ts";
+} from "../../store/proof/provider-totals.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
+import { refetchDays } from "../proof/refetch-days.ts";
 import { isKeyRefused } from "../source/refusal.ts";
 import { statesOf } from "../source/scope-states.ts";
 import type { OpenSource } from "../source/source.ts";
-import { refetchDays } from "../totals/refetch-days.ts";
 import { askBill, refusalOf } from "./ask-bill.ts";
 
 /** This long after its end a month is final in the platform's own books (docs/platform.md, Buckets). */

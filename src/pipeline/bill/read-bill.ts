@@ -1,6 +1,6 @@
 import type { Reach } from "../../domain/planning/control.ts";
 import { PlatformError } from "../../errors.ts";
-import { type BillPart, billPartsOf } from "../../store/catalog/bill-parts.ts";
+import { type BillPart, billPartsOf } from "../../store/bill/bill-parts.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
 import type { OpenSource } from "../source/source.ts";
 import { checkProvider, type ProviderResult } from "./check-provider.ts";

@@ -1,6 +1,6 @@
 import type { WireLimit } from "../../platform/billing/limits.ts";
-import { noteBillPart } from "../../store/catalog/bill-parts.ts";
-import { keepBillingPeriod, keepUsageLimits, type StoredLimit } from "../../store/catalog/bill-terms.ts";
+import { noteBillPart } from "../../store/bill/bill-parts.ts";
+import { keepBillingPeriod, keepUsageLimits, type StoredLimit } from "../../store/bill/bill-terms.ts";
 import type { OpenSource } from "../source/source.ts";
 import { askBill, refusalOf } from "./ask-bill.ts";
 

@@ -1,11 +1,11 @@
-import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/coverage.ts";
 import { scopeIdsOf, type UsageRequest } from "../../domain/planning/request.ts";
 import type { AnswerFlaw } from "../../domain/usage/answer.ts";
 import { METER } from "../../domain/usage/meter.ts";
 import { PlatformError } from "../../errors.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import { type LoadResult, loadAnswer, type WholeAnswer } from "../../store/load/load.ts";
-import type { StoredSlice } from "../../store/work/slices.ts";
+import type { StoredSlice } from "../../store/work/tasks.ts";
 import { askUsage, collectAnswer, isMeterForbidden } from "../source/ask.ts";
 import { learnMeters } from "../source/learn-meters.ts";
 import { isKeyRefused } from "../source/refusal.ts";

@@ -1,4 +1,4 @@
-import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/coverage.ts";
 import { type Member, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import type { Window } from "../../domain/time/window.ts";
 import { AnswerCollector, type AnswerFlaw } from "../../domain/usage/answer.ts";

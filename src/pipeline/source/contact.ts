@@ -1,4 +1,4 @@
-import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/coverage.ts";
 import { UsageError } from "../../errors.ts";
 import type { LostWorkspace } from "../../store/catalog/lost-access.ts";
 import { forgetCapability, learnCapability } from "../../store/catalog/server-capabilities.ts";

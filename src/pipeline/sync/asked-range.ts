@@ -1,4 +1,4 @@
-import { type RangeLine, rangeStatus } from "../../domain/planning/range-status.ts";
+import { type RangeLine, rangeStatus } from "../../domain/coverage/range-status.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";

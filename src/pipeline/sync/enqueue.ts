@@ -1,7 +1,7 @@
 import type { Store } from "../../store/db/database.ts";
 import { finishBackfills } from "../../store/work/backfills.ts";
-import { queuedSlices, releaseSlices } from "../../store/work/slices.ts";
-import { takeSlicesToQueue } from "../../store/work/take-slices.ts";
+import { takeSlicesToQueue } from "../../store/work/take-tasks.ts";
+import { queuedSlices, releaseSlices } from "../../store/work/tasks.ts";
 import { type FetchQueue, isMessageId, messageId } from "./fetch-queue.ts";
 
 /** Slices of a source in Redis at most: about 20 s of work at the default rate limit, and under 1 MB. */

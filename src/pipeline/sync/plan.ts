@@ -1,4 +1,4 @@
-import { type PlannedScope, planSlices } from "../../domain/planning/plan-slices.ts";
+import { type PlannedScope, planSlices } from "../../domain/planning/plan-tasks.ts";
 import type { UsageRequest } from "../../domain/planning/request.ts";
 import { ALL_TIME, intersect, spanOf, subtract } from "../../domain/time/intervals.ts";
 import {

@@ -1,14 +1,14 @@
 import type { SourceConfig } from "../../config/config.ts";
-import { planSlices } from "../../domain/planning/plan-slices.ts";
+import { planSlices } from "../../domain/planning/plan-tasks.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
+import { listSources } from "../../store/activity/overview.ts";
 import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
 import { meterStartsOf } from "../../store/catalog/source-meters.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { listSources } from "../../store/report/overview.ts";
 import { sharesOf } from "../source/rate-shares.ts";
 import type { OpenSource } from "../source/source.ts";
 import { byMeter, type Demanding, routineDemand } from "./plan.ts";

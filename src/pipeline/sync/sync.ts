@@ -3,7 +3,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { retryAfterOutage } from "../../store/load/outage.ts";
-import { enterSlices, slicesInFlight } from "../../store/work/slices.ts";
+import { enterSlices, slicesInFlight } from "../../store/work/tasks.ts";
 import { learnMeters, metersToLearn } from "../source/learn-meters.ts";
 import type { OpenSource } from "../source/source.ts";
 import { planRetries, planSource, routineDemand, type Want } from "./plan.ts";

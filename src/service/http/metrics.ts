@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { metricFacts } from "../../store/activity/metric-facts.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { metricFacts } from "../../store/report/metric-facts.ts";
 import type { Replica } from "../replica.ts";
 import { registerReplica } from "./replica-metrics.ts";
 import { registerStored } from "./stored-metrics.ts";

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from "prom-client";
-import type { metricFacts } from "../../store/report/metric-facts.ts";
+import type { metricFacts } from "../../store/activity/metric-facts.ts";
 
 type Stored = Awaited<ReturnType<typeof metricFacts>>;
 

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { PlannedScope } from "../../domain/planning/plan-slices.ts";
+import type { PlannedScope } from "../../domain/planning/plan-tasks.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METER } from "../../domain/usage/meter.ts";

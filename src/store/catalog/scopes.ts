@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { FailedInterval } from "../../domain/planning/range-status.ts";
+import type { FailedInterval } from "../../domain/coverage/range-status.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";

@@ -1,10 +1,10 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/coverage.ts";
 import type { Window } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
-import { endingOf, type SliceEnd } from "../work/slices.ts";
+import { endingOf, type SliceEnd } from "../work/tasks.ts";
 
 export type FetchPurpose = "load" | "reconcile" | "probe";
 

@@ -1,9 +1,10 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../../domain/planning/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/coverage.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import type { AnswerCollector, AnswerRow } from "../../domain/usage/answer.ts";
-import { dimensionOf, type Meter } from "../../domain/usage/meter.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
+import { dimensionOf } from "../../domain/usage/record.ts";
 import { isBeforeDataStart } from "../catalog/data-start.ts";
 import { learnKeys } from "../catalog/learn-keys.ts";
 import { multirange, overlaps } from "../catalog/scope-time.ts";
@@ -12,13 +13,13 @@ import { withdrawZeros } from "../catalog/withdraw-zeros.ts";
 import { noteNamedAccess, splitByAccess } from "../catalog/workspace-access.ts";
 import { copyRows } from "../db/copy.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
+import { noteSettlement } from "./became-final.ts";
 import { AnswerDigests, readOverlapped, type Suspect, suspectRows } from "./digests.ts";
 import { clearFailures, noteFailures } from "./failures.ts";
 import { AGE_CLASSES_HOURS, countLateChanges, type LateChange } from "./late-changes.ts";
 import { type RecordTable, recordTable } from "./load-statements.ts";
 import { MonthCounter } from "./month-totals.ts";
 import { replaceCoverage } from "./replace-coverage.ts";
-import { noteSettlement } from "./settlement.ts";
 
 export interface WholeAnswer {
   readonly sourceId: number;

@@ -1,4 +1,4 @@
-import { loadedIntervalsOf } from "../../domain/planning/coverage.ts";
+import { loadedIntervalsOf } from "../../domain/coverage/coverage.ts";
 import { clearTime, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
 import type { Database } from "../db/database.ts";
 import type { AnswerDigests, OverlappedRow } from "./digests.ts";

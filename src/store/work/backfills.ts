@@ -9,7 +9,7 @@ import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type Actor, recordAction } from "./operator-actions.ts";
 import { beginRun } from "./runs.ts";
-import { enterSlices } from "./slices.ts";
+import { enterSlices } from "./tasks.ts";
 
 export interface Backfill {
   readonly backfillId: number;

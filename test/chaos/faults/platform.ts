@@ -1,4 +1,4 @@
-import type { FaultName } from "../../../src/standin/faults.ts";
+import type { FaultName } from "../../../src/local/standin/faults.ts";
 import { all, type Fault } from "../world/fault.ts";
 import type { HostileAnswer } from "../world/platform.ts";
 import type { World } from "../world/world.ts";

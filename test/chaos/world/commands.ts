@@ -1,5 +1,5 @@
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import type { Dice } from "../../../src/standin/engine/random.ts";
+import type { Dice } from "../../../src/local/standin/engine/random.ts";
 import { start } from "../../support/cli.ts";
 import type { Event } from "./history.ts";
 import { ownRelease } from "./worker.ts";

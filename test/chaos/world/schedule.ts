@@ -1,4 +1,4 @@
-import { type Dice, dice } from "../../../src/standin/engine/random.ts";
+import { type Dice, dice } from "../../../src/local/standin/engine/random.ts";
 import type { Fault } from "./fault.ts";
 
 /** One fault of a random run. Times in milliseconds from its start. */

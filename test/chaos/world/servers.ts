@@ -18,12 +18,12 @@ import {
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { onTestFinished } from "vitest";
-import { startLocalRedis } from "../../../src/services/local-redis.ts";
-import { pingPostgres, pingRedis } from "../../../src/services/named.ts";
-import { findPostgresBinaries } from "../../../src/services/postgres-binaries.ts";
-import { CLUSTER_OPTIONS } from "../../../src/services/postgres-settings.ts";
-import { serverUser } from "../../../src/services/server-user.ts";
-import { clockVariables } from "../../../src/services/watchdog.ts";
+import { startLocalRedis } from "../../../src/local/servers/local-redis.ts";
+import { pingPostgres, pingRedis } from "../../../src/local/servers/named.ts";
+import { findPostgresBinaries } from "../../../src/local/servers/postgres-binaries.ts";
+import { CLUSTER_OPTIONS } from "../../../src/local/servers/postgres-settings.ts";
+import { serverUser } from "../../../src/local/servers/server-user.ts";
+import { clockVariables } from "../../../src/local/servers/watchdog.ts";
 import { openStore } from "../../../src/store/db/database.ts";
 import { migrate } from "../../../src/store/db/migrate.ts";
 import { poll } from "../../support/poll.ts";

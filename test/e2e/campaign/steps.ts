@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import type { FaultStep } from "../../../src/standin/faults.ts";
+import type { FaultStep } from "../../../src/local/standin/faults.ts";
 import { differences, inLedger, inStore } from "../../support/tables.ts";
 import {
   checkClosed,

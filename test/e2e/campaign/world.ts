@@ -1,5 +1,5 @@
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { type Dice, dice } from "../../../src/standin/engine/random.ts";
+import { type Dice, dice } from "../../../src/local/standin/engine/random.ts";
 import { type Ended, usageEtl } from "../../support/cli.ts";
 import { startProxy } from "../../support/proxy.ts";
 import { type Bench, setup } from "../../support/source.ts";

@@ -6,9 +6,9 @@ import { Redis } from "ioredis";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { UnreachableError, UsageError } from "../../../src/errors.ts";
-import { startLocalPostgres } from "../../../src/services/local-postgres.ts";
-import { startLocalRedis } from "../../../src/services/local-redis.ts";
-import { resolvePostgres, resolveRedis, type Service } from "../../../src/services/resolve.ts";
+import { startLocalPostgres } from "../../../src/local/servers/local-postgres.ts";
+import { startLocalRedis } from "../../../src/local/servers/local-redis.ts";
+import { resolvePostgres, resolveRedis, type Service } from "../../../src/local/servers/resolve.ts";
 
 // Local servers, even if DATABASE_URL and REDIS_URL name others.
 const env: NodeJS.ProcessEnv = { ...process.env, DATABASE_URL: undefined, REDIS_URL: undefined };

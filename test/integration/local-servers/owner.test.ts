@@ -9,8 +9,8 @@ import { Redis } from "ioredis";
 import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { UsageError } from "../../../src/errors.ts";
-import { startLocalPostgres } from "../../../src/services/local-postgres.ts";
-import { resolvePostgres, resolveRedis } from "../../../src/services/resolve.ts";
+import { startLocalPostgres } from "../../../src/local/servers/local-postgres.ts";
+import { resolvePostgres, resolveRedis } from "../../../src/local/servers/resolve.ts";
 import { poll } from "../../support/poll.ts";
 
 // A server ends with its owner, however the owner ends, and its kept data stays for the next owner.

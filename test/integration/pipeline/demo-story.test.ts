@@ -1,14 +1,14 @@
 import { DateTime } from "luxon";
 import { expect, onTestFinished, test } from "vitest";
-import { createLoader } from "../../../src/cli/demo/loader.ts";
-import { plant } from "../../../src/cli/demo/plant.ts";
-import { daysOf, PLANTED, readStory, type Story, startTroubled } from "../../../src/cli/demo/story.ts";
 import { createOutput } from "../../../src/cli/report/output.ts";
 import type { Session } from "../../../src/cli/session/session.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { createLoader } from "../../../src/local/demo/loader.ts";
+import { plant } from "../../../src/local/demo/plant.ts";
+import { daysOf, PLANTED, readStory, type Story, startTroubled } from "../../../src/local/demo/story.ts";
 import { runInline } from "../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../src/pipeline/sync/plan.ts";
-import { closeMonth } from "../../../src/store/report/month-close.ts";
+import { closeMonth } from "../../../src/store/months/month-close.ts";
 import { type Bench, setup } from "../../support/source.ts";
 
 const SESSION = {

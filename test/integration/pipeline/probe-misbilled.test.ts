@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { probeMeter } from "../../../src/pipeline/probe/probe.ts";
-import type { FaultOptions } from "../../../src/standin/faults.ts";
+import type { FaultOptions } from "../../../src/local/standin/faults.ts";
+import { probeMeter } from "../../../src/pipeline/proof/probe.ts";
 import { setupProbe } from "../../support/probe.ts";
 
 /** The probe against a meter that drops, doubles, delays or misplaces traces, over HTTP. */

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { PlatformError, UsageError } from "../../../src/errors.ts";
-import { PROBE_TRACES, type ProbeProgress, probeMeter } from "../../../src/pipeline/probe/probe.ts";
+import { PROBE_TRACES, type ProbeProgress, probeMeter } from "../../../src/pipeline/proof/probe.ts";
 import { type DeploymentClients, deploymentClientsOf } from "../../../src/platform/clients.ts";
 import { agentServer, drip } from "../../support/agent-server.ts";
 import { ownProject, setupProbe as setup } from "../../support/probe.ts";

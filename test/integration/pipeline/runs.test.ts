@@ -1,19 +1,19 @@
 import { expect, test } from "vitest";
 import { describeBackfills } from "../../../src/cli/report/backfill-report.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { workMessage } from "../../../src/pipeline/extract/work-slice.ts";
+import { workMessage } from "../../../src/pipeline/extract/work-task.ts";
 import { asRun } from "../../../src/pipeline/runs.ts";
 import type { OpenSource } from "../../../src/pipeline/source/source.ts";
 import { planSource } from "../../../src/pipeline/sync/plan.ts";
 import { planSync } from "../../../src/pipeline/sync/sync.ts";
-import { listRuns, requestsOfRun } from "../../../src/store/report/runs.ts";
+import { listRuns, requestsOfRun } from "../../../src/store/activity/runs.ts";
 import {
   createBackfill,
   failedSlices,
   finishBackfills,
   listBackfills,
 } from "../../../src/store/work/backfills.ts";
-import { takeSlicesToQueue } from "../../../src/store/work/take-slices.ts";
+import { takeSlicesToQueue } from "../../../src/store/work/take-tasks.ts";
 import { setup } from "../../support/source.ts";
 
 const ADA = { name: "ada", role: "operator", via: "command" } as const;

@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
 import { adviseOn } from "../../../src/pipeline/advice.ts";
 import { firingAlerts } from "../../../src/pipeline/alerts.ts";
-import { alertFacts } from "../../../src/store/report/alerts.ts";
-import { listDifferences } from "../../../src/store/report/difference-list.ts";
-import { metricFacts } from "../../../src/store/report/metric-facts.ts";
-import { sourceStatuses } from "../../../src/store/report/overview.ts";
-import { trustOfSources } from "../../../src/store/report/trust.ts";
+import { alertFacts } from "../../../src/store/activity/alerts.ts";
+import { metricFacts } from "../../../src/store/activity/metric-facts.ts";
+import { sourceStatuses } from "../../../src/store/activity/overview.ts";
+import { trustOfSources } from "../../../src/store/coverage/trust.ts";
+import { listDifferences } from "../../../src/store/proof/difference-list.ts";
 import { EVERYTHING, setupMeters } from "../../support/meters.ts";
 import { setupPages } from "../../support/pages.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { enqueueJob } from "../../../jobs/enqueue.ts";
-import type { FaultStep } from "../../../src/standin/faults.ts";
+import type { FaultStep } from "../../../src/local/standin/faults.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { eachRecord, startProxy } from "../../support/proxy.ts";

@@ -4,8 +4,8 @@ import { enqueueSoon } from "../../../jobs/enqueue.ts";
 import { fetchQueueOf, PREFIX, queueName, workerConnection } from "../../../jobs/queues.ts";
 import { enqueueSlices, requeueLost } from "../../../src/pipeline/sync/enqueue.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
-import { enterSlices } from "../../../src/store/work/slices.ts";
 import { steerBackfill } from "../../../src/store/work/steer-backfill.ts";
+import { enterSlices } from "../../../src/store/work/tasks.ts";
 import { daysAgo, setupService } from "../../support/service.ts";
 
 /** Queue messages in Redis compared with queued slices in Postgres. No worker runs but the one that a test starts. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { type Standin, startStandin } from "../../../src/standin/server.ts";
+import { type Standin, startStandin } from "../../../src/local/standin/server.ts";
 import { poll } from "../../support/poll.ts";
 import { lateUsageArrives, type ServiceBench, setupService } from "../../support/service.ts";
 

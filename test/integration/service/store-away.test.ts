@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { startLocalPostgres } from "../../../src/services/local-postgres.ts";
+import { startLocalPostgres } from "../../../src/local/servers/local-postgres.ts";
 import { openStore } from "../../../src/store/db/database.ts";
 import { migrate } from "../../../src/store/db/migrate.ts";
 import { poll } from "../../support/poll.ts";

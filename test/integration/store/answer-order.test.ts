@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { planSlices } from "../../../src/domain/planning/plan-slices.ts";
+import { planSlices } from "../../../src/domain/planning/plan-tasks.ts";
 import { workspaceIdsOf } from "../../../src/domain/planning/request.ts";
 import { ALL_TIME, subtract } from "../../../src/domain/time/intervals.ts";
 import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/time/stride.ts";

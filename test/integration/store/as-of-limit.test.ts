@@ -1,7 +1,7 @@
 import pg from "pg";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { healSettlement } from "../../../src/store/load/became-final.ts";
 import { beginFetch, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
-import { healSettlement } from "../../../src/store/load/settlement.ts";
 import { createTestDatabase, pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
 import { loadRows, windowOf } from "../../support/store.ts";

@@ -4,7 +4,7 @@ import { STRIDE_MS } from "../../../src/domain/time/stride.ts";
 import type { ExportRow } from "../../../src/domain/usage/export.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import { compareExport } from "../../../src/store/reconcile/compare-export.ts";
+import { compareExport } from "../../../src/store/proof/compare-export.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import type { FetchStamp } from "../../../src/domain/planning/coverage.ts";
+import type { FetchStamp } from "../../../src/domain/coverage/coverage.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import type { Window } from "../../../src/domain/time/window.ts";
 import type { ExportRow } from "../../../src/domain/usage/export.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import { compareExport } from "../../../src/store/reconcile/compare-export.ts";
+import { compareExport } from "../../../src/store/proof/compare-export.ts";
 import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
 import { type StoreBundle, setupSource } from "./setup.ts";
 

@@ -8,9 +8,9 @@ import {
   keepFindings,
   knownFindings,
   noteCheck,
-} from "../../../src/store/reconcile/control-findings.ts";
-import { endDropped, endUnread } from "../../../src/store/reconcile/ended.ts";
-import { loadedMeters } from "../../../src/store/reconcile/loaded-meters.ts";
+} from "../../../src/store/proof/control-findings.ts";
+import { endDropped, endUnread } from "../../../src/store/proof/ended.ts";
+import { loadedMeters } from "../../../src/store/proof/loaded-meters.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 

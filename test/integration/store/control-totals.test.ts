@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { FetchStamp } from "../../../src/domain/planning/coverage.ts";
+import type { FetchStamp } from "../../../src/domain/coverage/coverage.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
@@ -8,7 +8,7 @@ import {
   type ControlTotal,
   compareGroupings,
   compareTotals,
-} from "../../../src/store/reconcile/control-totals.ts";
+} from "../../../src/store/proof/control-totals.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 

@@ -6,7 +6,7 @@ import { enterWorkspaces } from "../../../src/store/catalog/workspaces.ts";
 import { failScopes } from "../../../src/store/load/failures.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { createBackfill } from "../../../src/store/work/backfills.ts";
-import { enterSlices } from "../../../src/store/work/slices.ts";
+import { enterSlices } from "../../../src/store/work/tasks.ts";
 import { poll } from "../../support/poll.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { enterSource, type StoreBundle, setupStore } from "./setup.ts";

@@ -6,16 +6,16 @@ import {
   OPEN_REASONS,
   type OpenDay,
   type OpenReason,
-} from "../../../src/domain/close/open-day.ts";
+} from "../../../src/domain/months/open-day.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../../src/domain/usage/record.ts";
-import { besideTraces } from "../../../src/store/report/beside-traces.ts";
-import { closeMonth } from "../../../src/store/report/month-close.ts";
-import { checkMonths } from "../../../src/store/report/month-open-days.ts";
-import { otherUsage } from "../../../src/store/report/other-usage.ts";
-import { providerMonth } from "../../../src/store/report/provider-month.ts";
-import { trustOfSources } from "../../../src/store/report/trust.ts";
+import { providerMonth } from "../../../src/store/bill/provider-month.ts";
+import { trustOfSources } from "../../../src/store/coverage/trust.ts";
+import { besideTraces } from "../../../src/store/months/beside-traces.ts";
+import { closeMonth } from "../../../src/store/months/month-close.ts";
+import { checkMonths } from "../../../src/store/months/month-open-days.ts";
+import { otherUsage } from "../../../src/store/months/other-usage.ts";
 import { addSource } from "../../support/reporting.ts";
 import { setupMigrated } from "../../support/store.ts";
 

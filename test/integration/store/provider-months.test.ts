@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { monthNamed } from "../../../src/domain/close/month.ts";
-import type { ProviderTotal } from "../../../src/domain/provider/reading.ts";
+import type { ProviderTotal } from "../../../src/domain/bill/provider-reading.ts";
+import { monthNamed } from "../../../src/domain/months/month.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import { keepProviderTotals, monthsToRead } from "../../../src/store/reconcile/provider-totals.ts";
+import { keepProviderTotals, monthsToRead } from "../../../src/store/proof/provider-totals.ts";
 import { FIRST_DAY, setupSource } from "./setup.ts";
 
 test("a month of the billing provider is read again until it was compared to the end, and after a restatement", async () => {

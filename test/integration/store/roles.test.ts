@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { startLocalPostgres } from "../../../src/services/local-postgres.ts";
+import { startLocalPostgres } from "../../../src/local/servers/local-postgres.ts";
 import { usageEtl } from "../../support/cli.ts";
 
 const READER = fileURLToPath(new URL("../../../docs/deploy/monitoring/reader.sql", import.meta.url));

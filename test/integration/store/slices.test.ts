@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { beginFetch, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
-import { claimSlice, endSlice, enterSlices } from "../../../src/store/work/slices.ts";
-import { takeSlicesToQueue } from "../../../src/store/work/take-slices.ts";
+import { takeSlicesToQueue } from "../../../src/store/work/take-tasks.ts";
+import { claimSlice, endSlice, enterSlices } from "../../../src/store/work/tasks.ts";
 import { poll } from "../../support/poll.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 

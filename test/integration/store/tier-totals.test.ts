@@ -3,8 +3,8 @@ import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import type { Meter } from "../../../src/domain/usage/meter.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import type { ControlTotal } from "../../../src/store/reconcile/control-totals.ts";
-import { compareTiers, exceedingTiers, type TierPair } from "../../../src/store/reconcile/tier-totals.ts";
+import type { ControlTotal } from "../../../src/store/proof/control-totals.ts";
+import { compareTiers, exceedingTiers, type TierPair } from "../../../src/store/proof/tier-totals.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 

@@ -3,7 +3,7 @@ import { chownSync, copyFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
-import { startLocalPostgres } from "../../../src/services/local-postgres.ts";
+import { startLocalPostgres } from "../../../src/local/servers/local-postgres.ts";
 import { checkReachable, openStore } from "../../../src/store/db/database.ts";
 import { type Certificate, createAuthority } from "../../support/certificates.ts";
 import { poll } from "../../support/poll.ts";

@@ -1,11 +1,11 @@
 import { request } from "undici";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { workMessage } from "../../../src/pipeline/extract/work-slice.ts";
+import { workMessage } from "../../../src/pipeline/extract/work-task.ts";
 import { finishBackfills, listBackfills } from "../../../src/store/work/backfills.ts";
 import { listActions } from "../../../src/store/work/operator-actions.ts";
-import { claimSlice, endSlice } from "../../../src/store/work/slices.ts";
-import { takeSlicesToQueue } from "../../../src/store/work/take-slices.ts";
+import { takeSlicesToQueue } from "../../../src/store/work/take-tasks.ts";
+import { claimSlice, endSlice } from "../../../src/store/work/tasks.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
 import { poll } from "../../support/poll.ts";
 import { daysAgo, setupService } from "../../support/service.ts";

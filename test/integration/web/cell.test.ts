@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS, floorToGrid } from "../../../src/domain/time/stride.ts";
-import type { Standin } from "../../../src/standin/server.ts";
+import type { Standin } from "../../../src/local/standin/server.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { failScopes } from "../../../src/store/load/failures.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";

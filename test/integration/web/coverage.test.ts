@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS, floorToGrid } from "../../../src/domain/time/stride.ts";
-import type { Standin } from "../../../src/standin/server.ts";
+import type { Standin } from "../../../src/local/standin/server.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { enterSource, setupStore } from "../store/setup.ts";

@@ -2,7 +2,7 @@ import { DateTime } from "luxon";
 import { beforeEach, expect, test } from "vitest";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { lockScopes } from "../../../src/store/catalog/scopes.ts";
-import { trustOfSources } from "../../../src/store/report/trust.ts";
+import { trustOfSources } from "../../../src/store/coverage/trust.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
 import { type Bench, farFromTheNextHour, senderOn, setup } from "../../support/source.ts";

@@ -3,7 +3,7 @@ import { questionOf, USAGE_QUERY } from "../../../src/service/web/usage/question
 import { type Report, reportOf } from "../../../src/service/web/usage/report.ts";
 import type { Store } from "../../../src/store/db/database.ts";
 import { inSnapshot } from "../../../src/store/db/snapshot.ts";
-import { usageSources } from "../../../src/store/report/usage/sources.ts";
+import { usageSources } from "../../../src/store/figures/sources.ts";
 import { setup } from "../../support/source.ts";
 
 /** A load that commits after any statement of the page changes nothing of what that page shows. */

@@ -3,7 +3,7 @@ import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { importPrices } from "../../../src/pipeline/import-prices.ts";
+import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
 import { learnMeter } from "../../../src/store/catalog/source-meters.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
 import { type Bench, setup } from "../../support/source.ts";

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
-import { closeMonth } from "../../../src/store/report/month-close.ts";
+import { closeMonth } from "../../../src/store/months/month-close.ts";
 import { enterPrices } from "../../support/charges.ts";
 import type { FocusCheck } from "../../support/focus.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../../support/reporting.ts";

@@ -1,6 +1,6 @@
 import { type BrowserServer, chromium } from "playwright-core";
-import { aptInstall, mayAptInstall } from "../../../src/services/apt-install.ts";
-import { isExecutable, onPath } from "../../../src/services/on-path.ts";
+import { aptInstall, mayAptInstall } from "../../../src/local/servers/apt-install.ts";
+import { isExecutable, onPath } from "../../../src/local/servers/on-path.ts";
 
 /** Debian's smallest first: the shell has no windows and starts in half the time. */
 const PROGRAMS = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome"];

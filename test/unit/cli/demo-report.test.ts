@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { unevenStrides } from "../../../src/cli/report/demo-report.ts";
-import type { LoadStatus, RangeLine } from "../../../src/domain/planning/range-status.ts";
+import type { LoadStatus, RangeLine } from "../../../src/domain/coverage/range-status.ts";
 
 const line = (stride: RangeLine["stride"], status: LoadStatus): RangeLine => ({
   meter: "traces",

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { main } from "../../../src/cli/program.ts";
-import { type StandinOptions, startStandin } from "../../../src/standin/server.ts";
+import { type StandinOptions, startStandin } from "../../../src/local/standin/server.ts";
 import { type Asked, agentServer, drip, eventOf, events, json } from "../../support/agent-server.ts";
 import { controlsIn } from "../../support/controls.ts";
 import { KEY } from "../platform/http/raw-server.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { describeProbe, exitOfProbe } from "../../../src/cli/commands/probe.ts";
-import type { ProbeResult } from "../../../src/pipeline/probe/probe.ts";
+import type { ProbeResult } from "../../../src/pipeline/proof/probe.ts";
 
 const result: ProbeResult = {
   probeId: 7,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { describeRange, exitOfRange } from "../../../src/cli/report/range-report.ts";
-import type { LoadStatus, RangeLine } from "../../../src/domain/planning/range-status.ts";
+import type { LoadStatus, RangeLine } from "../../../src/domain/coverage/range-status.ts";
 
 const DAY = Date.UTC(2026, 0, 5);
 const line = (status: LoadStatus, stride: RangeLine["stride"] = "day"): RangeLine => ({

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeOtherDifferences } from "../../../src/domain/difference.ts";
+import { describeOtherDifferences } from "../../../src/domain/proof/difference.ts";
 
 test("differences of other usage are named by what is counted, or by the platform's word for what is unknown here", () => {
   expect(describeOtherDifferences([])).toBe("");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { stepAbout } from "../../../src/domain/failure-steps.ts";
+import { stepAbout } from "../../../src/domain/coverage/failure-steps.ts";
 
 test.each([
   ["server_error", "To ask now, retry."],

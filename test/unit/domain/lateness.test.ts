@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { judgeFinality, type LatenessClass } from "../../../src/domain/lateness.ts";
+import { judgeFinality, type LatenessClass } from "../../../src/domain/proof/lateness.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 
 const late = (ageHours: number, tracesMoved: number, wasSettled = false): LatenessClass => ({

@@ -8,7 +8,7 @@ import {
   type Price,
   parseUnitPrice,
   scopeOf,
-} from "../../../src/domain/price.ts";
+} from "../../../src/domain/bill/price.ts";
 
 describe("parseUnitPrice", () => {
   test.each([

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compareProbe, progressOf, type WorkspaceReading } from "../../../src/domain/probe.ts";
+import { compareProbe, progressOf, type WorkspaceReading } from "../../../src/domain/proof/probe.ts";
 
 const OWN = "own";
 const USER = "(none)";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { meterOfMetric } from "../../../src/domain/provider/meter.ts";
-import { describeProviderMonth } from "../../../src/domain/provider/month-sentence.ts";
-import { type ProviderReading, totalsOfMonth } from "../../../src/domain/provider/reading.ts";
+import { meterOfMetric } from "../../../src/domain/bill/provider-meter.ts";
+import { describeProviderMonth } from "../../../src/domain/bill/provider-month-sentence.ts";
+import { type ProviderReading, totalsOfMonth } from "../../../src/domain/bill/provider-reading.ts";
 
 const month = { start: Date.parse("2026-03-01"), end: Date.parse("2026-04-01") };
 const MIDDLE = Date.parse("2026-03-15");

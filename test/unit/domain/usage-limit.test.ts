@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeLimit, type LimitUse, marksPassed } from "../../../src/domain/usage-limit.ts";
+import { describeLimit, type LimitUse, marksPassed } from "../../../src/domain/bill/usage-limit.ts";
 
 const USE: LimitUse = {
   ...{ workspaceId: "w", workspaceName: "Research", limitType: "monthly_traces", value: 20_000 },

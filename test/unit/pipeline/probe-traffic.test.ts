@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/config.ts";
-import { PROBE_TRACES, sendProbeTraffic } from "../../../src/pipeline/probe/traffic.ts";
+import { startStandin } from "../../../src/local/standin/server.ts";
+import { PROBE_TRACES, sendProbeTraffic } from "../../../src/pipeline/proof/traffic.ts";
 import { deploymentClientsOf } from "../../../src/platform/clients.ts";
-import { startStandin } from "../../../src/standin/server.ts";
 
 /** The probe sends the same traffic to a server of the specification and to a newer one. */
 

@@ -1,6 +1,6 @@
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
-import type { StandinOptions } from "../../../src/standin/server.ts";
+import type { StandinOptions } from "../../../src/local/standin/server.ts";
 import { GRANULAR_USAGE, NOW, rawGet, setup } from "./setup.ts";
 
 const DAY = { start: "2026-06-02", end: "2026-06-03" };

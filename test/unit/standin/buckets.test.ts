@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { StandinOptions } from "../../../src/standin/server.ts";
+import type { StandinOptions } from "../../../src/local/standin/server.ts";
 import { setup, sum, type UsageAnswer } from "./setup.ts";
 
 const HOUR = 3_600_000;

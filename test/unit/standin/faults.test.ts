@@ -1,6 +1,6 @@
 import { constants, gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { type FaultStep, faultNames } from "../../../src/standin/faults.ts";
+import { type FaultStep, faultNames } from "../../../src/local/standin/faults.ts";
 import { rawGet, setup } from "./setup.ts";
 
 const ASK = { start: "2026-06-01", end: "2026-07-01", by: "project" };

@@ -1,6 +1,6 @@
 import { Client } from "@langchain/langgraph-sdk";
 import { describe, expect, test } from "vitest";
-import type { FaultOptions } from "../../../src/standin/faults.ts";
+import type { FaultOptions } from "../../../src/local/standin/faults.ts";
 import { poll } from "../../support/poll.ts";
 import { NOW, setup, sum } from "./setup.ts";
 

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { parse } from "csv-parse/sync";
 import { onTestFinished } from "vitest";
-import { type Standin, type StandinOptions, startStandin } from "../../../src/standin/server.ts";
+import { type Standin, type StandinOptions, startStandin } from "../../../src/local/standin/server.ts";
 
 export const GRANULAR_USAGE = "/api/v1/orgs/current/billing/granular-usage";
 /** The clock of these tests: a Wednesday, within an hour. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Stream } from "../../../src/standin/engine/organisation.ts";
+import type { Stream } from "../../../src/local/standin/engine/organisation.ts";
 import { type Bench, BUSY_HOUR, busyCell, NOW, SEED, setup, sum } from "./setup.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { digestOfClose } from "../../../src/store/report/close-digest.ts";
+import { digestOfClose } from "../../../src/store/months/close-digest.ts";
 
 type Close = Parameters<typeof digestOfClose>[0];
 

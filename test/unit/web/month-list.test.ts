@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type CalendarMonth, monthBefore, monthNamed } from "../../../src/domain/close/month.ts";
+import { type CalendarMonth, monthBefore, monthNamed } from "../../../src/domain/months/month.ts";
 import { fitting } from "../../../src/service/web/screens/months/list.ts";
 
 const newest = monthNamed("2026-11") as CalendarMonth;

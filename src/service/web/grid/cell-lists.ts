@@ -1,4 +1,4 @@
-import { stepAbout } from "../../../domain/failure-steps.ts";
+import { stepAbout } from "../../../domain/coverage/failure-steps.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
 import { printable } from "../../../printable.ts";
 import {
@@ -9,7 +9,7 @@ import {
   type CellRestatement,
   MOST,
   type StandingAnswer,
-} from "../../../store/report/cell-facts.ts";
+} from "../../../store/coverage/cell-facts.ts";
 import { type Html, html } from "../html.ts";
 import { notice } from "../parts/notice.ts";
 import { count, instant, name, prose } from "../parts/text.ts";

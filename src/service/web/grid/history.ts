@@ -1,11 +1,11 @@
-import { monthsOf } from "../../../domain/planning/coverage-columns.ts";
-import { cellsIn, gapsOf } from "../../../domain/planning/coverage-gaps.ts";
-import { countsOf, kindOf, statusOf, withoutRunning } from "../../../domain/planning/coverage-grid.ts";
+import { monthsOf } from "../../../domain/coverage/coverage-columns.ts";
+import { cellsIn, gapsOf } from "../../../domain/coverage/coverage-gaps.ts";
+import { countsOf, kindOf, statusOf, withoutRunning } from "../../../domain/coverage/coverage-grid.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
-import type { SourceCoverage } from "../../../store/report/coverage-cells.ts";
-import type { CellParts } from "../../../store/report/coverage-table.ts";
+import type { SourceCoverage } from "../../../store/coverage/coverage-cells.ts";
+import type { CellParts } from "../../../store/coverage/coverage-table.ts";
 import { type Html, html } from "../html.ts";
 import { notice } from "../parts/notice.ts";
 import { STATUSES } from "../parts/status.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { GridStride } from "../../../domain/planning/coverage-grid.ts";
+import type { GridStride } from "../../../domain/coverage/coverage-grid.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";

@@ -1,11 +1,11 @@
-import type { ColumnLength } from "../../../domain/planning/coverage-columns.ts";
-import { hasGapIn } from "../../../domain/planning/coverage-gaps.ts";
-import { type Count, STATUSES, type Status, sum } from "../../../domain/planning/coverage-grid.ts";
+import type { ColumnLength } from "../../../domain/coverage/coverage-columns.ts";
+import { hasGapIn } from "../../../domain/coverage/coverage-gaps.ts";
+import { type Count, STATUSES, type Status, sum } from "../../../domain/coverage/coverage-grid.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
+import type { CoverageCell, SourceCoverage } from "../../../store/coverage/coverage-cells.ts";
+import { type CellParts, type ColumnState, columnStates } from "../../../store/coverage/coverage-table.ts";
 import type { Database } from "../../../store/db/database.ts";
-import type { CoverageCell, SourceCoverage } from "../../../store/report/coverage-cells.ts";
-import { type CellParts, type ColumnState, columnStates } from "../../../store/report/coverage-table.ts";
 
 /** A line of the table: a workspace with the worst of its dimensions, or one of its dimensions. */
 export interface Row {

@@ -1,7 +1,7 @@
-import type { ColumnLength } from "../../../domain/planning/coverage-columns.ts";
-import type { GridStride } from "../../../domain/planning/coverage-grid.ts";
+import type { ColumnLength } from "../../../domain/coverage/coverage-columns.ts";
+import type { GridStride } from "../../../domain/coverage/coverage-grid.ts";
 import type { Interval } from "../../../domain/time/window.ts";
-import type { ColumnState } from "../../../store/report/coverage-table.ts";
+import type { ColumnState } from "../../../store/coverage/coverage-table.ts";
 import { type Html, html } from "../html.ts";
 import { STATUSES } from "../parts/status.ts";
 import { count, name } from "../parts/text.ts";

@@ -4,7 +4,7 @@ import {
   kindOf,
   statusOf,
   unitsOf,
-} from "../../../domain/planning/coverage-grid.ts";
+} from "../../../domain/coverage/coverage-grid.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";

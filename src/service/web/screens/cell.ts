@@ -1,18 +1,23 @@
 import { z } from "zod";
-import { monthsOf } from "../../../domain/planning/coverage-columns.ts";
+import { monthsOf } from "../../../domain/coverage/coverage-columns.ts";
 import { intersect, totalMs } from "../../../domain/time/intervals.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { UsageError } from "../../../errors.ts";
-import { inSnapshot } from "../../../store/db/snapshot.ts";
-import { type CellFacts, cellFacts } from "../../../store/report/cell-facts.ts";
+import { listSources } from "../../../store/activity/overview.ts";
+import { type CellFacts, cellFacts } from "../../../store/coverage/cell-facts.ts";
 import {
   type CoverageCell,
   type SourceCoverage,
   sourceCoverage,
-} from "../../../store/report/coverage-cells.ts";
-import { type ColumnState, cellParts, columnStates, partsFor } from "../../../store/report/coverage-table.ts";
-import { listSources } from "../../../store/report/overview.ts";
+} from "../../../store/coverage/coverage-cells.ts";
+import {
+  type ColumnState,
+  cellParts,
+  columnStates,
+  partsFor,
+} from "../../../store/coverage/coverage-table.ts";
+import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { addAskAgain, askAgainForm } from "../grid/ask-again.ts";
 import {
   answerList,

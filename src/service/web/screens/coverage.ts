@@ -1,13 +1,13 @@
 import { z } from "zod";
-import { type Columns, columnsOf, lastMonths, neighbour } from "../../../domain/planning/coverage-columns.ts";
-import type { GridStride } from "../../../domain/planning/coverage-grid.ts";
+import { type Columns, columnsOf, lastMonths, neighbour } from "../../../domain/coverage/coverage-columns.ts";
+import type { GridStride } from "../../../domain/coverage/coverage-grid.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
+import { listSources } from "../../../store/activity/overview.ts";
+import { type SourceCoverage, sourceCoverage } from "../../../store/coverage/coverage-cells.ts";
+import { cellParts, partsFor } from "../../../store/coverage/coverage-table.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
-import { type SourceCoverage, sourceCoverage } from "../../../store/report/coverage-cells.ts";
-import { cellParts, partsFor } from "../../../store/report/coverage-table.ts";
-import { listSources } from "../../../store/report/overview.ts";
 import { gaps, loadedBySync, strip } from "../grid/history.ts";
 import {
   addressOf,

@@ -1,9 +1,13 @@
 import { z } from "zod";
-import { DIFFERENCE_KINDS, DIFFERENCE_STATES, type DifferenceState } from "../../../domain/difference.ts";
+import {
+  DIFFERENCE_KINDS,
+  DIFFERENCE_STATES,
+  type DifferenceState,
+} from "../../../domain/proof/difference.ts";
 import { shortInstant } from "../../../domain/time/instant.ts";
 import { METER_NAME, METERS } from "../../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
-import { type ListedDifference, listDifferences, SAYERS } from "../../../store/report/difference-list.ts";
+import { type ListedDifference, listDifferences, SAYERS } from "../../../store/proof/difference-list.ts";
 import { type Html, html } from "../html.ts";
 import { cursorField, cursorText } from "../parts/cursor.ts";
 import { choice, dayField } from "../parts/form.ts";

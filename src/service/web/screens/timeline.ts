@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { UsageError } from "../../../errors.ts";
-import { listSources } from "../../../store/report/overview.ts";
-import { type Run, runsById } from "../../../store/report/runs.ts";
+import { listSources } from "../../../store/activity/overview.ts";
+import { type Run, runsById } from "../../../store/activity/runs.ts";
 import {
   listMoments,
   type Moment,
   TIMELINE_KINDS,
   type TimelineKind,
-} from "../../../store/report/timeline.ts";
+} from "../../../store/activity/timeline.ts";
 import { RUN_KINDS } from "../../../store/work/runs.ts";
 import { type Html, html } from "../html.ts";
 import { cursorField, cursorText } from "../parts/cursor.ts";

@@ -1,10 +1,10 @@
 import { UsageError } from "../../../errors.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
-import { pricingOf } from "../../../store/report/usage/costs.ts";
-import { meterStart } from "../../../store/report/usage/counted.ts";
-import { type UsageSource, usageSources } from "../../../store/report/usage/sources.ts";
-import { unpricedIn } from "../../../store/report/usage/unpriced-in.ts";
+import { pricingOf } from "../../../store/figures/costs.ts";
+import { meterStart } from "../../../store/figures/counted.ts";
+import { type UsageSource, usageSources } from "../../../store/figures/sources.ts";
+import { unpricedIn } from "../../../store/figures/unpriced-in.ts";
 import { type Html, html } from "../html.ts";
 import { notice } from "../parts/notice.ts";
 import { prose } from "../parts/text.ts";

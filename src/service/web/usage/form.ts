@@ -1,7 +1,7 @@
 import { addMonths, monthStart } from "../../../domain/time/days.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { printableLine } from "../../../printable.ts";
-import type { UsageSource, UsageWorkspace } from "../../../store/report/usage/sources.ts";
+import type { UsageSource, UsageWorkspace } from "../../../store/figures/sources.ts";
 import { type Html, html } from "../html.ts";
 import { choice, dayField } from "../parts/form.ts";
 import { addressOf } from "./links.ts";

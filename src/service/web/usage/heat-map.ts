@@ -1,7 +1,7 @@
 import { addDays, type Days, daysBetween } from "../../../domain/time/days.ts";
 import type { Database } from "../../../store/db/database.ts";
-import { hourlyUsage } from "../../../store/report/usage/hours.ts";
-import type { UsageOf } from "../../../store/report/usage/records.ts";
+import { hourlyUsage } from "../../../store/figures/hours.ts";
+import type { UsageOf } from "../../../store/figures/records.ts";
 import { type Html, html } from "../html.ts";
 import { bucketsOf, LoadedTime } from "./loaded.ts";
 import { MOST_DAYS, type Question } from "./question.ts";

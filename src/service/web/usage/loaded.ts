@@ -2,8 +2,8 @@ import { addMonths, type Days } from "../../../domain/time/days.ts";
 import { intersect, subtract } from "../../../domain/time/intervals.ts";
 import { DAY_MS, HOUR_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
-import type { LoadedWorkspace } from "../../../store/report/usage/loaded.ts";
-import type { Per } from "../../../store/report/usage/records.ts";
+import type { LoadedWorkspace } from "../../../store/figures/loaded.ts";
+import type { Per } from "../../../store/figures/records.ts";
 
 /** One bucket of a range: its own days of it, if the range begins or ends within a month. */
 export interface Bucket extends Interval {

@@ -1,4 +1,4 @@
-import type { UnpricedIn } from "../../../store/report/usage/unpriced-in.ts";
+import type { UnpricedIn } from "../../../store/figures/unpriced-in.ts";
 import { type Html, html } from "../html.ts";
 import { notice } from "../parts/notice.ts";
 import { name, prose } from "../parts/text.ts";

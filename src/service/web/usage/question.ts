@@ -3,9 +3,9 @@ import { nearest } from "../../../config/spelling.ts";
 import { addDays, addMonths, type Days, dayOf, daysBetween, monthStart } from "../../../domain/time/days.ts";
 import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";
-import { COUNTED, type Counted } from "../../../store/report/usage/counted.ts";
-import type { Per } from "../../../store/report/usage/records.ts";
-import type { UsageSource, UsageWorkspace } from "../../../store/report/usage/sources.ts";
+import { COUNTED, type Counted } from "../../../store/figures/counted.ts";
+import type { Per } from "../../../store/figures/records.ts";
+import type { UsageSource, UsageWorkspace } from "../../../store/figures/sources.ts";
 
 /** More would be a page of thousands of cells, and read millions of records: users have the most. */
 export const MOST_DAYS = { hour: 31, hourOfUsers: 7, day: 92 } as const;

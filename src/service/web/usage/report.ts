@@ -2,16 +2,16 @@ import { type Days, rangeBefore } from "../../../domain/time/days.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { type Amount, amountOf, percentOf } from "../../../domain/usage/amount.ts";
 import type { Database } from "../../../store/db/database.ts";
-import { bucketsOfIds, bucketTotals } from "../../../store/report/usage/buckets.ts";
-import { usageCosts } from "../../../store/report/usage/costs.ts";
+import { bucketsOfIds, bucketTotals } from "../../../store/figures/buckets.ts";
+import { usageCosts } from "../../../store/figures/costs.ts";
 import {
   type LoadedWorkspace,
   loadedDays,
   loadedHours,
   loadedMeterDays,
-} from "../../../store/report/usage/loaded.ts";
-import type { UsageCells } from "../../../store/report/usage/records.ts";
-import { usageSums } from "../../../store/report/usage/sums.ts";
+} from "../../../store/figures/loaded.ts";
+import type { UsageCells } from "../../../store/figures/records.ts";
+import { usageSums } from "../../../store/figures/sums.ts";
 import { type Bucket, bucketsOf, LoadedTime, type State } from "./loaded.ts";
 import type { Question } from "./question.ts";
 

@@ -1,7 +1,7 @@
-import { dimensionOf } from "../../../domain/usage/meter.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
+import { dimensionOf } from "../../../domain/usage/record.ts";
 import { DEPLOYMENT, DIMENSIONS } from "../../../store/db/dimensions.ts";
-import { meterOfCounted } from "../../../store/report/usage/counted.ts";
+import { meterOfCounted } from "../../../store/figures/counted.ts";
 import { type Html, html } from "../html.ts";
 import { twin } from "../parts/text.ts";
 import type { Question } from "./question.ts";

@@ -2,10 +2,10 @@ import { dayOf } from "../../../domain/time/days.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { amountShown } from "../../../domain/usage/amount.ts";
-import { dimensionOf } from "../../../domain/usage/meter.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
-import { type Counted, meterOfCounted } from "../../../store/report/usage/counted.ts";
-import type { Per } from "../../../store/report/usage/records.ts";
+import { dimensionOf } from "../../../domain/usage/record.ts";
+import { type Counted, meterOfCounted } from "../../../store/figures/counted.ts";
+import type { Per } from "../../../store/figures/records.ts";
 import type { Question } from "./question.ts";
 import type { Figure, Line } from "./report.ts";
 

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { workMessage } from "../../../../src/pipeline/extract/work-slice.ts";
+import { workMessage } from "../../../../src/pipeline/extract/work-task.ts";
 import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
-import { listRuns } from "../../../../src/store/report/runs.ts";
+import { listRuns } from "../../../../src/store/activity/runs.ts";
 import { createBackfill, finishBackfills, listBackfills } from "../../../../src/store/work/backfills.ts";
 import { listActions } from "../../../../src/store/work/operator-actions.ts";
-import { claimSlice, endSlice } from "../../../../src/store/work/slices.ts";
 import { type Steering, steerBackfill } from "../../../../src/store/work/steer-backfill.ts";
-import { takeSlicesToQueue } from "../../../../src/store/work/take-slices.ts";
+import { takeSlicesToQueue } from "../../../../src/store/work/take-tasks.ts";
+import { claimSlice, endSlice } from "../../../../src/store/work/tasks.ts";
 import { poll } from "../../../support/poll.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 

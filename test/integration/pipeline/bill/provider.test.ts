@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { describeBill } from "../../../../src/cli/report/bill-report.ts";
-import { type CalendarMonth, monthAt, monthBefore } from "../../../../src/domain/close/month.ts";
-import { describeProviderMonth } from "../../../../src/domain/provider/month-sentence.ts";
+import { describeProviderMonth } from "../../../../src/domain/bill/provider-month-sentence.ts";
+import { type CalendarMonth, monthAt, monthBefore } from "../../../../src/domain/months/month.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { firingAlerts } from "../../../../src/pipeline/alerts.ts";
 import { checkProvider } from "../../../../src/pipeline/bill/check-provider.ts";
-import { lookAtMonth } from "../../../../src/pipeline/close/look.ts";
+import { lookAtMonth } from "../../../../src/pipeline/months/look.ts";
+import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
 import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";
-import { checkTotals } from "../../../../src/pipeline/totals/check-totals.ts";
-import { listDifferences } from "../../../../src/store/report/difference-list.ts";
+import { listDifferences } from "../../../../src/store/proof/difference-list.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
 
 /** The totals of the billing provider, a second meter: it is compared with months of days, and never believed over them. */

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { monthAt } from "../../../../src/domain/close/month.ts";
+import { describeLimit, marksPassed } from "../../../../src/domain/bill/usage-limit.ts";
+import { monthAt } from "../../../../src/domain/months/month.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { describeLimit, marksPassed } from "../../../../src/domain/usage-limit.ts";
 import { firingAlerts } from "../../../../src/pipeline/alerts.ts";
 import { readBill } from "../../../../src/pipeline/bill/read-bill.ts";
-import { closePeriods } from "../../../../src/pipeline/close/close-periods.ts";
+import { closePeriods } from "../../../../src/pipeline/months/close-periods.ts";
+import { limitUses } from "../../../../src/store/bill/limit-uses.ts";
 import { lockScopes } from "../../../../src/store/catalog/scopes.ts";
-import { limitUses } from "../../../../src/store/report/limit-uses.ts";
 import { poll } from "../../../support/poll.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
 

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { monthAt, monthBefore } from "../../../../src/domain/close/month.ts";
+import { monthAt, monthBefore } from "../../../../src/domain/months/month.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { type CloseOrder, closeSources, isAsAsked } from "../../../../src/pipeline/close/close.ts";
-import { closePeriods } from "../../../../src/pipeline/close/close-periods.ts";
-import { daysWithin, lookAtMonth } from "../../../../src/pipeline/close/look.ts";
-import { sourcesWithWorkspaces } from "../../../../src/store/report/overview.ts";
+import { type CloseOrder, closeSources, isAsAsked } from "../../../../src/pipeline/months/close.ts";
+import { closePeriods } from "../../../../src/pipeline/months/close-periods.ts";
+import { daysWithin, lookAtMonth } from "../../../../src/pipeline/months/look.ts";
+import { sourcesWithWorkspaces } from "../../../../src/store/activity/overview.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /** What is asked of a close: which month or period, of which sources, without which workspaces. */

@@ -1,16 +1,16 @@
 import { beforeEach, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { closeSources } from "../../../../src/pipeline/close/close.ts";
-import { lookAtMonth } from "../../../../src/pipeline/close/look.ts";
 import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
+import { closeSources } from "../../../../src/pipeline/months/close.ts";
+import { lookAtMonth } from "../../../../src/pipeline/months/look.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
-import { noteBillPart } from "../../../../src/store/catalog/bill-parts.ts";
-import { digestToClose } from "../../../../src/store/report/close-digest.ts";
-import { closedCosts } from "../../../../src/store/report/closed-costs.ts";
-import { adjustmentsOf, countAdjusted } from "../../../../src/store/report/month-adjustments.ts";
-import { checkMonths } from "../../../../src/store/report/month-open-days.ts";
-import { sourcesWithWorkspaces } from "../../../../src/store/report/overview.ts";
-import { adjustedCosts } from "../../../../src/store/report/prices.ts";
+import { sourcesWithWorkspaces } from "../../../../src/store/activity/overview.ts";
+import { noteBillPart } from "../../../../src/store/bill/bill-parts.ts";
+import { adjustedCosts } from "../../../../src/store/bill/prices.ts";
+import { digestToClose } from "../../../../src/store/months/close-digest.ts";
+import { closedCosts } from "../../../../src/store/months/closed-costs.ts";
+import { adjustmentsOf, countAdjusted } from "../../../../src/store/months/month-adjustments.ts";
+import { checkMonths } from "../../../../src/store/months/month-open-days.ts";
 import {
   bench,
   booked,

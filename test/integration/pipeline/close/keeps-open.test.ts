@@ -1,7 +1,7 @@
 import { DateTime } from "luxon";
 import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { closeSources } from "../../../../src/pipeline/close/close.ts";
+import { closeSources } from "../../../../src/pipeline/months/close.ts";
 import {
   bench,
   booked,

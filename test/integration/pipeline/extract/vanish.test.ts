@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { enterWorkspaces } from "../../../../src/store/catalog/workspaces.ts";
-import { newestFetch } from "../../../../src/store/report/load-totals.ts";
+import { newestFetch } from "../../../../src/store/figures/load-totals.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { differences, dump, inLedger, inStore, together } from "../../../support/tables.ts";
 

@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { EtlError } from "../../../../src/errors.ts";
 import { extractSlice } from "../../../../src/pipeline/extract/extract.ts";
-import { LOCK_LOST, workMessage } from "../../../../src/pipeline/extract/work-slice.ts";
+import { LOCK_LOST, workMessage } from "../../../../src/pipeline/extract/work-task.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { noteRefusal } from "../../../../src/store/catalog/sources.ts";
-import { claimSlice, enterSlices, releaseSlices } from "../../../../src/store/work/slices.ts";
-import { takeSlicesToQueue } from "../../../../src/store/work/take-slices.ts";
+import { takeSlicesToQueue } from "../../../../src/store/work/take-tasks.ts";
+import { claimSlice, enterSlices, releaseSlices } from "../../../../src/store/work/tasks.ts";
 import { setup } from "../../../support/source.ts";
 
 /** What becomes of a slice whose worker ended between its load and saying so. */

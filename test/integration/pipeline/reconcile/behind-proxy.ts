@@ -1,4 +1,4 @@
-import type { ReconcileRequest } from "../../../../src/pipeline/reconcile/reconcile.ts";
+import type { ReconcileRequest } from "../../../../src/pipeline/proof/reconcile.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 

@@ -4,7 +4,7 @@ import { type FetchQueue, messageId, type QueueMessage } from "../../../../src/p
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { planSync } from "../../../../src/pipeline/sync/sync.ts";
 import { createBackfill } from "../../../../src/store/work/backfills.ts";
-import { claimSlice, endSlice, enterSlices } from "../../../../src/store/work/slices.ts";
+import { claimSlice, endSlice, enterSlices } from "../../../../src/store/work/tasks.ts";
 import { EVERYTHING, setupMeters } from "../../../support/meters.ts";
 import { setup } from "../../../support/source.ts";
 

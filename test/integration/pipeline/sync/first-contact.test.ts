@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../../src/config/config.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { startStandin } from "../../../../src/standin/server.ts";
+import { startStandin } from "../../../../src/local/standin/server.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { differences, dump, inLedger, inStore } from "../../../support/tables.ts";
 

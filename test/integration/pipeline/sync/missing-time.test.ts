@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { planSlices } from "../../../../src/domain/planning/plan-slices.ts";
+import { planSlices } from "../../../../src/domain/planning/plan-tasks.ts";
 import { normalize } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
 import { planSource, slicesFrom } from "../../../../src/pipeline/sync/plan.ts";
 import { ensureScopes, scopeStates } from "../../../../src/store/catalog/scopes.ts";
-import { slicesInFlight } from "../../../../src/store/work/slices.ts";
+import { slicesInFlight } from "../../../../src/store/work/tasks.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /** Postgres subtracts what is loaded, failed and in flight. A model says the same day by day. */

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { PlatformError } from "../../../../src/errors.ts";
-import { checkTotals } from "../../../../src/pipeline/totals/check-totals.ts";
-import { alertFacts } from "../../../../src/store/report/alerts.ts";
-import { metricFacts } from "../../../../src/store/report/metric-facts.ts";
-import { sourceStatuses } from "../../../../src/store/report/overview.ts";
+import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
+import { alertFacts } from "../../../../src/store/activity/alerts.ts";
+import { metricFacts } from "../../../../src/store/activity/metric-facts.ts";
+import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
 import { senderOn } from "../../../support/source.ts";
 import { check, dayInside, loaded, WORKSPACE } from "./bench.ts";
 

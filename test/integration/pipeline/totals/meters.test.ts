@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { describeTotals } from "../../../../src/cli/commands/totals.ts";
-import { describeOtherUsage } from "../../../../src/domain/close/other-usage.ts";
+import { describeOtherUsage } from "../../../../src/domain/months/other-usage.ts";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { METER } from "../../../../src/domain/usage/meter.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
-import { checkTotals } from "../../../../src/pipeline/totals/check-totals.ts";
-import { otherUsage } from "../../../../src/store/report/other-usage.ts";
+import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
+import { otherUsage } from "../../../../src/store/months/other-usage.ts";
 import { EVERYTHING, inMeterLedger, inMeterStore, LOADED, setupMeters } from "../../../support/meters.ts";
 import type { Bench } from "../../../support/source.ts";
 import { differences } from "../../../support/tables.ts";

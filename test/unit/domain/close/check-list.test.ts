@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { type AskedClose, checkListOf, stepsOf } from "../../../../src/domain/close/check-list.ts";
-import { monthAt, monthBefore, monthNamed } from "../../../../src/domain/close/month.ts";
-import type { OpenDay } from "../../../../src/domain/close/open-day.ts";
-import { describeOtherUsage } from "../../../../src/domain/close/other-usage.ts";
+import { type AskedClose, checkListOf, stepsOf } from "../../../../src/domain/months/check-list.ts";
+import { monthAt, monthBefore, monthNamed } from "../../../../src/domain/months/month.ts";
+import type { OpenDay } from "../../../../src/domain/months/open-day.ts";
+import { describeOtherUsage } from "../../../../src/domain/months/other-usage.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 
 const month = { name: "2026-03", start: "2026-03-01", end: "2026-04-01" };

@@ -4,7 +4,7 @@ import {
   lastMonths,
   monthsOf,
   neighbour,
-} from "../../../../src/domain/planning/coverage-columns.ts";
+} from "../../../../src/domain/coverage/coverage-columns.ts";
 import { HOUR_MS } from "../../../../src/domain/time/stride.ts";
 
 const day = (text: string) => Date.parse(text);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type CellTime, cellTime, daysLeft, withHours } from "../../../../src/domain/planning/cell-time.ts";
-import { cellsIn, gapsOf, hasGapIn } from "../../../../src/domain/planning/coverage-gaps.ts";
+import { type CellTime, cellTime, daysLeft, withHours } from "../../../../src/domain/coverage/cell-time.ts";
+import { cellsIn, gapsOf, hasGapIn } from "../../../../src/domain/coverage/coverage-gaps.ts";
 import {
   byDay,
   countsOf,
@@ -14,7 +14,7 @@ import {
   sum,
   unitsOf,
   withoutRunning,
-} from "../../../../src/domain/planning/coverage-grid.ts";
+} from "../../../../src/domain/coverage/coverage-grid.ts";
 import { normalize } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type PlannedScope, planSlices } from "../../../../src/domain/planning/plan-slices.ts";
+import { type PlannedScope, planSlices } from "../../../../src/domain/planning/plan-tasks.ts";
 import type { UsageRequest } from "../../../../src/domain/planning/request.ts";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";

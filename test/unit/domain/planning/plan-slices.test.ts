@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type PlannedScope, planSlices } from "../../../../src/domain/planning/plan-slices.ts";
+import { type PlannedScope, planSlices } from "../../../../src/domain/planning/plan-tasks.ts";
 import { scopeIdsOf, workspaceIdsOf } from "../../../../src/domain/planning/request.ts";
 import { ALL_TIME } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS, STRIDE_MS, STRIDES, type Stride } from "../../../../src/domain/time/stride.ts";

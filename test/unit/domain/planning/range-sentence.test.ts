@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { rangeSentence } from "../../../../src/domain/planning/range-sentence.ts";
-import type { RangeLine } from "../../../../src/domain/planning/range-status.ts";
+import { rangeSentence } from "../../../../src/domain/coverage/range-sentence.ts";
+import type { RangeLine } from "../../../../src/domain/coverage/range-status.ts";
 
 const line = (
   status: RangeLine["status"],

@@ -5,7 +5,7 @@ import {
   type KnownTime,
   type LoadStatus,
   rangeStatus,
-} from "../../../../src/domain/planning/range-status.ts";
+} from "../../../../src/domain/coverage/range-status.ts";
 import { DAY_MS, HOUR_MS, STRIDES, type Stride } from "../../../../src/domain/time/stride.ts";
 
 const seed = 20_260_105;

@@ -1,9 +1,9 @@
 import { onTestFinished } from "vitest";
 import { type PlatformAccess, Secret } from "../../../../src/config/config.ts";
 import { PlatformError } from "../../../../src/errors.ts";
+import { type StandinOptions, startStandin } from "../../../../src/local/standin/server.ts";
 import { controlPlaneClientOf, deploymentClientsOf } from "../../../../src/platform/clients.ts";
 import { PlatformHttp } from "../../../../src/platform/http/http.ts";
-import { type StandinOptions, startStandin } from "../../../../src/standin/server.ts";
 import { framed, KEY, rejection } from "../http/raw-server.ts";
 
 /** The clients of control plane, threads and A2A, on the stand-in and on servers that answer wrongly. */

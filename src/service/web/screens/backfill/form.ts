@@ -1,6 +1,6 @@
 import { STRIDES } from "../../../../domain/time/stride.ts";
 import { GROUPINGS } from "../../../../domain/usage/record.ts";
-import type { NamedWorkspace } from "../../../../store/report/readers.ts";
+import type { NamedWorkspace } from "../../../../store/activity/readers.ts";
 import { type Html, html } from "../../html.ts";
 import { choice, dayField } from "../../parts/form.ts";
 import { name } from "../../parts/text.ts";

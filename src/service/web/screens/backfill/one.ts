@@ -1,14 +1,14 @@
 import { z } from "zod";
-import { stepAbout } from "../../../../domain/failure-steps.ts";
-import { rangeSentence } from "../../../../domain/planning/range-sentence.ts";
+import { stepAbout } from "../../../../domain/coverage/failure-steps.ts";
+import { rangeSentence } from "../../../../domain/coverage/range-sentence.ts";
 import { shortInstant } from "../../../../domain/time/instant.ts";
 import { ceilToGrid, DAY_MS } from "../../../../domain/time/stride.ts";
 import { UsageError } from "../../../../errors.ts";
 import { backfillBudget, minutesOf } from "../../../../pipeline/backfill/budget.ts";
 import { previewedSource } from "../../../../pipeline/backfill/previewed-source.ts";
 import { rangeOfBackfill } from "../../../../pipeline/backfill/status-of-backfill.ts";
-import { failureGroups, tasksBeside } from "../../../../store/report/backfill-failures.ts";
-import { namedWorkspaces } from "../../../../store/report/readers.ts";
+import { failureGroups, tasksBeside } from "../../../../store/activity/backfill-failures.ts";
+import { namedWorkspaces } from "../../../../store/activity/readers.ts";
 import { type Backfill, backfillOf } from "../../../../store/work/backfills.ts";
 import { type Steering, steerBackfill } from "../../../../store/work/steer-backfill.ts";
 import { within } from "../../../http/within.ts";

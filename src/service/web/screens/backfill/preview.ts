@@ -1,3 +1,4 @@
+import type { RangeLine } from "../../../../domain/coverage/range-status.ts";
 import {
   type LeftOutReason,
   type PlanDifference,
@@ -6,7 +7,6 @@ import {
   requestsOfWindow,
   windowsOf,
 } from "../../../../domain/planning/planned-windows.ts";
-import type { RangeLine } from "../../../../domain/planning/range-status.ts";
 import { shortInstant } from "../../../../domain/time/instant.ts";
 import { GROUPINGS } from "../../../../domain/usage/record.ts";
 import { type BackfillBudget, minutesOf } from "../../../../pipeline/backfill/budget.ts";

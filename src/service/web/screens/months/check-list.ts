@@ -1,10 +1,10 @@
-import { type AskedClose, checkListOf, stepsOf } from "../../../../domain/close/check-list.ts";
+import { type AskedClose, checkListOf, stepsOf } from "../../../../domain/months/check-list.ts";
 import {
   DISAGREEMENTS,
   OPEN_WORDS,
   type OpenDay,
   type OpenReason,
-} from "../../../../domain/close/open-day.ts";
+} from "../../../../domain/months/open-day.ts";
 import { shortInstant } from "../../../../domain/time/instant.ts";
 import { METER_NAME } from "../../../../domain/usage/meter.ts";
 import { type Html, html } from "../../html.ts";

@@ -1,6 +1,6 @@
 import { UsageError } from "../../../../errors.ts";
-import { sourcesToClose } from "../../../../pipeline/close/asked.ts";
-import type { ListedSource, SourceWithWorkspaces } from "../../../../store/report/overview.ts";
+import { sourcesToClose } from "../../../../pipeline/months/asked.ts";
+import type { ListedSource, SourceWithWorkspaces } from "../../../../store/activity/overview.ts";
 import { type Html, html } from "../../html.ts";
 import { choice } from "../../parts/form.ts";
 import type { Context } from "../../routes.ts";

@@ -1,9 +1,9 @@
-import type { CalendarMonth } from "../../../../domain/close/month.ts";
+import type { CalendarMonth } from "../../../../domain/months/month.ts";
+import type { ListedSource } from "../../../../store/activity/overview.ts";
 import type { Database } from "../../../../store/db/database.ts";
-import { type ClosedCost, closedCosts } from "../../../../store/report/closed-costs.ts";
-import type { ClosedMonth } from "../../../../store/report/closed-months.ts";
-import { type Adjustments, adjustmentsOf } from "../../../../store/report/month-adjustments.ts";
-import type { ListedSource } from "../../../../store/report/overview.ts";
+import { type ClosedCost, closedCosts } from "../../../../store/months/closed-costs.ts";
+import type { ClosedMonth } from "../../../../store/months/closed-months.ts";
+import { type Adjustments, adjustmentsOf } from "../../../../store/months/month-adjustments.ts";
 import { type Html, html } from "../../html.ts";
 import { count, instant, name } from "../../parts/text.ts";
 import { address } from "./links.ts";

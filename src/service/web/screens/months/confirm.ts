@@ -1,8 +1,8 @@
-import type { MonthLook } from "../../../../pipeline/close/look.ts";
+import type { MonthLook } from "../../../../pipeline/months/look.ts";
+import type { ListedSource } from "../../../../store/activity/overview.ts";
 import type { Database } from "../../../../store/db/database.ts";
-import { digestOfClose } from "../../../../store/report/close-digest.ts";
-import { totalsToClose } from "../../../../store/report/month-totals.ts";
-import type { ListedSource } from "../../../../store/report/overview.ts";
+import { digestOfClose } from "../../../../store/months/close-digest.ts";
+import { totalsToClose } from "../../../../store/months/month-totals.ts";
 import { type Html, html } from "../../html.ts";
 import { postForm } from "../../parts/form.ts";
 import { notice } from "../../parts/notice.ts";

@@ -1,4 +1,4 @@
-import type { OpenPoint } from "../../../../domain/close/check-list.ts";
+import type { OpenPoint } from "../../../../domain/months/check-list.ts";
 import { dayOf } from "../../../../domain/time/days.ts";
 import { DAY_MS } from "../../../../domain/time/stride.ts";
 

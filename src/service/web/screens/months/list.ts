@@ -1,11 +1,11 @@
-import { type CalendarMonth, monthAt, monthBefore } from "../../../../domain/close/month.ts";
+import { type CalendarMonth, monthAt, monthBefore } from "../../../../domain/months/month.ts";
 import { GROUPINGS } from "../../../../domain/usage/record.ts";
-import { daysWithin } from "../../../../pipeline/close/look.ts";
+import { daysWithin } from "../../../../pipeline/months/look.ts";
+import type { SourceWithWorkspaces } from "../../../../store/activity/overview.ts";
 import type { Database } from "../../../../store/db/database.ts";
-import { type ClosedMonth, closedMonths } from "../../../../store/report/closed-months.ts";
-import { countAdjusted } from "../../../../store/report/month-adjustments.ts";
-import { checkMonths } from "../../../../store/report/month-open-days.ts";
-import type { SourceWithWorkspaces } from "../../../../store/report/overview.ts";
+import { type ClosedMonth, closedMonths } from "../../../../store/months/closed-months.ts";
+import { countAdjusted } from "../../../../store/months/month-adjustments.ts";
+import { checkMonths } from "../../../../store/months/month-open-days.ts";
 import { type Html, html } from "../../html.ts";
 import { count, instant } from "../../parts/text.ts";
 import { inShort } from "./check-list.ts";

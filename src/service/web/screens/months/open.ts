@@ -1,7 +1,7 @@
-import type { AskedClose } from "../../../../domain/close/check-list.ts";
-import { DISAGREEMENTS } from "../../../../domain/close/open-day.ts";
-import type { MonthLook } from "../../../../pipeline/close/look.ts";
-import type { ListedSource } from "../../../../store/report/overview.ts";
+import type { AskedClose } from "../../../../domain/months/check-list.ts";
+import { DISAGREEMENTS } from "../../../../domain/months/open-day.ts";
+import type { MonthLook } from "../../../../pipeline/months/look.ts";
+import type { ListedSource } from "../../../../store/activity/overview.ts";
 import { type Html, html } from "../../html.ts";
 import { notice } from "../../parts/notice.ts";
 import { count, name, twin } from "../../parts/text.ts";

@@ -1,0 +1,57 @@
+import { RateLimitError, UnrecoverableError } from "bullmq";
+import { z } from "zod";
+import { PlatformError } from "../src/errors.ts";
+import { returnMessages, workMessage } from "../src/pipeline/extract/work-task.ts";
+import { isKeyRefused } from "../src/pipeline/source/refusal.ts";
+import { pauseOf } from "../src/pipeline/source/retry.ts";
+import { defineJob, type JobContext } from "./job.ts";
+
+/** After so many attempts the slice is kept as failed. */
+const ATTEMPTS = 8;
+
+/** Fetches one slice and replaces its window. */
+export const extractSliceJob = defineJob({
+  name: "extract-slice",
+  queue: "fetch",
+  payload: z.strictObject({ sliceId: z.int().positive(), generation: z.int().positive().max(2_147_483_647) }),
+  options: {
+    attempts: ATTEMPTS,
+    backoff: { type: "custom" },
+    removeOnComplete: true,
+    removeOnFail: { count: 500 },
+  },
+  handle: async (context, { sliceId, generation }, job) => {
+    const isLastAttempt = job.attemptsMade + 1 >= ATTEMPTS;
+    try {
+      // The job's own signal also ends a job that another worker has taken, while the process goes on.
+      const source = { ...(await context.source.open()), signal: context.signal };
+      const result = await workMessage(source, { sliceId, generation, isLastAttempt });
+      if (!("rows" in result)) return { outcome: result.outcome };
+      const { outcome, requests, rows, followUps } = result;
+      if (followUps.length > 0) await context.enqueueSoon();
+      return { outcome, requests, ...rows, followUps: followUps.length };
+    } catch (error) {
+      return retryLater(context, error, sliceId);
+    }
+  },
+});
+
+/** Decides how BullMQ retries a failed message. In every case the slice stays in Postgres. */
+async function retryLater(
+  { holdBack, source, log }: JobContext,
+  error: unknown,
+  sliceId: number,
+): Promise<never> {
+  if (isKeyRefused(error)) {
+    await returnMessages((await source.known()).store, [sliceId]);
+    throw Object.assign(new UnrecoverableError(error.message), { cause: error });
+  }
+  if (error instanceof PlatformError && error.status === 429) {
+    // The platform limits the key, not the request: everybody waits, and no attempt is used.
+    const waitMs = pauseOf(error, 1);
+    log.warn({ code: error.code, reason: error.message, waitMs }, "held back");
+    await holdBack(waitMs);
+    throw new RateLimitError();
+  }
+  throw error;
+}

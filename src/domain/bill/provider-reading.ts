@@ -1,0 +1,134 @@
+import type { Interval } from "../time/window.ts";
+import { meterOfMetric, PROVIDER_METERS, type ProviderMeter } from "./provider-meter.ts";
+
+/** One total of the billing provider: a metric over a part of time. */
+export interface ProviderReading extends Interval {
+  /** Null where it is not named. */
+  readonly customerId: string | null;
+  readonly metricId: string;
+  readonly metricName: string | null;
+  /** Of all workspaces. Null: unknown, which is not zero. */
+  readonly value: number | null;
+  /** By the platform's id. */
+  readonly workspaces: ReadonlyMap<string, number | null>;
+}
+
+/** What came of a total of a month, in words. */
+export const PROVIDER_OUTCOMES = {
+  equal: "equals the stored days",
+  differs: "differs from the stored days",
+  not_final: "not every day of the month is loaded and final",
+  not_loaded: "this usage is not loaded",
+  unknown_workspace: "the workspace is not loaded here",
+  unknown_metric: "nothing that is loaded counts this metric",
+  several_metrics: "several metrics have this meaning",
+  unknown_value: "the provider does not know the value",
+  other_period: "its totals are not of calendar months",
+  not_whole: "the value is not a whole number",
+  no_metric: "the provider names no such metric",
+  sum_of_workspaces: "the sum of its workspaces, which are compared",
+  not_the_sum: "its workspaces do not add up to it",
+} as const;
+export type ProviderOutcome = keyof typeof PROVIDER_OUTCOMES;
+
+/** What the provider holds of one month, by metric and workspace. */
+export interface ProviderTotal {
+  /** Empty: the answer has no metric of this meter. */
+  readonly metricId: string;
+  readonly metricName: string | null;
+  /** Null: a metric that nothing is compared with. */
+  readonly meter: ProviderMeter | null;
+  /** Null: the total of all workspaces. */
+  readonly workspaceId: string | null;
+  /** Null: unknown. */
+  readonly value: number | null;
+  /** Why it is not compared; null: it can be. */
+  readonly unusable: ProviderOutcome | null;
+}
+
+/**
+ * The totals of a month: one of each metric, and one of each of its workspaces. Readings of parts of the month, and of several
+ * customers of one contract, are added up. Nothing is left out: what cannot be compared says why. A workspace that is known here
+ * and that the provider does not name has 0, but only if all others add up to the whole.
+ */
+export function totalsOfMonth(
+  readings: readonly ProviderReading[],
+  { month, known }: { month: Interval; known: readonly string[] },
+): ProviderTotal[] {
+  const metrics = [...Map.groupBy(readings, ({ metricId }) => metricId)].map(([metricId, own]) => {
+    const metricName = own.find((one) => one.metricName !== null)?.metricName ?? null;
+    return { metricId, metricName, own, meter: meterOfMetric(metricName) ?? null };
+  });
+  const absent = PROVIDER_METERS.filter((meter) => !metrics.some((one) => one.meter === meter));
+  return [
+    ...metrics.flatMap(({ metricId, metricName, own, meter }) => {
+      const about = { metricId, metricName, meter };
+      const isOnly = metrics.filter((one) => one.meter === meter).length === 1;
+      const reason = reasonOf(own, { meter, isOnly, month });
+      const value = sumOf(own.map((one) => one.value));
+      const named = amountsOf(own);
+      const isSum = value !== null && sumOf([...named.values()]) === value;
+      const ids = [...new Set([...named.keys(), ...(meter === null ? [] : known)])].sort();
+      return [
+        {
+          ...about,
+          workspaceId: null,
+          value,
+          unusable: reason ?? (isSum ? "sum_of_workspaces" : notTheSum(value)),
+        },
+        ...ids.map((workspaceId): ProviderTotal => {
+          const amount = named.has(workspaceId) ? (named.get(workspaceId) ?? null) : isSum ? 0 : null;
+          return { ...about, workspaceId, value: amount, unusable: reason ?? unusable(amount) };
+        }),
+      ];
+    }),
+    ...absent.map(
+      (meter): ProviderTotal => ({
+        ...{ metricId: "", metricName: null, meter, workspaceId: null, value: null },
+        unusable: "no_metric",
+      }),
+    ),
+  ];
+}
+
+/** Why nothing of a metric is compared; null: it can be. */
+function reasonOf(
+  own: readonly ProviderReading[],
+  { meter, isOnly, month }: { meter: ProviderMeter | null; isOnly: boolean; month: Interval },
+): ProviderOutcome | null {
+  if (meter === null) return "unknown_metric";
+  if (!isOnly) return "several_metrics";
+  const customers = [...Map.groupBy(own, ({ customerId }) => customerId).values()];
+  return customers.every((some) => isTiling(some, month)) ? null : "other_period";
+}
+
+function notTheSum(value: number | null): ProviderOutcome {
+  return value === null ? "unknown_value" : "not_the_sum";
+}
+
+function unusable(value: number | null): ProviderOutcome | null {
+  if (value === null) return "unknown_value";
+  return Number.isSafeInteger(value) ? null : "not_whole";
+}
+
+/** By workspace; null if any part of it is unknown. A reading that does not name it adds nothing. */
+function amountsOf(readings: readonly ProviderReading[]): ReadonlyMap<string, number | null> {
+  const entries = readings.flatMap(({ workspaces }) => [...workspaces]);
+  const byId = Map.groupBy(entries, ([id]) => id);
+  return new Map([...byId].map(([id, some]) => [id, sumOf(some.map(([, amount]) => amount))]));
+}
+
+/** Null if any part is unknown. */
+function sumOf(parts: readonly (number | null)[]): number | null {
+  return parts.reduce<number | null>((sum, part) => (sum === null || part === null ? null : sum + part), 0);
+}
+
+/** Whether the readings follow each other without gap or overlap from the month's start to its end. */
+function isTiling(readings: readonly Interval[], { start, end }: Interval): boolean {
+  let at = start;
+  for (const one of readings.toSorted((a, b) => a.start - b.start)) {
+    if (one.start !== at) return false;
+    at = one.end;
+  }
+  return at === end;
+}

@@ -1,0 +1,52 @@
+import { DAY_MS, HOUR_MS } from "../time/stride.ts";
+
+/** Late changes of one age class. Late: an earlier answer was already fetched after the bucket's end. */
+export interface LatenessClass {
+  /** Upper bound of the class, in hours after the end of the bucket. */
+  readonly ageHours: number;
+  readonly wasSettled: boolean;
+  readonly changes: number;
+  /** Sum of the absolute differences. */
+  readonly tracesMoved: number;
+}
+
+export interface Finality {
+  readonly changes: number;
+  readonly tracesMoved: number;
+  /** Those that changed a final count. */
+  readonly settledChanges: number;
+  /** 99.9 % of the late traces arrived within this time. Null: too few changes. */
+  readonly nearlyAllWithinHours: number | null;
+  /** Recommended `USAGE_SETTLE_AFTER` in days. Null: too few changes. */
+  readonly adviseDays: number | null;
+  readonly verdict: "unknown" | "enough" | "raise" | "lower";
+}
+
+const NEARLY_ALL = 0.999;
+/** Fewer changes allow no recommendation. */
+const ENOUGH_CHANGES = 20;
+
+/** Derives from the ages of late changes when counts are final. */
+export function judgeFinality(classes: readonly LatenessClass[], settleAfterMs: number): Finality {
+  const sum = (of: (one: LatenessClass) => number) => classes.reduce((total, one) => total + of(one), 0);
+  const seen = {
+    changes: sum((one) => one.changes),
+    tracesMoved: sum((one) => one.tracesMoved),
+    settledChanges: sum((one) => (one.wasSettled ? one.changes : 0)),
+  };
+  if (seen.changes < ENOUGH_CHANGES) {
+    return { ...seen, nearlyAllWithinHours: null, adviseDays: null, verdict: "unknown" };
+  }
+  let moved = 0;
+  let within = 0;
+  for (const one of [...classes].sort((a, b) => a.ageHours - b.ageHours)) {
+    if (moved >= NEARLY_ALL * seen.tracesMoved) break;
+    moved += one.tracesMoved;
+    within = one.ageHours;
+  }
+  const adviseDays = Math.max(1, Math.ceil((within * HOUR_MS) / DAY_MS));
+  const settleDays = settleAfterMs / DAY_MS;
+  // Twice the time needed is cheap. More delays final figures without need.
+  const verdict = settleDays < adviseDays ? "raise" : settleDays > 2 * adviseDays + 1 ? "lower" : "enough";
+  return { ...seen, nearlyAllWithinHours: within, adviseDays, verdict };
+}

@@ -1,0 +1,69 @@
+import { exitOfProbe } from "../../cli/commands/probe.ts";
+import { describeDemo } from "../../cli/report/demo-report.ts";
+import type { Output } from "../../cli/report/output.ts";
+import { exitOfRange, rangeToData } from "../../cli/report/range-report.ts";
+import { EXIT } from "../../cli/session/exit.ts";
+import { fewestRequests } from "../../domain/planning/request.ts";
+import { abandonProbe, type ProbeResult, probeMeter } from "../../pipeline/proof/probe.ts";
+import { reconcile } from "../../pipeline/proof/reconcile.ts";
+import { asRun } from "../../pipeline/runs.ts";
+import { learnMeters } from "../../pipeline/source/learn-meters.ts";
+import type { OpenSource } from "../../pipeline/source/source.ts";
+import { statusOfAsked } from "../../pipeline/sync/asked-range.ts";
+import { planSource, routineDemand } from "../../pipeline/sync/plan.ts";
+import { deploymentClientsOf } from "../../platform/clients.ts";
+import { dailyTotals, fetchTotals, newestFetch } from "../../store/figures/load-totals.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import type { Loader } from "./loader.ts";
+
+/** The stand-in bills at once. */
+const PROBE_TIMES = { withinMs: 60_000, settleForMs: 1_000 };
+
+/** One sync, then a reconciliation of all final days, then one probe. Returns the exit code. */
+export async function firstSync(source: OpenSource, output: Output, loader: Loader): Promise<number> {
+  const { store, config, clock } = source;
+  const startedAt = clock.now();
+  const before = await newestFetch(store.db);
+  const now = await storeNow(store.db);
+  await learnMeters(source);
+  const wanted = routineDemand(source, now);
+  const slices = await planSource(source, { wanted, reprocess: "missing" });
+  await loader.sync(source);
+  const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+  const loaded = await statusOfAsked(store.db, source, { wanted, workspaceIds });
+  const extracted = (await fetchTotals(store.db, { source: config.slug, after: before })).map((totals) => {
+    const own = slices.filter(
+      (s) => s.meter === totals.meter && s.groupBy === totals.groupBy && s.window.stride === totals.stride,
+    );
+    return { ...totals, windows: own.length, fewest: fewestRequests(own) };
+  });
+  const range = { start: source.dataStart, end: now };
+  const proof = await output.progress({ label: "reconcile", unit: "windows" }, (update) =>
+    asRun(
+      source,
+      "reconcile",
+      (runId) => reconcile({ ...source, runId }, { range, stride: "day", repair: false }, update),
+      ({ differences }) => ({ outcome: differences.length > 0 ? "differs" : "done" }),
+    ),
+  );
+  const totals = await dailyTotals(store.db, config.slug);
+  const probe = await probeOnce(source);
+  output.data({ extracted, range: rangeToData(loaded), reconciliation: proof, totals, probe }, () =>
+    describeDemo({ extracted, loaded, proof, totals, probe, seconds: (clock.now() - startedAt) / 1000 }),
+  );
+  if (proof.failures.length > 0 || exitOfRange(loaded) !== EXIT.done) return EXIT.partlyFailed;
+  return proof.differences.length > 0 ? EXIT.mismatch : exitOfProbe(probe);
+}
+
+/** Traces of the stand-in are free, so the demo does not ask first. */
+async function probeOnce(source: OpenSource): Promise<ProbeResult> {
+  const deployment = deploymentClientsOf(source.config);
+  const { probeProject: project = "" } = source.config;
+  try {
+    // A killed demo leaves an open probe of a stand-in that is gone.
+    await abandonProbe(source);
+    return await probeMeter(source, { deployment, project, assistantId: "agent", ...PROBE_TIMES });
+  } finally {
+    await deployment.close();
+  }
+}

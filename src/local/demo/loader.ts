@@ -1,0 +1,112 @@
+import PQueue from "p-queue";
+import { fetchQueueOf } from "../../../jobs/queues.ts";
+import { openSessionQueue } from "../../cli/session/queue.ts";
+import type { Session } from "../../cli/session/session.ts";
+import { workMessage } from "../../pipeline/extract/work-task.ts";
+import { asRun } from "../../pipeline/runs.ts";
+import type { OpenSource } from "../../pipeline/source/source.ts";
+import { enqueueSlices, requeueLost } from "../../pipeline/sync/enqueue.ts";
+import { type FetchQueue, messageId } from "../../pipeline/sync/fetch-queue.ts";
+import { planSync } from "../../pipeline/sync/sync.ts";
+import type { RedisServer } from "../../redis-server.ts";
+import { routineSlices } from "../../store/work/tasks.ts";
+
+const LOOK_EVERY_MS = 100;
+/** Fetch tasks at once, where no worker takes them from Redis. */
+const CONCURRENCY = 4;
+
+/** How the demo loads: through the queue of its service, or without Redis in this process. */
+export interface Loader {
+  /** One sync, to its end. */
+  sync(source: OpenSource): Promise<void>;
+  /** Enqueues what waits, such as tasks of a backfill. */
+  enqueue(source: OpenSource): Promise<void>;
+}
+
+export function createLoader(session: Session, redis: RedisServer | undefined): Loader {
+  const queues = new Map<string, Promise<FetchQueue>>();
+  const queueOf = (source: OpenSource) => {
+    const { slug } = source.config;
+    const opened = queues.get(slug) ?? openFetchQueue(session, source, redis);
+    queues.set(slug, opened);
+    return opened;
+  };
+  const enqueue = async (source: OpenSource) => {
+    await enqueueSlices(source.store, { sourceId: source.sourceId, queue: await queueOf(source) });
+  };
+  return {
+    enqueue,
+    sync: async (source) => {
+      // A killed run may have left tasks marked as queued in a Redis that is gone.
+      const { store, sourceId } = source;
+      await requeueLost(store, { sourceId, queue: await queueOf(source), isAlone: true });
+      await asRun(
+        source,
+        "sync",
+        async (runId) => {
+          const { entered } = await planSync({ ...source, runId });
+          await enqueue(source);
+          return entered;
+        },
+        // Its fetch tasks go on.
+        (tasks) => ({ outcome: "done", tasks }),
+      );
+      await untilLoaded(session, source, enqueue);
+    },
+  };
+}
+
+async function openFetchQueue(
+  session: Session,
+  source: OpenSource,
+  redis: RedisServer | undefined,
+): Promise<FetchQueue> {
+  if (redis === undefined) return inProcess(source);
+  const { slug } = source.config;
+  return fetchQueueOf(await openSessionQueue(session, "fetch", { redis, slug }));
+}
+
+/** Works on tasks as they are added. */
+function inProcess(source: OpenSource): FetchQueue {
+  const tasks = new PQueue({ concurrency: CONCURRENCY });
+  const held = new Set<string>();
+  return {
+    add: async (messages) => {
+      for (const message of messages) {
+        const id = messageId(message);
+        held.add(id);
+        const work = async () => {
+          // Its request was tried again already. The task stays in Postgres, and waits until its lease is over.
+          await workMessage(source, { ...message, isLastAttempt: true }).catch((error) =>
+            source.log.warn({ reason: String(error) }, "task"),
+          );
+          held.delete(id);
+        };
+        void tasks.add(work, { priority: message.routine ? 1 : 0 });
+      }
+    },
+    present: async () => new Set(held),
+    remove: async () => 0,
+  };
+}
+
+async function untilLoaded(
+  { output, signal }: Pick<Session, "output" | "signal">,
+  source: OpenSource,
+  enqueue: Loader["enqueue"],
+): Promise<void> {
+  const { store, sourceId, clock } = source;
+  await output.progress({ label: "load", unit: "fetch tasks" }, async (update) => {
+    let total = 0;
+    for (;;) {
+      const { waiting, queued } = await routineSlices(store.db, sourceId);
+      const left = waiting + queued;
+      total = Math.max(total, left);
+      update({ done: total - left, total });
+      if (left === 0) return;
+      // Tasks that took the place of others wait.
+      if (queued === 0) await enqueue(source);
+      await clock.wait(LOOK_EVERY_MS, signal);
+    }
+  });
+}

@@ -1,0 +1,132 @@
+import { fileURLToPath } from "node:url";
+import { readPriceFile } from "../../cli/prices/price-file.ts";
+import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
+import { GROUPINGS } from "../../domain/usage/record.ts";
+import { importPrices } from "../../pipeline/bill/import-prices.ts";
+import { checkTotals } from "../../pipeline/proof/check-totals.ts";
+import { reconcile } from "../../pipeline/proof/reconcile.ts";
+import { asRun, endOfTotals } from "../../pipeline/runs.ts";
+import type { OpenSource } from "../../pipeline/source/source.ts";
+import { planSource } from "../../pipeline/sync/plan.ts";
+import { listPrices } from "../../store/bill/prices.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { closeMonth } from "../../store/months/month-close.ts";
+import { backfillOf, createBackfill, listBackfills } from "../../store/work/backfills.ts";
+import { steerBackfill } from "../../store/work/steer-backfill.ts";
+import type { Loader } from "./loader.ts";
+import { daysOf, PLANTED, type Story, type Troubled } from "./story.ts";
+
+const PRICES = fileURLToPath(new URL("planted.csv", import.meta.url));
+/** Hours of a week before those that every sync keeps. */
+const BACKFILLED = { from: 45, to: 38 };
+/** The backfill is paused when so many of its tasks are done. */
+const PAUSED_AFTER = 5;
+/** Who the timeline says it was. */
+const PLANTER = { name: "demo", role: "operator", via: "command" } as const;
+const LOOK_EVERY_MS = 20;
+const LONGEST_LOOK_MS = 10_000;
+
+/**
+ * Lets a source meet what goes wrong in real ones, by the product's own steps: a sync that is refused in part, a closed month, a
+ * count that changes afterwards, an export that differs, a paused backfill. A second time it changes nothing.
+ */
+export async function plant(
+  source: OpenSource,
+  {
+    story,
+    troubled,
+    loader,
+  }: { story: Story; troubled: Pick<Troubled, "recover" | "change">; loader: Loader },
+): Promise<void> {
+  const { store, sourceId, settings } = source;
+  // On kept data the platform said so before.
+  if (story.isTold) troubled.change();
+  await loader.sync(source);
+  troubled.recover();
+  if (!story.isTold) {
+    await compare(source, { repair: false });
+    await priceUsage(source);
+    await closeMonth(store, {
+      ...{ sourceId, monthStart: story.closed, settleAfterMs: settings.settleAfterMs },
+      by: PLANTER,
+    });
+    troubled.change();
+  }
+  await compare(source, { repair: true });
+  await checkAll(source);
+  await pauseBackfill(source, loader);
+}
+
+async function compare(source: OpenSource, { repair }: { repair: boolean }): Promise<void> {
+  const range = { start: source.dataStart, end: await storeNow(source.store.db) };
+  await asRun(
+    source,
+    "reconcile",
+    (runId) => reconcile({ ...source, runId }, { range, stride: "day", repair }),
+    ({ differences }) => ({ outcome: differences.length > 0 ? "differs" : "done" }),
+  );
+}
+
+/** Checks all final days against totals, as the service does on some nights. */
+export async function checkAll(source: OpenSource): Promise<void> {
+  await asRun(source, "totals", (runId) => checkTotals({ ...source, runId }, "all"), endOfTotals);
+}
+
+/** Prices that somebody imported into the demo stay. */
+async function priceUsage({ store }: OpenSource): Promise<void> {
+  if ((await listPrices(store.db)).length > 0) return;
+  await importPrices(store, { file: PRICES, lines: await readPriceFile(PRICES), replace: false });
+}
+
+async function pauseBackfill(source: OpenSource, loader: Loader): Promise<void> {
+  const { store, sourceId, config, clock } = source;
+  const known = await listBackfills(store.db);
+  if (known.some((one) => one.source === config.slug)) return;
+  const today = floorToGrid(await storeNow(store.db), DAY_MS);
+  const range = { start: today - BACKFILLED.from * DAY_MS, end: today - BACKFILLED.to * DAY_MS };
+  const wanted = [{ stride: "hour", range }] as const;
+  const slices = await planSource(source, { wanted, reprocess: "missing" });
+  const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+  const backfillId = await createBackfill(store, {
+    ...{
+      sourceId,
+      meter: "traces",
+      range,
+      stride: "hour",
+      groupings: GROUPINGS,
+      workspaceIds,
+      reprocess: "missing",
+      slices,
+    },
+    by: PLANTER,
+  });
+  await loader.enqueue(source);
+  const until = clock.now() + LONGEST_LOOK_MS;
+  const isBegun = async () => (await backfillOf(store.db, backfillId)).done >= PAUSED_AFTER;
+  while (!(await isBegun()) && clock.now() < until) await clock.wait(LOOK_EVERY_MS, source.signal);
+  await steerBackfill(store, { backfillId, action: "pause", by: PLANTER });
+}
+
+/** What is planted, and where it is seen. */
+export function describePlanted(
+  story: Story,
+  { workspaces: [refused, changed] }: Troubled,
+  pages: string,
+): string {
+  const { restated, differing } = daysOf(story);
+  const { from, to } = story.refused;
+  const at = (path: string) => `    ${pages}${path}source=${PLANTED}`;
+  return [
+    `Source ${PLANTED} shows what goes wrong in real life. All of it was planted; source demo has none of it.`,
+    `- A gap, until somebody loads it: the platform refused ${refused.name} from ${from} to ${to}, and answers again.`,
+    `${at("coverage?")}&from=${from}&to=${to}`,
+    `- A failure: it refuses the users of ${changed.name} on ${story.failing}, each time.`,
+    `${at("coverage?")}&group_by=user&from=${story.failing}`,
+    `- A closed month, of which a count of ${restated} changed afterwards.`,
+    at(`months/${story.closed.slice(0, 7)}?`),
+    `- A difference: the export of ${differing} says more than the JSON, so ${differing.slice(0, 7)} does not close as it is.`,
+    at("differences?"),
+    "- A paused backfill, for the hours of a week.",
+    at("backfills?"),
+  ].join("\n");
+}

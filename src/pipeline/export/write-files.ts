@@ -1,0 +1,178 @@
+import { EtlError } from "../../errors.ts";
+import { nameOfDatabase } from "../../store/db/database-name.ts";
+import { onReadingConnection, type ReadingAccess } from "../../store/db/reading-connection.ts";
+import { daysOfSource, lockFiles, rowsByDay } from "../../store/export/day-rows.ts";
+import { keyOf, listViews } from "../../store/export/views.ts";
+import type { Place } from "../../warehouse/place.ts";
+import type { OnProgress } from "../extract/sequentially.ts";
+import { datasetsOf } from "./datasets.ts";
+import {
+  FORMAT,
+  foreignFiles,
+  isForeign,
+  type Manifest,
+  type ManifestFile,
+  readManifest,
+  writeManifest,
+} from "./manifest.ts";
+import { interrupted, pathOf, writeDays } from "./write-days.ts";
+
+interface Wanted extends ReadingAccess {
+  /** Its slug. */
+  readonly source: string;
+  readonly place: Place;
+  /** Names of views; empty: the daily facts and their dimensions. */
+  readonly views: readonly string[];
+  /** How long files of earlier sets stay. */
+  readonly keepMs: number;
+  readonly release: string;
+  /** Whether to replace a set of another database. */
+  readonly takeOver?: boolean;
+}
+
+export interface FilesWritten {
+  /** What Postgres showed at this instant is what the set holds, ISO 8601. */
+  readonly asOf: string;
+  /** Files of the set. */
+  readonly files: number;
+  readonly rows: number;
+  /** Of them, those that were written now. */
+  readonly written: number;
+  readonly bytes: number;
+  /** Files of earlier sets that were deleted. */
+  readonly removed: number;
+}
+
+/**
+ * Writes the figures of a source as Parquet files, one for each view and day, all as of one instant. Files whose rows are the same as
+ * before stay. A file never changes under its name; the manifest, written last and in one step, says which belong together. So
+ * whoever reads by a manifest sees one whole set, wherever a writer stopped. Files of earlier sets are deleted `keepMs` after they
+ * were replaced.
+ *
+ * Undefined: another process writes the files of this source. Errors: those of a place, `files_manifest_invalid`,
+ * `files_of_another_database`, `files_view_unusable`, `files_interrupted`.
+ */
+export async function writeFiles(
+  wanted: Wanted,
+  onProgress: OnProgress = () => {},
+): Promise<FilesWritten | undefined> {
+  const { place, source } = wanted;
+  const datasets = datasetsOf(await listViews(wanted.store.db), wanted.views);
+  const database = await nameOfDatabase(wanted.store.db);
+  return onReadingConnection(
+    { ...wanted, isolation: "REPEATABLE READ", errorOf: interrupted },
+    async (client) => {
+      if (!(await lockFiles(client, source))) return undefined;
+      const days = await daysOfSource(client, source);
+      if (days === undefined) throw sourceUnknown(source);
+      const before = await readManifest(place, source);
+      if (isForeign(before, database) && wanted.takeOver !== true) throw foreignFiles(place, before);
+      const there = new Map<string, number>();
+      for (const { view } of datasets) {
+        for (const [name, bytes] of await place.list(`${view.name}/source_id=${source}`))
+          there.set(name, bytes);
+      }
+      const written: ManifestFile[] = [];
+      const sets: Manifest["datasets"] = {};
+      let done = 0;
+      for (const dataset of datasets) {
+        const files: ManifestFile[] = [];
+        const known = new Map(before?.datasets[dataset.view.name]?.files.map((file) => [file.path, file]));
+        for (const range of dataset.day === undefined ? [undefined] : monthsOf(days)) {
+          const found = await rowsByDay(client, dataset, {
+            source,
+            ...(range === undefined ? {} : { range }),
+          });
+          const planned = found.map((one) => ({ ...one, path: pathOf(dataset, source, one) }));
+          const kept = planned.flatMap(({ path }) => {
+            const file = known.get(path);
+            return file !== undefined && there.get(path) === file.bytes ? [file] : [];
+          });
+          const keptPaths = new Set(kept.map(({ path }) => path));
+          const changed = planned.filter(({ path }) => !keptPaths.has(path));
+          const now = await writeDays(client, wanted, { dataset, changed, asOf: days.asOf });
+          files.push(...kept, ...now);
+          written.push(...now);
+        }
+        sets[dataset.view.name] = {
+          key: [...keyOf(dataset.view)],
+          columns: dataset.columns.map(({ name, type }) => ({ name, type })),
+          partitioned_by: ["source_id", ...(dataset.day === undefined ? [] : [dataset.day.name])],
+          files: files.sort((a, b) => a.path.localeCompare(b.path)),
+        };
+        onProgress({ done: ++done, total: datasets.length });
+      }
+      const { replaced, old } = replacedBy({ sets, there, before, asOf: days.asOf, keepMs: wanted.keepMs });
+      // A lost connection has lost the lock too: from then on another process may write a newer set, of these same files.
+      const mustHoldLock = async () => void (await client.query("select"));
+      const manifest: Manifest = {
+        ...{ format: FORMAT, source_id: source, database, release: wanted.release, as_of: days.asOf },
+        ...{ datasets: sets, replaced },
+      };
+      await writeManifest(place, manifest, async () => {
+        const now = await readManifest(place, source);
+        if (now?.as_of !== before?.as_of) {
+          if (isForeign(now, database)) throw foreignFiles(place, now);
+          throw interrupted(new Error("another process has written a newer set"));
+        }
+        await mustHoldLock();
+      });
+      for (const path of old) {
+        await mustHoldLock();
+        await place.remove(path);
+      }
+      const all = Object.values(sets).flatMap(({ files }) => files);
+      return {
+        asOf: days.asOf,
+        files: all.length,
+        rows: all.reduce((sum, { rows }) => sum + rows, 0),
+        written: written.length,
+        bytes: written.reduce((sum, { bytes }) => sum + bytes, 0),
+        removed: old.length,
+      };
+    },
+  );
+}
+
+/** Our files that are not of the new set, since when, and which of them were replaced long enough ago. */
+function replacedBy(given: {
+  sets: Manifest["datasets"];
+  there: ReadonlyMap<string, number>;
+  before: Manifest | undefined;
+  asOf: string;
+  keepMs: number;
+}) {
+  const { sets, there, before, asOf, keepMs } = given;
+  const current = new Set(Object.values(sets).flatMap(({ files }) => files.map(({ path }) => path)));
+  const since = new Map(before?.replaced.map((one) => [one.path, one.since]));
+  // A view that is no longer written is not listed.
+  const earlier = Object.values(before?.datasets ?? {}).flatMap(({ files }) => files.map(({ path }) => path));
+  const paths = [...new Set([...there.keys(), ...since.keys(), ...earlier])]
+    .filter((path) => OURS.test(path) && !current.has(path))
+    .sort();
+  const all = paths.map((path) => ({ path, since: since.get(path) ?? asOf }));
+  const isOld = (one: { since: string }) => Date.parse(one.since) <= Date.parse(asOf) - keepMs;
+  return { replaced: all.filter((one) => !isOld(one)), old: all.filter(isOld).map(({ path }) => path) };
+}
+
+const OURS = /^[a-z0-9_]+\/source_id=[^/]+\/(?:usage_date=[0-9-]{10}\/)?[0-9a-f]{32}\.parquet$/;
+
+/** Calendar months that cover the days, half-open. One statement reads a month, so that none runs for long. */
+function monthsOf({ from, to }: { from: string; to: string }): { from: string; to: string }[] {
+  const months: { from: string; to: string }[] = [];
+  for (let start = `${from.slice(0, 7)}-01`; start < to; ) {
+    const [year, month] = [Number(start.slice(0, 4)), Number(start.slice(5, 7))];
+    const next = new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10);
+    months.push({ from: start, to: next });
+    start = next;
+  }
+  return months;
+}
+
+function sourceUnknown(source: string): EtlError {
+  return new EtlError({
+    code: "source_unknown",
+    message: `There is no source ${source} in this database.`,
+    next: "`usage-etl source list` shows those that are stored.",
+  });
+}

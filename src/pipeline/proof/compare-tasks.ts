@@ -1,0 +1,63 @@
+import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
+import { type Comparison, compareExport } from "../../store/proof/compare-export.ts";
+import { type OnProgress, sequentially } from "../extract/sequentially.ts";
+import { askUsage, queryOf } from "../source/ask.ts";
+import type { OpenSource } from "../source/source.ts";
+
+/** The result of comparing slices with their exports. */
+export interface ComparedSlices {
+  readonly windows: number;
+  readonly requests: number;
+  /** Distinct keys compared. */
+  readonly compared: number;
+  readonly failures: readonly { slice: UsageRequest; code: string; message: string }[];
+  /** Windows that were not compared: access to the workspace is not proven, or they changed while they were asked for. */
+  readonly unverified: number;
+  readonly moved: number;
+}
+
+/** Asks for the export of each slice and compares it with the store, one after another: one export is kept at a time. */
+export async function compareSlices(
+  source: OpenSource,
+  slices: readonly UsageRequest[],
+  onProgress?: OnProgress,
+): Promise<ComparedSlices> {
+  let [requests, compared, unverified, moved] = [0, 0, 0, 0];
+  const work = async (slice: UsageRequest) => {
+    const compare = () => compareSlice(source, slice, () => requests++);
+    let comparison = await compare();
+    // A load that came between the export and the comparison stored something newer, so the export is asked for again.
+    if (comparison.outcome === "outdated") comparison = await compare();
+    compared += comparison.compared;
+    unverified += comparison.unverified.length;
+    // Outdated twice in a row, or no longer settled: the next pass compares it.
+    moved += comparison.outcome === "outdated" ? slice.members.length : comparison.unsettled.length;
+  };
+  const failed = await sequentially(source, slices, { work, onProgress });
+  const failures = failed.map(({ one, ...reason }) => ({ slice: one, ...reason }));
+  return { windows: slices.length, requests, compared, failures, unverified, moved };
+}
+
+async function compareSlice(
+  source: OpenSource,
+  slice: UsageRequest,
+  onAttempt: () => void,
+): Promise<Comparison> {
+  const { store, sourceId, billing, signal, settings } = source;
+  const { meter, groupBy, window } = slice;
+  return askUsage(source, { purpose: "reconcile", request: slice, onAttempt }, async ({ stamp }) => {
+    const exported = await billing.exportCsv(queryOf(slice), { signal });
+    const asked = {
+      ...{ sourceId, meter, groupBy, window, stamp, whole: exported.whole },
+      workspaceIds: workspaceIdsOf(slice),
+      scopeIds: scopeIdsOf(slice),
+      // An address that is not stored cannot be compared.
+      withNames: groupBy !== "user" || settings.userEmail === "keep",
+    };
+    const comparison = await exported
+      .read((rows) => compareExport(store, { ...asked, rows }))
+      .finally(() => exported.close());
+    const { rows: records, traces } = comparison;
+    return { outcome: "compared", records, traces, result: comparison };
+  });
+}

@@ -1,0 +1,119 @@
+import { sql } from "kysely";
+import type { UnpricedUsage } from "../../domain/bill/unpriced.ts";
+import type { LimitUse } from "../../domain/bill/usage-limit.ts";
+import { limitsOf } from "../bill/limit-uses.ts";
+import { unpricedBySource } from "../bill/unpriced.ts";
+import type { Database } from "../db/database.ts";
+
+export type AlertKind =
+  | "difference"
+  | "control_total"
+  | "provider_total"
+  | "usage_limit"
+  | "settled_changed"
+  | "stale"
+  | "refused"
+  | "access_lost"
+  | "unpriced";
+
+interface Found {
+  readonly count: number;
+  /** When the newest was found, epoch milliseconds; 0 without any. */
+  readonly newest: number;
+}
+
+/** The state of a source that alerts depend on. */
+export interface AlertFacts {
+  readonly source: string;
+  /** Counts of any meter on which the platform contradicts itself: its JSON and its export differ after a second request. */
+  readonly differences: Found;
+  /** Control totals of any meter on which the platform contradicts itself, and tiers that do not add up, after a second request. */
+  readonly controlTotals: Found;
+  /** Months of workspaces of which the billing provider has another total, after a second request. */
+  readonly providerTotals: Found;
+  /** Restatements of the last day that no alert has reported, and the number of the newest one (0: none). */
+  readonly settledChanges: number;
+  readonly newestRestatement: number;
+  readonly changedLately: boolean;
+  /** Seconds since the last load; without any load, since the source was registered. */
+  readonly quietSeconds: number;
+  readonly isRefused: boolean;
+  /** Workspaces that the key lost, and their zeros that were withdrawn: days x dimensions. */
+  readonly lostWorkspaces: Found;
+  readonly withdrawnZeros: number;
+  readonly unpriced: UnpricedUsage;
+  readonly limits: readonly LimitUse[];
+}
+
+/** Of one source, or of all. */
+export async function alertFacts(db: Database, sourceId?: number): Promise<AlertFacts[]> {
+  const { rows } = await sql<AlertFacts>`
+    select
+      s.slug as source,
+      (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
+       from usage.reconciliation_difference d join usage.every_scope c using (scope_id)
+       where c.source_id = s.source_id and d.state = 'platform_disagrees') as differences,
+      (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
+       from usage.control_difference d join usage.every_scope c using (scope_id)
+       where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind <> 'provider_total') as "controlTotals",
+      (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
+       from usage.control_difference d join usage.every_scope c using (scope_id)
+       where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind = 'provider_total') as "providerTotals",
+      r.untold::integer as "settledChanges", coalesce(r.newest, 0)::bigint as "newestRestatement",
+      r.newest is not null as "changedLately",
+      extract(epoch from now() - coalesce(
+        (select max(v.fetched_at) from usage.coverage v join usage.scope c using (scope_id) where c.source_id = s.source_id),
+        s.created_at
+      ))::integer as "quietSeconds",
+      s.refused_at is not null as "isRefused", l.workspaces as "lostWorkspaces", l.zeros as "withdrawnZeros",
+      json_build_object('prices', u.prices, 'days', u.days, 'traces', u.traces, 'firstDay', u."firstDay", 'lastDay', u."lastDay")
+        as unpriced,
+      (select coalesce(json_agg(x), '[]') from (${limitsOf(sql`s.source_id`)}) x) as limits
+    from usage.source s
+    join (${unpricedBySource()}) u using (source_id)
+    cross join lateral (
+      select coalesce(max(newest), 0) as newest from usage.alert a
+      where a.source_id = s.source_id and a.kind = 'settled_changed'
+    ) told
+    cross join lateral (
+      select count(*) filter (where r.restatement_id > told.newest) as untold, max(r.restatement_id) as newest
+      from usage.restatement r join usage.series x using (series_id) join usage.scope c using (scope_id)
+      where c.source_id = s.source_id and r.restated_at > now() - interval '1 day'
+    ) r
+    cross join lateral (
+      select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(lost_at)) * 1000, 0)::bigint)
+               as workspaces,
+             coalesce(sum(zeros), 0)::integer as zeros
+      from usage.lost_workspace where source_id = s.source_id
+    ) l
+    where ${sourceId === undefined ? sql`true` : sql`s.source_id = ${sourceId}`}
+    order by s.slug
+  `.execute(db);
+  return rows;
+}
+
+/** Alerts of a source that the webhook has received and that are not over. */
+export async function toldAlerts(db: Database, sourceId: number) {
+  return db
+    .selectFrom("alert")
+    .select(["told", "newest", sql<AlertKind>`kind`.as("kind")])
+    .where("source_id", "=", sourceId)
+    .where("cleared_at", "is", null)
+    .execute();
+}
+
+/** Stores what the webhook has received. */
+export async function noteTold(
+  db: Database,
+  alerts: readonly { sourceId: number; kind: AlertKind; told: number; newest: number; isOver: boolean }[],
+): Promise<void> {
+  for (const { sourceId, kind, told, newest, isOver } of alerts) {
+    await sql`
+      insert into usage.alert as a (source_id, kind, told, newest, since, told_at, cleared_at)
+      values (${sourceId}, ${kind}, ${told}, ${newest}, now(), now(), ${isOver ? sql`now()` : null})
+      on conflict (source_id, kind) do update
+      set told = excluded.told, newest = excluded.newest, told_at = now(), cleared_at = excluded.cleared_at,
+          since = case when a.cleared_at is null then a.since else now() end
+    `.execute(db);
+  }
+}

@@ -1,0 +1,212 @@
+import { type RawBuilder, sql } from "kysely";
+import type { Database } from "../db/database.ts";
+import { CLOSE_ACTION } from "../months/closed-months.ts";
+import { RUN_KINDS, type RunKind } from "../work/runs.ts";
+
+/** What the timeline lists. Their order is that of entries of one instant. */
+export const TIMELINE_KINDS = [
+  ...RUN_KINDS,
+  "restatements",
+  "late_changes",
+  "close",
+  "prices",
+  "action",
+  "configuration",
+] as const;
+export type TimelineKind = (typeof TIMELINE_KINDS)[number];
+
+/** The last entry of a page: the next one begins after it. */
+type TimelineCursor = readonly [at: string, kind: TimelineKind, id: number];
+
+interface Placed<Kind extends TimelineKind, Details> {
+  readonly kind: Kind;
+  /** ISO instant with microseconds, UTC. Of what is grouped: the beginning of the hour or day. */
+  readonly at: string;
+  /** Of a run, close, action or change: its number. Of what is grouped: that of its source; of prices: 0. */
+  readonly id: number;
+  /** Slug; null for what concerns all sources, or one that was forgotten. */
+  readonly source: string | null;
+  readonly details: Details;
+}
+
+interface Person {
+  readonly actor: string | null;
+  readonly via: "page" | "command";
+}
+
+export type Moment =
+  | Placed<RunKind, null>
+  /** All changes of the hour, of every meter, and by how much the days of traces by workspace changed. */
+  | Placed<"restatements", { readonly changes: number; readonly netTraces: number; readonly days: number }>
+  /** Of provisional days by workspace, found on that day. */
+  | Placed<"late_changes", { readonly changes: number; readonly tracesMoved: number }>
+  | Placed<"close", { readonly month: string; readonly accepted: number; readonly by: Person | null }>
+  | Placed<"prices", { readonly prices: number; readonly skus: readonly string[] }>
+  | Placed<
+      "action",
+      Person & {
+        readonly action: string;
+        readonly detail: string;
+        readonly outcome: "done" | "refused" | "failed";
+      }
+    >
+  | Placed<
+      "configuration",
+      { readonly setting: string; readonly oldValue: string | null; readonly newValue: string | null }
+    >;
+
+interface Wanted {
+  readonly source?: string | undefined;
+  readonly kinds: readonly TimelineKind[];
+  readonly before?: TimelineCursor | undefined;
+  readonly most: number;
+}
+
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"';
+/** Where nothing came before: after every entry, and a year a `timestamptz` can hold. */
+const NEWEST: TimelineCursor = ["9999-01-01T00:00:00.000000Z", "configuration", 0];
+
+/** What happened, the newest first. Each kind's newest entries come from an index or a table that stays small. */
+export async function listMoments(db: Database, wanted: Wanted): Promise<Moment[]> {
+  const { kinds, most } = wanted;
+  const runKinds = RUN_KINDS.filter((kind) => kinds.includes(kind));
+  const others = (Object.keys(PARTS) as (keyof typeof PARTS)[]).filter((kind) => kinds.includes(kind));
+  const parts = [
+    ...(runKinds.length === 0 ? [] : [runs(wanted, runKinds)]),
+    ...others.map((kind) => PARTS[kind](wanted)),
+  ];
+  const { rows } = await sql<Moment>`
+    select m.kind, to_char(m.at at time zone 'UTC', ${ISO}) as at, m.id::bigint, m.source, m.details
+    from (${sql.join(
+      parts.map((part) => sql`(select * from (${part}) p (kind, at, id, source, details) limit ${most})`),
+      sql` union all `,
+    )}) m
+    order by m.at desc, array_position(${[...TIMELINE_KINDS]}::text[], m.kind), m.id desc
+    limit ${most}
+  `.execute(db);
+  return rows;
+}
+
+/** What comes after the cursor. The first comparison alone is what an index can use. */
+function after(
+  { before = NEWEST }: Wanted,
+  kind: RawBuilder<unknown>,
+  at: RawBuilder<unknown>,
+  id: RawBuilder<unknown>,
+) {
+  const [cursorAt, cursorKind, cursorId] = before;
+  const place = sql`array_position(${[...TIMELINE_KINDS]}::text[], ${kind})`;
+  const cursorPlace = TIMELINE_KINDS.indexOf(cursorKind) + 1;
+  return sql<boolean>`${at} <= ${cursorAt}::timestamptz and (
+    ${at} < ${cursorAt}::timestamptz or ${place} > ${cursorPlace} or ${place} = ${cursorPlace} and ${id} < ${cursorId}::bigint
+  )`;
+}
+
+/** Days by workspace of traces of all tiers: meters, dimensions and strides are never added. */
+const ofAllTraces = sql`c.kind = 'traces' and c.trace_tier = 'all' and c.group_by = 'workspace' and c.stride = 'day'`;
+
+const ofSource = ({ source }: Wanted) =>
+  sql<boolean>`(${source ?? null}::text is null or s.slug = ${source ?? null})`;
+
+function runs(wanted: Wanted, kinds: readonly RunKind[]): RawBuilder<unknown> {
+  return sql`
+    select r.kind, r.started_at as at, r.run_id as id, s.slug, null::json
+    from usage.source s cross join unnest(${[...kinds]}::text[]) k
+    cross join lateral (
+      select r.kind, r.started_at, r.run_id from usage.run r
+      where r.source_id = s.source_id and r.kind = k and ${after(wanted, sql`r.kind`, sql`r.started_at`, sql`r.run_id`)}
+      order by r.started_at desc, r.run_id desc limit ${wanted.most}
+    ) r
+    where ${ofSource(wanted)}
+    order by r.started_at desc, array_position(${[...TIMELINE_KINDS]}::text[], r.kind), r.run_id desc`;
+}
+
+const PARTS = {
+  restatements: (wanted: Wanted) => {
+    const [cursorAt] = wanted.before ?? NEWEST;
+    const ofThese =
+      wanted.source === undefined
+        ? sql`true`
+        : sql`exists (
+            select from usage.series x join usage.every_scope c using (scope_id) join usage.source s using (source_id)
+            where x.series_id = t.series_id and ${ofSource(wanted)}
+          )`;
+    const newest = (before: RawBuilder<unknown>) => sql`(
+      select date_trunc('hour', t.restated_at, 'UTC') from usage.restatement t
+      where t.restated_at < ${before} and ${ofThese} order by t.restated_at desc limit 1
+    )`;
+    // From each hour to the one before it by a step in the index: a query over all of them would grow with history.
+    return sql`
+      with recursive hour as (
+        select ${newest(sql`date_trunc('hour', ${cursorAt}::timestamptz, 'UTC') + interval '1 hour'`)} as at
+        union all
+        select ${newest(sql`hour.at`)} from hour where hour.at is not null
+      ), near as (select at from hour where at is not null limit ${wanted.most + 1})
+      select 'restatements', near.at, n.source_id, s.slug,
+             json_build_object('changes', n.changes, 'netTraces', n.net, 'days', n.days)
+      from near
+      cross join lateral (
+        select c.source_id, count(*) as changes,
+               coalesce(sum(coalesce(t.new_traces, 0) - coalesce(t.old_traces, 0)) filter (where ${ofAllTraces}), 0) as net,
+               count(*) filter (where ${ofAllTraces}) as days
+        from usage.restatement t join usage.series x using (series_id) join usage.every_scope c using (scope_id)
+        where t.restated_at >= near.at and t.restated_at < near.at + interval '1 hour'
+        group by c.source_id
+      ) n
+      join usage.source s on s.source_id = n.source_id
+      where ${ofSource(wanted)} and ${after(wanted, sql`'restatements'`, sql`near.at`, sql`n.source_id`)}
+      order by near.at desc, n.source_id desc`;
+  },
+  late_changes: (wanted: Wanted) => sql`
+    select 'late_changes', l.at, l.source_id, l.slug, json_build_object('changes', l.changes, 'tracesMoved', l.moved)
+    from (
+      select l.observed_on::timestamp at time zone 'UTC' as at, l.source_id, s.slug, sum(l.changes) as changes,
+             sum(l.traces_moved) as moved
+      from usage.late_change l join usage.source s using (source_id)
+      where ${ofSource(wanted)} and not l.was_settled and l.group_by = 'workspace' and l.stride = 'day'
+        and l.observed_on <= (${(wanted.before ?? NEWEST)[0]}::timestamptz at time zone 'UTC')::date
+      group by l.observed_on, l.source_id, s.slug
+    ) l
+    where ${after(wanted, sql`'late_changes'`, sql`l.at`, sql`l.source_id`)}
+    order by l.at desc, l.source_id desc`,
+  close: (wanted: Wanted) => sql`
+    select 'close', m.closed_at, m.close_id, s.slug,
+           json_build_object('month', to_char(m.month_start, 'YYYY-MM'), 'accepted', m.accepted_disagreements, 'by', a.by)
+    from usage.month_close m join usage.source s using (source_id)
+    left join lateral (
+      select json_build_object('actor', a.actor, 'via', a.via) as by from usage.operator_action a
+      where a.source_id = m.source_id and a.at >= m.closed_at and a.at < m.closed_at + interval '15 minutes'
+        and a.action = ${CLOSE_ACTION} and a.outcome = 'done' and a.detail like to_char(m.month_start, 'YYYY-MM') || ':%'
+      order by a.at limit 1
+    ) a on true
+    where ${ofSource(wanted)} and ${after(wanted, sql`'close'`, sql`m.closed_at`, sql`m.close_id`)}
+    order by m.closed_at desc, m.close_id desc`,
+  prices: (wanted: Wanted) => sql`
+    select 'prices', p.at, 0, null::text, json_build_object('prices', p.prices, 'skus', p.skus)
+    from (
+      select p.imported_at as at, count(*) as prices, array_agg(distinct k.name) as skus
+      from usage.price p join usage.sku k using (sku_id) left join usage.source s using (source_id)
+      where p.source_id is null or ${ofSource(wanted)}
+      group by p.imported_at
+    ) p
+    where ${after(wanted, sql`'prices'`, sql`p.at`, sql`0`)}
+    order by p.at desc`,
+  // A close stands in the list itself, with who made it.
+  action: (wanted: Wanted) => sql`
+    select 'action', a.at, a.action_id, s.slug, json_build_object(
+             'action', a.action, 'detail', a.detail, 'actor', a.actor, 'via', a.via, 'outcome', a.outcome)
+    from usage.operator_action a left join usage.source s using (source_id)
+    where ${
+      wanted.source === undefined
+        ? sql`true`
+        : sql`a.source_id = (select source_id from usage.source where slug = ${wanted.source})`
+    } and not (a.action = ${CLOSE_ACTION} and a.outcome = 'done')
+      and ${after(wanted, sql`'action'`, sql`a.at`, sql`a.action_id`)}
+    order by a.at desc, a.action_id desc`,
+  configuration: (wanted: Wanted) => sql`
+    select 'configuration', c.changed_at, c.change_id, s.slug,
+           json_build_object('setting', c.setting, 'oldValue', c.old_value, 'newValue', c.new_value)
+    from usage.configuration_change c join usage.source s using (source_id)
+    where ${ofSource(wanted)} and ${after(wanted, sql`'configuration'`, sql`c.changed_at`, sql`c.change_id`)}
+    order by c.changed_at desc, c.change_id desc`,
+};

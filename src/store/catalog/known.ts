@@ -1,0 +1,83 @@
+import { sql } from "kysely";
+import type { Database } from "../db/database.ts";
+import { isConfigured } from "./workspaces.ts";
+
+/** The first that applies. `never_shown`: no listing and no answer ever named it. */
+export type WorkspaceState =
+  | "never_shown"
+  | "deleted"
+  | "not_configured"
+  | "left_listing"
+  | "readable"
+  | "not_proven";
+
+/** A workspace that a source knows. Instants are ISO texts in UTC. */
+export interface KnownWorkspace {
+  readonly source: string;
+  readonly sourceId: number;
+  /** The platform's id. */
+  readonly workspaceId: string;
+  readonly name: string | null;
+  readonly state: WorkspaceState;
+  /** By workspace and day; null where nothing is loaded. */
+  readonly traces: number | null;
+  readonly lastProvenAt: string | null;
+}
+
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+
+/** Every workspace that was ever known and not forgotten, by source and id. */
+export async function listWorkspaces(db: Database): Promise<KnownWorkspace[]> {
+  const { rows } = await sql<KnownWorkspace>`
+    select s.slug as source, s.source_id as "sourceId", e.external_id as "workspaceId", d.workspace_name as name,
+           case
+             when w.readable_at is null and e.first_seen_at is null
+               and not exists (select from usage.entity_name n where n.entity_id = e.entity_id)
+               and not exists (
+                 select from usage.scope c join usage.coverage v using (scope_id) where c.workspace_id = e.entity_id
+               ) then 'never_shown'
+             when w.is_deleted then 'deleted'
+             when not ${isConfigured} then 'not_configured'
+             when w.unlisted_since is not null then 'left_listing'
+             when w.readable_at is not null then 'readable'
+             else 'not_proven'
+           end as state,
+           (select sum(t.traces)::bigint
+            from usage.scope c join usage.series x using (scope_id) join usage.monthly_total t using (series_id)
+            where c.workspace_id = e.entity_id and c.group_by = 'workspace' and c.stride = 'day') as traces,
+           to_char(w.readable_at at time zone 'UTC', ${ISO}) as "lastProvenAt"
+    from usage.workspace w
+    join usage.entity e using (entity_id)
+    join usage.source s using (source_id)
+    left join reporting.dim_workspace d on d.source_id = s.slug and d.workspace_id = e.external_id
+    order by s.slug, e.external_id
+  `.execute(db);
+  return rows;
+}
+
+export interface KnownSourceRow {
+  readonly source: string;
+  readonly sourceId: number;
+  readonly baseUrl: string;
+  readonly organization: string | null;
+  readonly dataStart: string;
+  readonly workspaces: number;
+  readonly closedMonths: number;
+  /** When the platform was last asked for usage. */
+  readonly lastRequestAt: string | null;
+}
+
+/** Every source that was ever entered and not forgotten. */
+export async function listKnownSources(db: Database): Promise<KnownSourceRow[]> {
+  const { rows } = await sql<KnownSourceRow>`
+    select s.slug as source, s.source_id as "sourceId", s.base_url as "baseUrl",
+           coalesce(s.organization_name, s.organization_id) as organization, s.data_start::text as "dataStart",
+           (select count(*)::integer from usage.workspace w join usage.entity e using (entity_id)
+            where e.source_id = s.source_id) as workspaces,
+           (select count(*)::integer from usage.month_close m where m.source_id = s.source_id) as "closedMonths",
+           to_char((select max(f.fetched_at) from usage.fetch f where f.source_id = s.source_id) at time zone 'UTC', ${ISO})
+             as "lastRequestAt"
+    from usage.source s order by s.slug
+  `.execute(db);
+  return rows;
+}

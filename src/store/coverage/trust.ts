@@ -1,0 +1,184 @@
+import { sql } from "kysely";
+import type { Meter } from "../../domain/usage/meter.ts";
+import type { ServerCapability } from "../catalog/server-capabilities.ts";
+import { isConfigured } from "../catalog/workspaces.ts";
+import type { Database } from "../db/database.ts";
+import { metersOf } from "../activity/plannable-source.ts";
+
+/**
+ * How far a source can be trusted, by day, over all dimensions of the workspaces that a close of these days is about. Days are
+ * ISO texts.
+ */
+export interface SourceTrust {
+  readonly source: string;
+  readonly dataStart: string;
+  /** The UTC day under way. */
+  readonly today: string;
+  /** Exclusive: every day from the data start up to it is final. The data start where its first day is not. */
+  readonly finalUntil: string;
+  /** Exclusive: every day up to it is final and proved, by the export or by a total. */
+  readonly provedUntil: string;
+  /**
+   * Exclusive: every day after the newest closed month and up to it is final and compared with the export, and nothing of other
+   * usage keeps it open, so it can be closed.
+   */
+  readonly reconciledUntil: string;
+  /** Ended days x workspaces x dimensions that are missing, failed or unverified, and the first and last such day. */
+  readonly openDays: number;
+  readonly firstOpen: string | null;
+  readonly lastOpen: string | null;
+  /** Those of them that no fetch task asks for and no close left out, with their first and last day. */
+  readonly idleDays: number;
+  readonly firstIdle: string | null;
+  readonly lastIdle: string | null;
+  /** Those of them that no fetch task asks for, in closed months that leave their workspace out. */
+  readonly leftOutDays: number;
+  /**
+   * Ended days x workspaces x dimensions of each other meter that is kept, which are missing, failed or unverified and that no close
+   * left out: those that no fetch task asks for, with their first and last day, and the others.
+   */
+  readonly otherGaps: readonly {
+    readonly meter: Meter;
+    readonly idleDays: number;
+    readonly firstIdle: string | null;
+    readonly lastIdle: string | null;
+    readonly askedDays: number;
+  }[];
+  /** Counts on which the platform contradicts itself, in months that are not closed. */
+  readonly disagreements: number;
+  /** The same in closed months, found since the close: nobody accepted them. */
+  readonly disagreementsSince: number;
+  /** The configured workspaces, by the platform's id. */
+  readonly workspaceIds: readonly string[];
+  /** What its server cannot do. */
+  readonly capabilities: readonly ServerCapability[];
+  /** What its server counts, and from when on, epoch milliseconds. */
+  readonly meters: readonly (readonly [Meter, number])[];
+  /** The first day of the newest closed month. */
+  readonly closedMonth: string | null;
+}
+
+/** Read from loaded intervals, so it costs the same for a day and for years of history. */
+export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
+  const { rows } = await sql<SourceTrust>`
+    with asked as (
+      select i.scope_id,
+             range_agg(daterange((t.period_start at time zone 'UTC')::date, (t.period_end at time zone 'UTC')::date)) as days
+      from usage.slice t
+      left join usage.backfill b using (backfill_id)
+      cross join unnest(t.scope_ids) i (scope_id)
+      where t.state in ('waiting', 'queued') and t.stride = 'day' and b.state is distinct from 'paused'
+      group by 1
+    ), left_out as (
+      select x.workspace_id, range_agg(daterange(m.month_start, (m.month_start + interval '1 month')::date)) as days
+      from usage.month_close m join usage.closed_workspace x using (close_id)
+      where x.is_left_out
+      group by 1
+    ), finding as (
+      select c.source_id, m.closed_at is null as is_open, f.found_at > m.closed_at as is_since
+      from (
+        select scope_id, bucket_start as last, found_at from usage.reconciliation_difference where state = 'platform_disagrees'
+        union all
+        select scope_id, period_end - interval '1 microsecond', found_at from usage.control_difference
+        where state = 'platform_disagrees'
+      ) f
+      join usage.every_scope c using (scope_id)
+      left join usage.month_close m
+        on m.source_id = c.source_id and m.month_start = date_trunc('month', f.last at time zone 'UTC')::date
+    ), other as materialized (
+      -- Of the days that a close is about, as for traces.
+      select o.source_id, o.meter, (o.missing + o.failed + o.unverified) * e.days - coalesce(l.days, '{}') as gaps,
+             (o.provisional + o.open + o.contradicted + o.tiers + o.totals) * e.days as doubtful, coalesce(a.days, '{}') as asked
+      from usage.other_open_days o
+      join usage.required_workspace e using (workspace_id)
+      left join asked a on a.scope_id = o.scope_id
+      left join left_out l using (workspace_id)
+    ), unclosable as (
+      select source_id, range_agg(gaps + doubtful) as days from other group by source_id
+    ), known as (
+      -- A dimension without a scope was never loaded. Days that no close is about are as good as loaded, final and proved.
+      select w.source_id,
+             e.days - coalesce(t.days + t.days_of_hours - coalesce(f.failed, '{}'), '{}') as open,
+             coalesce(a.days, '{}') as asked, coalesce(l.days, '{}') as left_out,
+             coalesce(t.final_days + usage.whole_days(t.final_hours) * t.days_of_hours - coalesce(f.failed, '{}'), '{}')
+               + e.others as final,
+             coalesce(b.proved, '{}') + e.others as proved, coalesce(b.reconciled, '{}') + e.others as reconciled,
+             coalesce(u.days, '{}') as unclosable
+      from usage.entity w
+      join (select *, '{(,)}' - days as others from usage.required_workspace) e on e.workspace_id = w.entity_id
+      cross join unnest(array['workspace', 'project', 'user', 'api_key']) g (group_by)
+      left join usage.scope d on d.source_id = w.source_id and d.workspace_id = w.entity_id and d.group_by = g.group_by
+        and d.stride = 'day'
+      left join asked a on a.scope_id = d.scope_id
+      left join usage.cell_time t on t.day_scope_id = d.scope_id
+      left join usage.day_failure f on f.scope_id = d.scope_id
+      left join usage.proved_day p on p.scope_id = d.scope_id
+      left join left_out l on l.workspace_id = w.entity_id
+      left join unclosable u on u.source_id = w.source_id
+      cross join lateral (
+        select range_agg(daterange(x.day, p.starts[x.n + 1])) filter (where x.proved_at > '-infinity') as proved,
+               range_agg(daterange(x.day, p.starts[x.n + 1])) filter (where x.reconciled_at > '-infinity') as reconciled
+        from unnest(p.starts, p.proved_at, p.reconciled_at) with ordinality x (day, proved_at, reconciled_at, n)
+      ) b
+    )
+    select s.slug as source, s.data_start::text as "dataStart", s.today::text as today,
+           ${untilOf("k.final")} as "finalUntil", ${untilOf("k.final * k.proved")} as "provedUntil",
+           ${untilOf("k.final * k.reconciled - k.unclosable", "greatest(s.data_start, s.closed_until)")} as "reconciledUntil",
+           o.days as "openDays", o.first::text as "firstOpen", o.last::text as "lastOpen",
+           i.days as "idleDays", i.first::text as "firstIdle", i.last::text as "lastIdle",
+           l.days as "leftOutDays", x.gaps as "otherGaps",
+           (select count(*)::integer from finding f where f.source_id = s.source_id and f.is_open) as disagreements,
+           (select count(*)::integer from finding f where f.source_id = s.source_id and f.is_since) as "disagreementsSince",
+           array(
+             select e.external_id from usage.workspace w join usage.entity e using (entity_id)
+             where e.source_id = s.source_id and ${isConfigured} order by 1
+           ) as "workspaceIds",
+           array(select f.fact from usage.source_fact f where f.source_id = s.source_id order by 1) as capabilities,
+           ${metersOf} as meters,
+           s.closed_month::text as "closedMonth"
+    from (
+      select s.*, (now() at time zone 'UTC')::date as today, m.closed_month,
+             (m.closed_month + interval '1 month')::date as closed_until
+      from usage.source s
+      cross join lateral (select max(month_start) as closed_month from usage.month_close where source_id = s.source_id) m
+    ) s
+    cross join lateral ${countOf("k.open")} o
+    cross join lateral ${countOf("k.open - k.asked - k.left_out")} i
+    cross join lateral ${countOf("(k.open - k.asked) * k.left_out")} l
+    cross join lateral (
+      select coalesce(json_agg(json_build_object('meter', g.meter, 'idleDays', i.days, 'firstIdle', i.first, 'lastIdle', i.last,
+               'askedDays', a.days) order by g.meter desc) filter (where i.days + a.days > 0), '[]') as gaps
+      from (select distinct meter from other where source_id = s.source_id) g
+      cross join lateral ${countOf("k.gaps - k.asked", "(select * from other o where o.meter = g.meter)")} i
+      cross join lateral ${countOf("k.gaps * k.asked", "(select * from other o where o.meter = g.meter)")} a
+    ) x
+    order by s.slug
+  `.execute(db);
+  return rows;
+}
+
+/** The end of the time from a day on that all cells of source `s` have. Earlier time is not asked about. */
+function untilOf(days: string, from = "s.data_start") {
+  return sql<string>`coalesce((
+    select least(upper(u.days), s.today)
+    from (
+      select range_intersect_agg(${sql.raw(days)} + datemultirange(daterange(null, ${sql.raw(from)}))) as days
+      from known k where k.source_id = s.source_id
+    ) x
+    cross join lateral unnest(x.days) u (days)
+    where lower_inf(u.days)
+  ), s.data_start)::text`;
+}
+
+/** How many ended days all cells of source `s` have together, with the first and the last. */
+function countOf(days: string, cells = "known") {
+  return sql`(
+    select coalesce(sum(upper(u.days) - lower(u.days)), 0)::integer as days, min(lower(u.days)) as first,
+           max(upper(u.days)) - 1 as last
+    from ${sql.raw(cells)} k
+    cross join lateral unnest(
+      datemultirange(daterange(s.data_start, greatest(s.today, s.data_start))) * (${sql.raw(days)})
+    ) u (days)
+    where k.source_id = s.source_id
+  )`;
+}

@@ -1,0 +1,49 @@
+import { type RawBuilder, sql } from "kysely";
+import type { Database } from "../db/database.ts";
+import { cellsOf, recordsIn, type UsageOf, type UsageRange } from "./records.ts";
+
+/** Traces of one bucket. Buckets without a record have no row. */
+export interface BucketSum {
+  /** First day of a day or month, `2026-03-01`; of an hour its instant, `2026-03-01T05:00:00Z`. */
+  readonly bucket: string;
+  readonly traces: number;
+}
+
+/** What all ids together have in each bucket of a range. */
+export async function bucketTotals(db: Database, of: UsageOf, range: UsageRange): Promise<BucketSum[]> {
+  const { rows } = await totalsIn(of, range).execute(db);
+  return rows;
+}
+
+/** SELECT of the same. */
+export function totalsIn(of: UsageOf, range: UsageRange): RawBuilder<BucketSum> {
+  return sql<BucketSum>`
+    with ${cellsOf(of)}
+    select ${bucketText(range)} as bucket, p.traces
+    from (select bucket, sum(traces)::bigint as traces from (${recordsIn(of, range)}) r group by bucket) p
+    order by 1`;
+}
+
+/** What each of some ids has. `key`: the entity. */
+export async function bucketsOfIds(
+  db: Database,
+  of: UsageOf,
+  { range, keys }: { range: UsageRange; keys: readonly number[] },
+): Promise<(BucketSum & { readonly key: number })[]> {
+  const { rows } = await sql<BucketSum & { key: number }>`
+    with ${cellsOf(of)}
+    select p.key, ${bucketText(range)} as bucket, p.traces
+    from (
+      select key, bucket, sum(traces)::bigint as traces from (${recordsIn(of, range, keys)}) r
+      where key = any (${[...keys]}::integer[]) group by key, bucket
+    ) p
+    order by 1, 2
+  `.execute(db);
+  return rows;
+}
+
+function bucketText({ per }: UsageRange) {
+  return per === "hour"
+    ? sql`to_char(p.bucket at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
+    : sql`to_char(p.bucket, 'YYYY-MM-DD')`;
+}

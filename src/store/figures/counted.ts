@@ -1,0 +1,39 @@
+import { sql } from "kysely";
+import { METER, type Measure, type Meter } from "../../domain/usage/meter.ts";
+import type { Database } from "../db/database.ts";
+
+/** What usage is counted in. Each has records of its own, so short-lived traces, which are a difference, are none of them. */
+export const COUNTED = [
+  "traces",
+  "longlived",
+  "nodes_executed",
+  "agent_runs",
+  "agent_uptime_seconds",
+] as const;
+export type Counted = (typeof COUNTED)[number];
+
+export function meterOfCounted(counted: Counted): Meter {
+  return counted === "traces" || counted === "longlived" ? counted : "deployments";
+}
+
+/** The scopes and series of it. */
+export function seriesTermsOf(counted: Counted): { kind: string; tier: string; measure: Measure } {
+  const { kind, tier } = METER[meterOfCounted(counted)];
+  return { kind, tier, measure: counted === "longlived" ? "traces" : counted };
+}
+
+/** First UTC day of a meter of a source; undefined if nothing of it was ever asked for. */
+export async function meterStart(
+  db: Database,
+  { sourceId, counted }: { sourceId: number; counted: Counted },
+): Promise<string | undefined> {
+  const { kind, tier } = seriesTermsOf(counted);
+  const { rows } = await sql<{ start: string }>`
+    select coalesce(m.starts_on, s.data_start)::text as start
+    from usage.source s
+    left join usage.source_meter m on m.source_id = s.source_id and m.meter = ${meterOfCounted(counted)}
+    where s.source_id = ${sourceId}
+      and exists (select from usage.every_scope c where c.source_id = s.source_id and c.kind = ${kind} and c.trace_tier = ${tier})
+  `.execute(db);
+  return rows[0]?.start;
+}

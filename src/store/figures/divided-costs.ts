@@ -1,0 +1,152 @@
+import { type RawBuilder, sql } from "kysely";
+import type { Days } from "../../domain/time/days.ts";
+import type { UsageCells } from "./records.ts";
+
+export type OfDay = (day: RawBuilder<unknown>) => RawBuilder<unknown>;
+
+/** In place of an entity. */
+export const NONE = sql.lit(-1);
+export const UNLOADED = sql.lit(-2);
+const REST = sql.lit(-3);
+
+/**
+ * Joins rates of days to records. A full join is always a hash join: of ranges that become days Postgres expects a single rate,
+ * and would go through all of them again for each record. `isJoined` leaves what an inner join has. A condition that a null
+ * cannot fulfil would make Postgres plan another join, so each column of both sides stands in a coalesce.
+ */
+export function joinByDay(rates: RawBuilder<unknown>, of: "u" | "d"): RawBuilder<unknown> {
+  const records = sql.table(of);
+  return sql`full join ${rates} r on r.workspace_key = ${records}.workspace_key and r.day = ${records}.day`;
+}
+
+export function isJoined(of: "u" | "d"): RawBuilder<unknown> {
+  return sql`coalesce(${sql.table(of)}.workspace_key, 0) = coalesce(r.workspace_key, -1)`;
+}
+
+/** SELECT of the place of each id. `costs`: SELECT of `key` and `cost`. */
+export function placedBy(costs: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+    select t.key, row_number() over (order by t.cost desc nulls last, e.external_id collate "C") as place, t.cost
+    from (${costs}) t join usage.entity e on e.entity_id = t.key`;
+}
+
+const FLAT = sql`(select * from rate where is_flat)`;
+
+/**
+ * CTEs `part` (cost by `key`, `bucket`, `is_before`) and `placed` (the place of each id): traces with an id, times their rate; and
+ * what that leaves of the workspaces' costs. Of the range before only the whole is read: the records of its ids would take as long
+ * again.
+ *
+ * Most prices are flat. Then traces are added up before anything is multiplied: by id and part of time, by workspace and day, and by
+ * day for the first ids. What the others have in a bucket is the difference. Where a price depends on the day's traces, or hours make
+ * up a day, each record is divided by itself.
+ */
+export function dividedByIds(given: {
+  of: UsageCells;
+  range: Days;
+  bucket: OfDay;
+  isBefore: OfDay;
+  hasSteps: boolean;
+  top: number;
+}): RawBuilder<unknown> {
+  const { of, range, bucket, isBefore, hasSteps, top } = given;
+  const inBucket = (day: RawBuilder<unknown>) => sql`case when not ${isBefore(day)} then ${bucket(day)} end`;
+  const [from, to] = [sql`${range.from}::date`, sql`${range.to}::date`];
+  // Offset: by series, each by its key, whatever Postgres expects.
+  const recordsOf = (start: RawBuilder<unknown>, end: RawBuilder<unknown>) => sql`
+    cross join lateral (
+      select t.bucket_start as day, t.traces from usage.dated_record t
+      where t.series_id = m.series_id and t.bucket_start >= ${start} and t.bucket_start < ${end} offset 0
+    ) t`;
+  return sql`
+    member as materialized (
+      select c.workspace_id as workspace_key, s.series_id, s.entity_id as key
+      from cell c join usage.series s on s.scope_id = c.day_scope_id
+      where s.entity_id <> all (array(
+        select entity_id from usage.entity where source_id = ${of.sourceId} and dimension = ${of.by} and external_id = ''
+      ))
+    ),
+    by_record as materialized (
+      select d.key, r.is_loaded, ${bucket(sql`r.day`)} as bucket,
+             sum(case when r.whole_traces is null then r.unit_price * d.traces
+                      else round(r.whole_cost * d.traces / r.whole_traces, 10) end) as cost
+      from (
+        ${hasSteps ? sql`select m.key, m.workspace_key, t.day, t.traces, true as is_own from member m ${recordsOf(from, to)} union all` : sql``}
+        select f.entity_id as key, c.workspace_id as workspace_key, f.usage_date as day, f.traces, false as is_own
+        from divided_time d
+        join cell c on c.workspace_id = d.workspace_key
+        join usage.figure_of_hours f using (day_scope_id)
+        where d.by_hours and f.slug = ${of.source} and f.group_by = ${of.by} and f.usage_date >= ${from} and f.usage_date < ${to}
+          and f.entity_id <> all (array(
+            select entity_id from usage.entity where source_id = ${of.sourceId} and dimension = ${of.by} and external_id = ''
+          ))
+      ) d
+      ${joinByDay(sql`rate`, "d")}
+      where ${isJoined("d")} and (not coalesce(r.is_flat, true) or not coalesce(d.is_own, true))
+      group by 1, 2, 3
+    ),
+    flat_part as materialized (
+      select f.workspace_key, f.unit_price, lower(part) as start, upper(part) as "end"
+      from flat f cross join lateral unnest(f.days * datemultirange(daterange(${from}, ${to}))) part
+    ),
+    placed as materialized (${placedBy(sql`
+      select key, sum(cost) as cost
+      from (
+        select m.key, p.unit_price * x.traces as cost
+        from flat_part p join member m using (workspace_key)
+        cross join lateral (
+          select sum(t.traces) as traces from usage.dated_record t
+          where t.series_id = m.series_id and t.bucket_start >= p.start and t.bucket_start < p."end"
+        ) x
+        where x.traces is not null
+        union all
+        select key, cost from by_record
+      ) k
+      group by key
+    `)}),
+    -- Of all ids together.
+    divided as materialized (
+      select is_loaded, bucket, sum(cost) as cost
+      from (
+        select r.is_loaded, ${bucket(sql`r.day`)} as bucket, r.unit_price * u.traces as cost
+        from (
+          select m.workspace_key, t.day, sum(t.traces) as traces from member m ${recordsOf(from, to)} group by 1, 2
+        ) u
+        ${joinByDay(FLAT, "u")} where ${isJoined("u")}
+        union all
+        select is_loaded, bucket, cost from by_record
+      ) b
+      group by 1, 2
+    ),
+    first_id as materialized (select key from placed where place <= ${top} and cost is not null),
+    course as materialized (
+      select key, bucket, sum(cost) as cost
+      from (
+        select u.key, ${bucket(sql`r.day`)} as bucket, r.unit_price * u.traces as cost
+        from (select m.key, m.workspace_key, t.day, t.traces from member m join first_id using (key) ${recordsOf(from, to)}) u
+        ${joinByDay(FLAT, "u")} where ${isJoined("u")}
+        union all
+        select key, bucket, cost from by_record join first_id using (key)
+      ) b
+      group by 1, 2
+    ),
+    part as materialized (
+      select key, bucket, false as is_before, cost, true as is_final from course
+      union all
+      -- The others are counted here; what they cost stands in one row a bucket.
+      select key, null, false, 0, true from placed where key not in (select key from first_id)
+      union all
+      select ${REST}, bucket, false, sum(cost), true
+      from (select bucket, cost from divided union all select bucket, -cost from course) r
+      where exists (select from placed where key not in (select key from first_id))
+      group by bucket
+      union all
+      select case when is_loaded then ${NONE} else ${UNLOADED} end, bucket, is_before, sum(cost), bool_and(is_final)
+      from (
+        select is_loaded, ${inBucket(sql`day`)} as bucket, ${isBefore(sql`day`)} as is_before, cost, is_final from whole
+        union all
+        select is_loaded, bucket, false, -cost, true from divided
+      ) left_over
+      group by 1, 2, 3
+    )`;
+}

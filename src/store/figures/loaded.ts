@@ -1,0 +1,99 @@
+import { type RawBuilder, sql } from "kysely";
+import type { Days } from "../../domain/time/days.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import type { Database } from "../db/database.ts";
+import { type Counted, meterOfCounted } from "./counted.ts";
+import { cellsOf, midnight, type UsageCells } from "./records.ts";
+
+/** What of a range is loaded of one workspace, by one dimension. */
+export interface LoadedWorkspace {
+  /** Entity. */
+  readonly key: number;
+  /** The platform's id, as the views show it. */
+  readonly workspaceId: string;
+  readonly name: string | null;
+  readonly loaded: readonly Interval[];
+  /** Loaded, and changed later only by a restatement. */
+  readonly final: readonly Interval[];
+  /** Whether hours make up one of the loaded days. */
+  readonly byHours: boolean;
+}
+
+/** Days, as the views of days show them. */
+export async function loadedDays(
+  db: Database,
+  of: UsageCells,
+  { from, to }: Days,
+): Promise<LoadedWorkspace[]> {
+  const { rows } = await sql<LoadedWorkspace>`
+    with ${cellsOf(of)}
+    select c.workspace_id as key, x.workspace_id as "workspaceId", x.workspace_name as name,
+           ${intervalsOf(sql`t.loaded * t.span`)} as loaded, ${intervalsOf(sql`t.final * t.span`)} as final,
+           not isempty(x.days_of_hours * t.span) as "byHours"
+    from usage.cell_time x
+    join cell c using (day_scope_id)
+    left join usage.day_failure f on f.scope_id = c.day_scope_id
+    cross join lateral (
+      select x.days + x.days_of_hours as loaded,
+             x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours - coalesce(f.failed, '{}') as final,
+             datemultirange(daterange(${from}::date, ${to}::date)) as span
+    ) t
+    where x.slug = ${of.source} and x.group_by = ${of.by}
+    order by x.workspace_id collate "C"
+  `.execute(db);
+  return rows;
+}
+
+/** Days of what else is counted, as the views of tiers and deployments show them: hours never stand in for a day. */
+export async function loadedMeterDays(
+  db: Database,
+  of: UsageCells & { readonly counted: Counted },
+  { from, to }: Days,
+): Promise<LoadedWorkspace[]> {
+  const { rows } = await sql<LoadedWorkspace>`
+    select x.workspace_entity_id as key, x.workspace_id as "workspaceId", x.workspace_name as name,
+           ${intervalsOf(sql`usage.time_of(x.loaded) * t.span`)} as loaded,
+           ${intervalsOf(sql`usage.time_of(x.final - x.failed - x.unverified) * t.span`)} as final, false as "byHours"
+    from usage.meter_days x
+    cross join lateral (select tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span) t
+    where x.slug = ${of.source} and x.meter = ${meterOfCounted(of.counted)} and x.group_by = ${of.by}
+      and ${of.workspaceId === null ? sql`true` : sql`x.workspace_entity_id = ${of.workspaceId}`}
+    order by x.workspace_id collate "C"
+  `.execute(db);
+  return rows;
+}
+
+/** Hours, as the views of hours show them. */
+export async function loadedHours(db: Database, of: UsageCells, days: Days): Promise<LoadedWorkspace[]> {
+  const { rows } = await loadedHoursIn(of, days).execute(db);
+  return rows;
+}
+
+/** SELECT of the same. */
+export function loadedHoursIn(of: UsageCells, { from, to }: Days): RawBuilder<LoadedWorkspace> {
+  return sql<LoadedWorkspace>`
+    with ${cellsOf(of)}
+    select c.workspace_id as key, w.dimension_id as "workspaceId", w.dimension_name as name,
+           ${intervalsOf(sql`t.loaded * t.span`)} as loaded,
+           ${intervalsOf(sql`(t.final - coalesce(f.parts, '{}')) * t.span`)} as final, false as "byHours"
+    from cell c
+    join usage.labelled_entity w on w.entity_id = c.workspace_id
+    left join usage.hour_failure f on f.scope_id = c.hour_scope_id
+    cross join lateral (
+      select coalesce(range_agg(p.part), '{}') as loaded, coalesce(range_agg(p.part) filter (where p.settled), '{}') as final,
+             tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span
+      from (
+        select tstzrange(v.period_start, v.period_end) as part, v.settled from usage.coverage v where v.scope_id = c.hour_scope_id
+      ) p
+    ) t
+    order by w.dimension_id collate "C"`;
+}
+
+/** The ranges of a multirange, sorted, in epoch milliseconds. */
+function intervalsOf(multirange: RawBuilder<unknown>): RawBuilder<unknown> {
+  const epochMs = (bound: RawBuilder<unknown>) => sql`(extract(epoch from ${bound}) * 1000)::bigint`;
+  return sql`(
+    select coalesce(json_agg(json_build_object('start', ${epochMs(sql`lower(p)`)}, 'end', ${epochMs(sql`upper(p)`)}) order by p), '[]')
+    from unnest(${multirange}) p
+  )`;
+}

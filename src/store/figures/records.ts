@@ -1,0 +1,200 @@
+import { type RawBuilder, sql } from "kysely";
+import { type Days, daysBetween, monthsAndDays } from "../../domain/time/days.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import { type Counted, seriesTermsOf } from "./counted.ts";
+
+/** Whose usage is looked at, and by what. */
+export interface UsageCells {
+  readonly sourceId: number;
+  /** The source's slug. */
+  readonly source: string;
+  readonly by: GroupBy;
+  /** Entity of one workspace; null: all of the source. */
+  readonly workspaceId: number | null;
+  /** Traces of all tiers, unless something else is named. */
+  readonly counted?: Counted;
+}
+
+export interface UsageOf extends UsageCells {
+  /** Whether hours make up a day that is looked at; looking for such days takes a while. */
+  readonly byHours: boolean;
+}
+
+/** Size of a bucket; it also says which records are read: those of hours, or those of days and their month totals. */
+export type Per = "hour" | "day" | "month";
+
+export interface UsageRange extends Days {
+  readonly per: Per;
+}
+
+/** WITH item: the scopes of days and hours of each workspace that the dimension is kept for. */
+export function cellsOf(
+  { sourceId, by, workspaceId, counted = "traces" }: UsageCells,
+  name: "cell" | "whole_cell" = "cell",
+): RawBuilder<unknown> {
+  const { kind, tier } = seriesTermsOf(counted);
+  return sql`${sql.table(name)} as materialized (
+    select d.scope_id as day_scope_id, h.scope_id as hour_scope_id, d.workspace_id
+    from usage.every_scope d
+    left join usage.every_scope h
+      on h.source_id = d.source_id and h.kind = d.kind and h.trace_tier = d.trace_tier and h.group_by = d.group_by
+     and h.workspace_id = d.workspace_id and h.stride = 'hour'
+    where d.kind = ${kind} and d.trace_tier = ${tier} and d.source_id = ${sourceId} and d.group_by = ${by} and d.stride = 'day'
+      and ${workspaceId === null ? sql`true` : sql`d.workspace_id = ${workspaceId}`}
+  )`;
+}
+
+/**
+ * SELECT of the records of a range, as `key` (entity of the id), `bucket` and `traces`. Whole months come from month totals.
+ * `keys`: those of some ids only, as far as that spares reading.
+ */
+export function recordsIn(of: UsageOf, range: UsageRange, keys?: readonly number[]): RawBuilder<unknown> {
+  const inMonth = (column: RawBuilder<unknown>) =>
+    range.per === "month" ? sql`usage.month_of(${column})` : column;
+  const parts = tablesOf([range], range.per).map(
+    ({ table, scope, column, from, to }) => sql`
+      select ${keyOf(of, sql`s.entity_id`)} as key, ${table === "dated_record" ? inMonth(column) : column} as bucket, r.traces
+      from cell c join usage.series s on s.scope_id = ${scope} join ${sql.table(`usage.${table}`)} r using (series_id)
+      where ${column} >= ${from} and ${column} < ${to} and ${isCounted(of)}
+        and ${keys === undefined ? sql`true` : sql`${keyOf(of, sql`s.entity_id`)} = any (${[...keys]}::integer[])`}`,
+  );
+  if (of.byHours && range.per !== "hour") {
+    const { day, rows } = daysOfHours(of, range);
+    parts.push(
+      sql`select ${keyOf(of, sql`f.entity_id`)} as key, ${inMonth(day)} as bucket, f.traces ${rows}`,
+    );
+  }
+  return sql.join(parts, sql` union all `);
+}
+
+/** A scope of deployments has a series for each measure. */
+function isCounted({ counted = "traces" }: UsageCells): RawBuilder<unknown> {
+  const { measure } = seriesTermsOf(counted);
+  return measure === "traces" ? sql`true` : sql`s.measure = ${measure}`;
+}
+
+/** Records of a series that are read in the time of one more search of an index. */
+const SEARCH = 20;
+
+/**
+ * SELECT of the sums of a range and of the one right before it, as `key`, `traces` and `before`, in parts to be added up: one row a
+ * series, whose records are read by its own index ranges. Needs `cellsOf`.
+ */
+export function sumsIn(
+  of: UsageOf,
+  { range, before }: { range: UsageRange; before: Days },
+): RawBuilder<unknown> {
+  const sums = (column: RawBuilder<unknown>, start: RawBuilder<unknown>, traces: RawBuilder<unknown>) =>
+    sql`(sum(${traces}) filter (where ${column} >= ${start}))::bigint as traces,
+        (sum(${traces}) filter (where ${column} < ${start}))::bigint as before`;
+  const found = fewestOf([before, range], range.per).map(({ table, column, spans }, n) => {
+    const [from, to] = [spans[0]?.from, spans.at(-1)?.to];
+    const within = spans.map((one) => sql`${column} >= ${one.from} and ${column} < ${one.to}`);
+    return {
+      name: sql.ref(`x${n}`),
+      rows: sql`(
+        select ${sums(column, startOf(table, range.from), sql`r.traces`)} from ${sql.table(`usage.${table}`)} r
+        where r.series_id = s.series_id and ${column} >= ${from} and ${column} < ${to}
+          and ${within.length === 1 ? sql`true` : sql`(${sql.join(within, sql` or `)})`}
+      )`,
+    };
+  });
+  const added = (figure: "traces" | "before") =>
+    sql.join(
+      found.map(({ name }) => sql`coalesce(${name}.${sql.ref(figure)}, 0)`),
+      sql` + `,
+    );
+  const series = sql`
+    select ${keyOf(of, sql`s.entity_id`)} as key, ${added("traces")} as traces, ${added("before")} as before
+    from cell c join usage.series s on s.scope_id = ${range.per === "hour" ? sql`c.hour_scope_id` : sql`c.day_scope_id`}
+    ${sql.join(
+      found.map(({ name, rows }) => sql`cross join lateral ${rows} ${name}`),
+      sql` `,
+    )}
+    where ${isCounted(of)}`;
+  if (!of.byHours || range.per === "hour") return series;
+  const { day, rows } = daysOfHours(of, { from: before.from, to: range.to });
+  const key = keyOf(of, sql`f.entity_id`);
+  return sql`${series}
+    union all
+    select ${key} as key, ${sums(day, startOf("dated_record", range.from), sql`f.traces`)} ${rows} group by 1`;
+}
+
+/** The tables that hold some ranges, each with its parts of them. Month totals only where that takes less time than all days. */
+function fewestOf(ranges: readonly Days[], per: Per): (Omit<Part, "from" | "to"> & { spans: Part[] })[] {
+  const daily = tablesOf(ranges, per === "month" ? "day" : per);
+  const mixed = tablesOf(ranges, per);
+  const months = mixed.filter(({ table }) => table === "monthly_total");
+  const days = mixed.filter(({ table }) => table !== "monthly_total");
+  const spared = months.reduce((sum, { days }) => sum + daysBetween(days), 0);
+  const isShorter = months.length > 0 && spared > SEARCH * days.length;
+  const alone = (isShorter ? days : daily).map((one) => ({ ...one, spans: [one] }));
+  return isShorter ? [...alone, { ...(months[0] as Part), spans: months }] : alone;
+}
+
+type Table = "dated_record" | "monthly_total" | "hourly_record";
+
+interface Part {
+  readonly table: Table;
+  /** Scope of a cell whose records the table has. */
+  readonly scope: RawBuilder<unknown>;
+  readonly column: RawBuilder<unknown>;
+  readonly days: Days;
+  readonly from: RawBuilder<unknown>;
+  readonly to: RawBuilder<unknown>;
+}
+
+/** The tables that hold some ranges, each with a part of them. */
+function tablesOf(ranges: readonly Days[], per: Per): Part[] {
+  const part = (table: Table, { from, to }: Days): Part => ({
+    days: { from, to },
+    ...{ table, scope: table === "hourly_record" ? sql`c.hour_scope_id` : sql`c.day_scope_id` },
+    column: table === "monthly_total" ? sql`r.month_start` : sql`r.bucket_start`,
+    ...{ from: startOf(table, from), to: startOf(table, to) },
+  });
+  const whole = { from: ranges[0]?.from ?? "", to: ranges.at(-1)?.to ?? "" };
+  if (per !== "month") return [part(per === "hour" ? "hourly_record" : "dated_record", whole)];
+  const { months, days } = monthsAndDays(ranges);
+  return [
+    ...days.map((one) => part("dated_record", one)),
+    ...months.map((one) => part("monthly_total", one)),
+  ];
+}
+
+function startOf(table: Table, day: string): RawBuilder<unknown> {
+  return table === "hourly_record" ? midnight(day) : sql`${day}::date`;
+}
+
+/** As usage.month_of, which Postgres would call for each record. */
+export function monthOf(day: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`date_trunc('month', ${day}::timestamp)::date`;
+}
+
+/** Days that are made of hours are in no record of days. */
+function daysOfHours(of: UsageCells, { from, to }: Days) {
+  return {
+    day: sql`f.usage_date`,
+    rows: sql`from usage.figure_of_hours f join cell c using (day_scope_id)
+      where f.slug = ${of.source} and f.group_by = ${of.by} and f.usage_date >= ${from}::date and f.usage_date < ${to}::date`,
+  };
+}
+
+/** By workspace it is that of the scope: an answer may spell a workspace in two ways. */
+function keyOf({ by }: UsageCells, entity: RawBuilder<unknown>): RawBuilder<unknown> {
+  return by === "workspace" ? sql`c.workspace_id` : entity;
+}
+
+/** The instant at which a day begins. */
+export function midnight(day: string): RawBuilder<unknown> {
+  return sql`${`${day}T00:00:00Z`}::timestamptz`;
+}
+
+/**
+ * Name of the entity `e`, whose current name is `n`. `masked`: users are named by their id, as in the masked views
+ * (sql/reporting/85_masked.sql).
+ */
+export function nameOf({ by }: UsageCells, masked: boolean): RawBuilder<unknown> {
+  return by === "user" && masked
+    ? sql`case when n.name is not null then 'user ' || usage.shown_id(e.external_id) end`
+    : sql`n.name`;
+}

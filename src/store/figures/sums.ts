@@ -1,0 +1,70 @@
+import { sql } from "kysely";
+import type { Days } from "../../domain/time/days.ts";
+import type { Database } from "../db/database.ts";
+import { cellsOf, nameOf, sumsIn, type UsageOf, type UsageRange } from "./records.ts";
+
+/** One line of usage by id. */
+export interface UsageSum {
+  /** `none`: traces without an id. `rest`: all ids after the first ones together. */
+  readonly kind: "id" | "none" | "rest";
+  /** Entity; null of the rest. */
+  readonly key: number | null;
+  /** As the views show it; null of the rest. */
+  readonly id: string | null;
+  readonly name: string | null;
+  /** How many ids it stands for. */
+  readonly ids: number;
+  /** Of what is loaded. */
+  readonly traces: number;
+  /** The same in the range before. */
+  readonly tracesBefore: number;
+}
+
+/**
+ * What each id has in a range and in the one before, the most first: the first `top` ids, the traces without an id, and the
+ * rest. They add up to the sum of the view of days, or of hours. `masked`: users are named by their id.
+ */
+export async function usageSums(
+  db: Database,
+  of: UsageOf,
+  { range, before, top, masked }: { range: UsageRange; before: Days; top: number; masked: boolean },
+): Promise<UsageSum[]> {
+  const { rows } = await sql<UsageSum>`
+    with ${cellsOf(of)},
+    part as (
+      ${sumsIn(of, { range, before })}
+      ${of.by === "workspace" ? sql`union all select workspace_id, 0, 0 from cell` : sql``}
+    ),
+    total as (
+      select key, coalesce(sum(traces), 0)::bigint as traces, coalesce(sum(before), 0)::bigint as traces_before
+      from part group by key
+    ),
+    placed as (
+      select t.*, e.external_id = '' as is_none,
+             row_number() over (order by e.external_id = '', t.traces desc, e.external_id collate "C") as place
+      from total t join usage.entity e on e.entity_id = t.key
+      where t.traces > 0 or t.traces_before > 0 or ${of.by === "workspace"}
+    ),
+    line as (
+      select case when is_none then 'none' when place <= ${top} and (traces > 0 or ${of.by === "workspace"}) then 'id' else 'rest' end
+               as kind, *
+      from placed
+    ),
+    folded as (
+      select kind, case when kind = 'id' then place end as place, case when kind <> 'rest' then min(key) end as key,
+             count(*) filter (where traces > 0 or ${of.by === "workspace"})::integer as ids,
+             sum(traces)::bigint as traces, sum(traces_before)::bigint as traces_before
+      from line group by 1, 2
+    )
+    select f.kind, f.key, usage.shown_id(e.external_id) as id, ${nameOf(of, masked)} as name,
+           f.ids, f.traces, f.traces_before as "tracesBefore"
+    from folded f
+    left join usage.entity e on e.entity_id = f.key
+    left join lateral (
+      select n.name from usage.entity_name n where n.entity_id = f.key
+      order by n.last_bucket desc, n.fetch_number desc, n.name limit 1
+    ) n on true
+    order by array_position('{id,none,rest}', f.kind), f.place
+  `.execute(db);
+  return rows;
+}

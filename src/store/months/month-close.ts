@@ -1,0 +1,210 @@
+import { sql } from "kysely";
+import { DISAGREEMENTS, type OpenDay } from "../../domain/months/open-day.ts";
+import { UsageError } from "../../errors.ts";
+import { lockScopes } from "../catalog/scopes.ts";
+import type { Database, Store } from "../db/database.ts";
+import { type Actor, recordAction } from "../work/operator-actions.ts";
+import { digestOfClose, digestToClose } from "./close-digest.ts";
+import { CLOSE_ACTION, closedMonth } from "./closed-months.ts";
+import { keepCorrections } from "./keep-corrections.ts";
+import { countAdjusted } from "./month-adjustments.ts";
+import { type CloseRange, checkMonths, type MonthCheck, type RequiredWorkspace } from "./month-open-days.ts";
+import { keptByClose } from "./month-totals.ts";
+
+export type CloseResult =
+  | ({ readonly state: "closed"; readonly totals: number; readonly traces: number } & ClosedWith)
+  | ({ readonly state: "closed_before"; readonly closedAt: string; readonly adjusted: number } & ClosedWith)
+  | {
+      readonly state: "open";
+      readonly open: readonly OpenDay[];
+      /** Of what `acceptDisagreements` would close; null if something else keeps the month open. */
+      readonly digest: string | null;
+    };
+
+interface ClosedWith {
+  /** Days x dimensions x workspaces that were closed although the platform contradicts itself on them. */
+  readonly accepted: number;
+  /** The workspaces that were left out. */
+  readonly without: readonly string[];
+  /** `USAGE_SETTLE_AFTER` at the close. Null: closed by a release that did not keep it. */
+  readonly settleAfterSeconds: number | null;
+}
+
+export interface CloseRequest {
+  readonly sourceId: number;
+  /** First day of the month, ISO. */
+  readonly monthStart: string;
+  readonly settleAfterMs: number;
+  readonly acceptDisagreements?: boolean;
+  /** Platform ids of known workspaces to leave out. */
+  readonly without?: readonly string[];
+  /** Digests (`digestOfClose`) of what somebody looked at. If this close has another one, nothing is closed. Default: any. */
+  readonly expectedDigests?: readonly string[];
+  readonly by: Actor;
+}
+
+/**
+ * Stores the totals of a month by dimension, workspace and id, if every day of it from the data start on is loaded, final and
+ * proved; else returns the open days. Loads of the source wait meanwhile, so check and totals see the same records. A month
+ * closes once.
+ *
+ * Errors: `month_before_data`, `workspaces_unknown`, `month_changed`; then nothing was closed.
+ */
+export async function closeMonth(store: Store, request: CloseRequest): Promise<CloseResult> {
+  const { sourceId, monthStart, acceptDisagreements = false, without = [] } = request;
+  return store.transaction(async ({ db }) => {
+    const scopes = await db
+      .selectFrom("every_scope")
+      .select("scope_id")
+      .where("source_id", "=", sourceId)
+      .where("stride", "=", "day")
+      .execute();
+    await lockScopes(
+      db,
+      scopes.map((row) => row.scope_id),
+    );
+    const before = await closedBefore(db, request);
+    if (before !== undefined) return before;
+    const range = await monthRange(db, request);
+    if (range.start >= range.end) throw monthBeforeData(monthStart.slice(0, 7));
+    const asked = { sourceId, ranges: [range], without, acceptDisagreements };
+    const { required, open, accepted } = (await checkMonths(db, asked))[0] as MonthCheck;
+    if (required.length === 0) throw nothingToClose();
+    const close = { ...request, without, required, accepted };
+    if (open.length === 0) return keepClose(db, close);
+    const canAccept = open.every(({ reason }) => DISAGREEMENTS.includes(reason));
+    return { state: "open", open, digest: canAccept ? await digestToClose(db, close) : null };
+  });
+}
+
+/** The days of the month that are expected. The data start stays as it is until the transaction ends. */
+async function monthRange(db: Database, { sourceId, monthStart }: CloseRequest): Promise<CloseRange> {
+  const { rows } = await sql<{ start: Date; end: Date }>`
+    select greatest(data_start, ${monthStart}::date)::timestamp at time zone 'UTC' as start,
+           (${monthStart}::date + interval '1 month') at time zone 'UTC' as "end"
+    from usage.source where source_id = ${sourceId}
+    for no key update
+  `.execute(db);
+  const { start, end } = rows[0] as { start: Date; end: Date };
+  return { start: start.getTime(), end: end.getTime(), othersStart: Date.parse(monthStart) };
+}
+
+/** Stores the close, the workspaces it is about, its totals and what they cost at the prices of now. */
+async function keepClose(
+  db: Database,
+  close: CloseRequest & {
+    readonly without: readonly string[];
+    readonly required: readonly RequiredWorkspace[];
+    readonly accepted: number;
+  },
+): Promise<CloseResult> {
+  const { sourceId, monthStart, accepted, without } = close;
+  const settleAfterSeconds = close.settleAfterMs / 1000;
+  const { close_id: closeId } = await db
+    .insertInto("month_close")
+    .values({
+      ...{ source_id: sourceId, month_start: monthStart, accepted_disagreements: accepted },
+      settle_after_seconds: settleAfterSeconds,
+    })
+    .returning("close_id")
+    .executeTakeFirstOrThrow();
+  await sql`
+    insert into usage.closed_workspace (close_id, workspace_id, is_left_out)
+    select ${closeId}, w.entity_id, e.external_id = any (${[...without]}::text[])
+    from usage.workspace w join usage.entity e using (entity_id)
+    where w.entity_id = any (${close.required.map(({ entityId }) => entityId)}::integer[])
+       or (e.source_id = ${sourceId} and e.external_id = any (${[...without]}::text[]))
+  `.execute(db);
+  const { rows } = await sql<{ totals: number; traces: number }>`
+    with written as (
+      insert into usage.closed_total (close_id, series_id, traces)
+      select w.close_id, s.series_id, sum(r.traces)
+      from usage.closed_workspace w
+      join usage.scope c using (workspace_id)
+      join usage.series s using (scope_id)
+      join usage.dated_record r using (series_id)
+      where w.close_id = ${closeId} and not w.is_left_out and c.stride = 'day'
+        and r.bucket_start >= ${monthStart}::date
+        and r.bucket_start < (${monthStart}::date + interval '1 month')::date
+      group by w.close_id, s.series_id
+      having sum(r.traces) > 0
+      returning series_id, traces
+    )
+    select count(*)::integer as totals,
+           coalesce(sum(w.traces) filter (where c.group_by = 'workspace'), 0)::bigint as traces
+    from written w join usage.series s using (series_id) join usage.scope c using (scope_id)
+  `.execute(db);
+  const counts = rows[0] as { totals: number; traces: number };
+  await keepCharges(db, closeId);
+  const { expectedDigests: expected, by } = close;
+  if (expected !== undefined) {
+    const workspaces = close.required.map(({ entityId }) => entityId);
+    const kept = await keptByClose(db, { closeId, monthStart, workspaces });
+    const digest = digestOfClose({ ...close, kept });
+    if (!expected.includes(digest)) throw monthChanged(monthStart.slice(0, 7));
+  }
+  await keepCorrections(db, closeId);
+  const left = without.length === 0 ? "" : `, without ${without.join(", ")}`;
+  const detail = `${monthStart.slice(0, 7)}: ${counts.traces} traces in ${counts.totals} totals${left}`;
+  await recordAction(db, by, { sourceId, action: CLOSE_ACTION, detail });
+  return { state: "closed", ...counts, accepted, without: [...without].sort(), settleAfterSeconds };
+}
+
+/** Keeps the charges of the closed workspaces by day, and their sums by price. */
+async function keepCharges(db: Database, closeId: number): Promise<void> {
+  await sql`
+    insert into usage.closed_charge
+      (close_id, usage_date, workspace_id, sku, price_id, tier, from_quantity, unit_price, currency, traces, cost, measure)
+    select w.close_id, c.usage_date, w.workspace_id, c.sku, c.price_id, c.tier, c.from_quantity, c.unit_price, c.currency,
+           c.traces, c.cost, c.measure
+    from usage.month_close m
+    join usage.closed_workspace w using (close_id)
+    join usage.every_charge c
+      on c.source_id = m.source_id and c.month_start = m.month_start and c.workspace_entity_id = w.workspace_id
+    -- A close proves traces. Other charges that are not final yet are changes of the closed month once they are.
+    where m.close_id = ${closeId} and not w.is_left_out and (c.measure = 'traces' or c.is_final)
+  `.execute(db);
+  await sql`
+    insert into usage.closed_cost (close_id, workspace_id, sku, unit_price, currency, traces, cost, measure)
+    select close_id, workspace_id, sku, unit_price, currency, sum(traces), sum(cost), measure
+    from usage.closed_charge where close_id = ${closeId}
+    group by close_id, workspace_id, sku, unit_price, currency, measure
+  `.execute(db);
+}
+
+async function closedBefore(
+  db: Database,
+  { sourceId, monthStart }: CloseRequest,
+): Promise<CloseResult | undefined> {
+  const found = await closedMonth(db, { sourceId, monthStart });
+  if (found === undefined) return undefined;
+  const { closeId, closedAt, accepted, settleAfterSeconds, without } = found;
+  const adjusted = (await countAdjusted(db, [closeId])).get(closeId)?.totals ?? 0;
+  return { state: "closed_before", closedAt, accepted, settleAfterSeconds, without, adjusted };
+}
+
+export function monthBeforeData(month: string): UsageError {
+  return new UsageError({
+    code: "month_before_data",
+    message: `${month} ends before the data start.`,
+    next: "Choose a later month. `usage-etl data-start` shows the data start of each source.",
+  });
+}
+
+/** Without a workspace the closed month would look like one without usage. */
+function nothingToClose(): UsageError {
+  return new UsageError({
+    code: "workspaces_unknown",
+    message: "There is no workspace to close the month for.",
+    next: "Run `usage-etl sync` first, or leave out fewer workspaces.",
+  });
+}
+
+/** What somebody looked at is not what would be closed. */
+function monthChanged(month: string): UsageError {
+  return new UsageError({
+    code: "month_changed",
+    message: `What a close of ${month} keeps or accepts changed since you looked at it. Nothing was closed.`,
+    next: `Look at it again: \`usage-etl close ${month}\` or its page. Close the month then.`,
+  });
+}

@@ -1,0 +1,63 @@
+import { type RawBuilder, sql } from "kysely";
+import type { KnownUsage } from "../../domain/months/other-usage.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { METER, METERS } from "../../domain/usage/meter.ts";
+import type { Database } from "../db/database.ts";
+
+/** What is known of other usage than traces of all tiers in some days. */
+export type OtherUsage = KnownUsage;
+
+const OTHERS = METERS.filter((meter) => meter !== "traces");
+
+interface Asked {
+  readonly sourceId: number;
+  readonly range: Interval;
+}
+
+/** The other meters that the source wants, or of which any of these days is loaded, in their order. */
+export async function otherUsage(db: Database, asked: Asked): Promise<OtherUsage[]> {
+  const { rows } = await otherUsageIn(asked).execute(db);
+  return inOrder(rows);
+}
+
+export function inOrder(rows: readonly OtherUsage[]): OtherUsage[] {
+  return OTHERS.flatMap((meter) => rows.filter((row) => row.meter === meter));
+}
+
+/** SELECT of the same, in any order. */
+export function otherUsageIn({ sourceId, range }: Asked): RawBuilder<OtherUsage> {
+  const [from, to] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
+  const days = sql`coalesce(sum(extract(epoch from least(t.period_end, ${to}) - greatest(t.period_start, ${from}))) / 86400, 0)`;
+  const overlaps = sql`t.scope_id = c.scope_id and t.period_start < ${to} and t.period_end > ${from}`;
+  const terms = OTHERS.map((meter) => sql`(${meter}, ${METER[meter].kind}, ${METER[meter].tier})`);
+  return sql<OtherUsage>`
+    select m.meter,
+           case when k.meter is not null then 'checked' when not w.is_wanted then 'not_wanted'
+                when a.meter is not null then 'not_counted' else 'not_known' end as state,
+           case when not a.is_available then a.evidence end as evidence,
+           coalesce(l."finalDays", 0) as "finalDays", coalesce(l."reconciledDays", 0) as "reconciledDays",
+           coalesce(l.differences, 0) as differences
+    from usage.source s
+    cross join (values ${sql.join(terms)}) m (meter, kind, tier)
+    left join usage.source_meter a on a.source_id = s.source_id and a.meter = m.meter
+    left join usage.kept_meter k on k.source_id = s.source_id and k.meter = m.meter
+    -- What no release of this kind has contacted wants what is known of its server.
+    cross join lateral (select coalesce(m.meter = any (s.wanted_meters), a.meter is not null) as is_wanted) w
+    left join lateral (
+      select true as is_loaded, sum(f.days)::integer as "finalDays", sum(r.days)::integer as "reconciledDays",
+             sum(d.differences)::integer as differences
+      from usage.every_scope c
+      cross join lateral (select ${days} as days from usage.coverage t where ${overlaps} and t.settled) f
+      cross join lateral (select ${days} as days from usage.reconciled t where ${overlaps}) r
+      cross join lateral (
+        select (select count(*) from usage.reconciliation_difference e
+                where e.scope_id = c.scope_id and e.closed_at is null and e.bucket_start >= ${from} and e.bucket_start < ${to})
+             + (select count(*) from usage.control_difference t
+                where ${overlaps} and t.state = 'platform_disagrees' and t.kind <> 'provider_total') as differences
+      ) d
+      where c.source_id = s.source_id and c.stride = 'day' and c.kind = m.kind and c.trace_tier = m.tier
+        and exists (select from usage.coverage t where ${overlaps})
+      having count(*) > 0
+    ) l on true
+    where s.source_id = ${sourceId} and (w.is_wanted or l.is_loaded)`;
+}

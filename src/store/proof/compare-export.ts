@@ -1,0 +1,139 @@
+import type { FetchStamp } from "../../domain/coverage/coverage.ts";
+import { lockScopes } from "../catalog/scopes.ts";
+import { splitByAccess } from "../catalog/workspace-access.ts";
+import type { Store, Transaction } from "../db/database.ts";
+import { type KeptDifferences, keepDifferences } from "./differences.ts";
+import { type StagedExport, stageExport, TooManyKeys } from "./export-stage.ts";
+import { findDifferences } from "./find-differences.ts";
+import { markReconciled } from "./reconciled.ts";
+import { differingBuckets } from "./stored-content.ts";
+
+export interface ExportedWindow extends StagedExport {
+  readonly stamp: FetchStamp;
+  /** False if nothing proves the end of the export: then no row counts as missing in it. */
+  readonly whole: boolean;
+}
+
+export interface Comparison extends KeptDifferences {
+  /** `outdated`: a newer answer was loaded after the export was requested; request it again. */
+  readonly outcome: "compared" | "outdated";
+  /** Distinct keys compared, stored and exported. */
+  readonly compared: number;
+  /** Rows and traces of the export. */
+  readonly rows: number;
+  readonly traces: number;
+  /** Not compared: scopes without rows in the export and without proof of access to their workspace. */
+  readonly unverified: readonly number[];
+  /** Not compared: scopes whose window is no longer all final. */
+  readonly unsettled: readonly number[];
+}
+
+const NOTHING = { compared: 0, open: 0, platformDisagrees: 0, repaired: 0, withdrawn: 0, closed: 0 };
+
+/** Hours of the buckets that are compared record by record; undefined: all. */
+type Buckets = ReadonlySet<number> | undefined;
+
+/**
+ * Reconciles the stored records of a window with its export, in one transaction. Reads every record of both sides: buckets
+ * whose content is equal are done, the others are streamed into a temporary table and compared by key in one statement. Stores
+ * each difference, closes those that are not found again, and marks time without any as reconciled. Compares final time only.
+ *
+ * Throws `ExportFlaw` and what reading the export throws; then nothing has changed.
+ */
+export async function compareExport(store: Store, exported: ExportedWindow): Promise<Comparison> {
+  // Of an export that may lack its end, rows decide what is known.
+  let buckets: Buckets = exported.whole ? new Set() : undefined;
+  for (;;) {
+    const comparison = await compareBuckets(store, exported, buckets).catch((error) => {
+      if (error instanceof TooManyKeys) return { again: undefined };
+      throw error;
+    });
+    if ("outcome" in comparison) return comparison;
+    buckets = comparison.again;
+  }
+}
+
+/** `again`: nothing is known yet; these buckets have to be compared record by record. */
+async function compareBuckets(
+  store: Store,
+  exported: ExportedWindow,
+  buckets: Buckets,
+): Promise<Comparison | { again: Buckets }> {
+  return store.transaction(async (transaction) => {
+    const { db } = transaction;
+    const { meter = "traces", window, stamp, scopeIds, whole } = exported;
+    // Before the locks, so that no load waits while the export is read.
+    const stage = await stageExport(transaction, { ...exported, buckets });
+    const { rows, traces } = stage;
+    // Loads of these scopes wait, so that coverage and records show the same moment.
+    await lockScopes(db, scopeIds);
+    const { isOutdated, isClean, settled } = await coverageOf(transaction, exported);
+    if (isOutdated) return { outcome: "outdated", ...NOTHING, rows, traces, unverified: [], unsettled: [] };
+    const { proven, unverified } = await splitByAccess(db, { answer: stage, scopeIds, stamp });
+    const compared = proven.filter((id) => settled.has(id));
+    const within = { window, stamp, scopeIds: compared, whole };
+    let equalRecords = 0;
+    if (stage.content !== undefined && buckets !== undefined) {
+      const { content } = stage;
+      const asked = { window, scopeIds, compared, content, staged: buckets };
+      const outside = await differingBuckets(transaction, asked);
+      // What changed since the first look may change again: then all are compared.
+      if (outside.differing.size > 0) return { again: buckets.size === 0 ? outside.differing : undefined };
+      equalRecords = outside.equalRecords;
+    }
+    const isPart = stage.content !== undefined;
+    const { compared: keys, found } = await findDifferences(transaction, {
+      ...within,
+      ...{ stage, buckets: isPart ? buckets : undefined },
+    });
+    const kept =
+      found === 0 && isClean
+        ? NOTHING
+        : await keepDifferences(transaction, { ...within, meter, isFolded: stage.isFolded });
+    // An export whose end is not proven may lack rows, so it reconciles nothing.
+    if (whole) await markReconciled(db, { window, stamp, scopeIds: compared });
+    return {
+      outcome: "compared",
+      ...kept,
+      compared: equalRecords + keys,
+      rows,
+      traces,
+      unverified,
+      unsettled: proven.filter((id) => !settled.has(id)),
+    };
+  });
+}
+
+/**
+ * `isOutdated`: something in the window was loaded after the export was requested. `isClean`: no difference is open in it.
+ * `settled`: scopes for which all of it is final.
+ */
+async function coverageOf(
+  { client }: Transaction,
+  { scopeIds, window, stamp }: ExportedWindow,
+): Promise<{ isOutdated: boolean; isClean: boolean; settled: Set<number> }> {
+  const { rows } = await client.query<{
+    scope_id: number;
+    outdated: boolean;
+    clean: boolean;
+    settled: boolean;
+  }>(
+    `SELECT scope_id, bool_or(fetch_number > $4) AS outdated,
+            NOT EXISTS (
+              SELECT FROM usage.reconciliation_difference d
+              WHERE d.scope_id = c.scope_id AND d.state IN ('open', 'platform_disagrees')
+                AND d.bucket_start >= $2 AND d.bucket_start < $3
+            ) AS clean,
+            coalesce(sum(extract(epoch FROM least(period_end, $3) - greatest(period_start, $2))) FILTER (WHERE settled), 0)
+              = extract(epoch FROM $3::timestamptz - $2::timestamptz) AS settled
+     FROM usage.coverage c
+     WHERE scope_id = ANY ($1::integer[]) AND period_start < $3 AND period_end > $2
+     GROUP BY scope_id`,
+    [scopeIds, new Date(window.start).toISOString(), new Date(window.end).toISOString(), stamp.fetchNumber],
+  );
+  return {
+    isClean: rows.every((row) => row.clean),
+    isOutdated: rows.some((row) => row.outdated),
+    settled: new Set(rows.filter((row) => row.settled).map((row) => row.scope_id)),
+  };
+}

@@ -1,0 +1,197 @@
+import { sql } from "kysely";
+import type { FetchStamp } from "../../domain/coverage/coverage.ts";
+import { spanOf } from "../../domain/time/intervals.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import type { Measure } from "../../domain/usage/meter.ts";
+import { clearTime, overlaps } from "../catalog/scope-time.ts";
+import { lockScopes } from "../catalog/scopes.ts";
+import type { Database, Store } from "../db/database.ts";
+
+/** A total of the platform over a part of time, by day scope and id. */
+export interface ControlTotal {
+  readonly scopeId: number;
+  /** Index into the parts. */
+  readonly part: number;
+  readonly dimensionId: string;
+  readonly measure: Measure;
+  readonly traces: number;
+}
+
+/** A total that differs from the sum of the stored days. Absent and 0 are equal. */
+export interface TotalDifference extends Interval {
+  readonly scopeId: number;
+  readonly dimensionId: string;
+  /** What the amounts count. */
+  readonly measure: Measure;
+  readonly storedTraces: number | null;
+  readonly controlTraces: number | null;
+}
+
+/**
+ * Compares totals with the sums of the stored days over the same parts of time, in one set-based statement. `compared`: the
+ * scopes that are settled over all of the time, and were not loaded again after the totals were requested.
+ */
+export async function compareTotals(
+  store: Store,
+  asked: {
+    scopeIds: readonly number[];
+    parts: readonly Interval[];
+    totals: readonly ControlTotal[];
+    stamp: FetchStamp;
+  },
+): Promise<{ compared: number[]; differences: TotalDifference[] }> {
+  const { parts, totals } = asked;
+  const [from, to] = [Math.min(...parts.map((p) => p.start)), Math.max(...parts.map((p) => p.end))];
+  return store.transaction(async ({ db }) => {
+    // Loads of these scopes wait, so that coverage and records belong to the same moment.
+    await lockScopes(db, asked.scopeIds);
+    const { rows: settled } = await sql<{ scope_id: number }>`
+      select scope_id from usage.coverage
+      where ${overlaps({ scopeIds: asked.scopeIds, period: { start: from, end: to } })}
+        and settled and fetch_number < ${asked.stamp.fetchNumber}
+      group by scope_id
+      having sum(least(period_end, ${new Date(to)}) - greatest(period_start, ${new Date(from)}))
+        = ${new Date(to)}::timestamptz - ${new Date(from)}::timestamptz
+    `.execute(db);
+    const compared = settled.map((row) => row.scope_id).sort((a, b) => a - b);
+    const { rows } = await sql<Omit<TotalDifference, "start" | "end"> & { part: number }>`
+      with part as (
+        select n::integer as part, (p.from at time zone 'UTC')::date as first, (p.to at time zone 'UTC')::date as after
+        from unnest(${parts.map((p) => new Date(p.start))}::timestamptz[], ${parts.map((p) => new Date(p.end))}::timestamptz[])
+          with ordinality p ("from", "to", n)
+      ), control as (
+        select c.scope_id, c.part + 1 as part, c.external_id, c.measure, sum(c.traces)::bigint as traces
+        from unnest(
+          ${totals.map((t) => t.scopeId)}::integer[], ${totals.map((t) => t.part)}::integer[],
+          ${totals.map((t) => t.dimensionId)}::text[], ${totals.map((t) => t.measure)}::text[],
+          ${totals.map((t) => t.traces)}::bigint[]
+        ) c (scope_id, part, external_id, measure, traces)
+        where c.scope_id = any (${compared}::integer[])
+        group by 1, 2, 3, 4
+      ), stored as (
+        select x.scope_id, p.part, e.external_id, x.measure, sum(r.traces)::bigint as traces
+        from usage.series x
+        join usage.entity e using (entity_id)
+        join usage.dated_record r using (series_id)
+        join part p on r.bucket_start >= p.first and r.bucket_start < p.after
+        where x.scope_id = any (${compared}::integer[])
+        group by 1, 2, 3, 4
+      )
+      select scope_id as "scopeId", part, external_id as "dimensionId", measure, stored.traces as "storedTraces",
+             control.traces as "controlTraces"
+      from stored full join control using (scope_id, part, external_id, measure)
+      where coalesce(stored.traces, 0) <> coalesce(control.traces, 0)
+      order by scope_id, part, external_id, measure
+    `.execute(db);
+    await markMatched(db, { scopeIds: compared, parts, stamp: asked.stamp, differing: rows });
+    return {
+      compared,
+      differences: rows.map(({ part, ...row }) => {
+        const { start, end } = parts[part - 1] as Interval;
+        return { ...row, start, end };
+      }),
+    };
+  });
+}
+
+/**
+ * Keeps which parts have totals that equal the stored days. The newest total counts, in any order of arrival. The caller holds
+ * the lock of the scopes.
+ */
+async function markMatched(
+  db: Database,
+  matched: {
+    scopeIds: readonly number[];
+    parts: readonly Interval[];
+    stamp: FetchStamp;
+    /** Parts by their number from 1. */
+    differing: readonly { scopeId: number; part: number }[];
+  },
+): Promise<void> {
+  const { scopeIds, parts, stamp, differing } = matched;
+  const { fetchNumber } = stamp;
+  // What still overlaps after this is of a newer total.
+  await clearTime(db, "matched_total", { scopeIds, period: spanOf(parts), olderThan: fetchNumber });
+  const isDifferent = new Set(differing.map(({ scopeId, part }) => `${scopeId} ${part}`));
+  const equal = scopeIds.flatMap((scope_id) =>
+    parts.flatMap(({ start, end }, n) =>
+      isDifferent.has(`${scope_id} ${n + 1}`)
+        ? []
+        : [{ scope_id, start: new Date(start), end: new Date(end) }],
+    ),
+  );
+  await sql`
+    insert into usage.matched_total (scope_id, period_start, period_end, total_start, total_end, fetch_number, matched_at)
+    select e.scope_id, lower(part), upper(part), e.start, e."end", ${fetchNumber}, ${new Date(stamp.fetchedAt)}
+    from json_to_recordset(${JSON.stringify(equal)}::json) e (scope_id integer, start timestamptz, "end" timestamptz)
+    cross join lateral unnest(tstzmultirange(tstzrange(e.start, e."end")) - coalesce((
+      select range_agg(tstzrange(m.period_start, m.period_end)) from usage.matched_total m
+      where m.scope_id = e.scope_id and m.period_start < e."end" and m.period_end > e.start
+    ), '{}')) part
+  `.execute(db);
+}
+
+/** A settled day on which the sum by a dimension differs from the sum by workspace. */
+export interface GroupingDifference extends TotalDifference {
+  /** The scope by workspace; `scopeId` is the one by the dimension. */
+  readonly totalScopeId: number;
+}
+
+/** The settled days of these day scopes of one meter on which the sum by project, user or key differs from the sum by workspace. */
+export async function compareGroupings(
+  store: Store,
+  {
+    scopeIds,
+    measures,
+    range,
+  }: { scopeIds: readonly number[]; measures: readonly Measure[]; range: Interval },
+): Promise<{ differences: GroupingDifference[] }> {
+  return store.transaction(async ({ client }) => {
+    const { rows } = await client.query<
+      Omit<GroupingDifference, "start" | "end"> & { start: Date; end: Date }
+    >(
+      `WITH pair AS (
+         SELECT g.scope_id, w.scope_id AS total_scope_id
+         FROM usage.every_scope g
+         JOIN usage.every_scope w
+           ON w.source_id = g.source_id AND w.kind = g.kind AND w.trace_tier = g.trace_tier
+          AND w.workspace_id = g.workspace_id AND w.stride = 'day' AND w.group_by = 'workspace'
+         WHERE g.scope_id = ANY ($1::integer[]) AND g.group_by <> 'workspace'
+       ), day AS (
+         SELECT pair.*, m.measure, d::date AS usage_date
+         FROM pair
+         CROSS JOIN unnest($4::text[]) m (measure)
+         JOIN usage.coverage a ON a.scope_id = pair.scope_id AND a.settled
+         JOIN usage.coverage b
+           ON b.scope_id = pair.total_scope_id AND b.settled
+          AND b.period_start < a.period_end AND b.period_end > a.period_start
+         CROSS JOIN LATERAL generate_series(
+           greatest(a.period_start, b.period_start, $2) AT TIME ZONE 'UTC',
+           least(a.period_end, b.period_end, $3) AT TIME ZONE 'UTC' - interval '1 day', interval '1 day'
+         ) d
+       ), total AS (
+         SELECT x.scope_id, x.measure, r.bucket_start AS usage_date, sum(r.traces)::bigint AS traces
+         FROM usage.series x
+         JOIN usage.dated_record r USING (series_id)
+         WHERE x.scope_id = ANY ($1::integer[])
+           AND r.bucket_start >= ($2::timestamptz AT TIME ZONE 'UTC')::date
+           AND r.bucket_start < ($3::timestamptz AT TIME ZONE 'UTC')::date
+         GROUP BY 1, 2, 3
+       )
+       SELECT day.scope_id AS "scopeId", day.total_scope_id AS "totalScopeId", '' AS "dimensionId", day.measure,
+              coalesce(g.traces, 0) AS "storedTraces", coalesce(w.traces, 0) AS "controlTraces",
+              day.usage_date::timestamp AT TIME ZONE 'UTC' AS start,
+              (day.usage_date + 1)::timestamp AT TIME ZONE 'UTC' AS "end"
+       FROM day
+       LEFT JOIN total g ON g.scope_id = day.scope_id AND g.usage_date = day.usage_date AND g.measure = day.measure
+       LEFT JOIN total w ON w.scope_id = day.total_scope_id AND w.usage_date = day.usage_date AND w.measure = day.measure
+       WHERE coalesce(g.traces, 0) <> coalesce(w.traces, 0)
+       ORDER BY day.scope_id, day.usage_date, day.measure`,
+      [scopeIds, new Date(range.start).toISOString(), new Date(range.end).toISOString(), measures],
+    );
+    const toTime = ({ start, end }: { start: Date; end: Date }) => {
+      return { start: start.getTime(), end: end.getTime() };
+    };
+    return { differences: rows.map((row) => ({ ...row, ...toTime(row) })) };
+  });
+}

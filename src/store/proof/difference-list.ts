@@ -1,0 +1,177 @@
+import { type RawBuilder, sql } from "kysely";
+import type { DifferenceKind, DifferenceState } from "../../domain/proof/difference.ts";
+import { METER, type Measure, type Meter, meterOf } from "../../domain/usage/meter.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import type { Database } from "../db/database.ts";
+
+/** Who says another number than the stored one: the CSV export, a total of the platform, or an answer that came later. */
+export const SAYERS = ["export", "total", "restatement"] as const;
+type Sayer = (typeof SAYERS)[number];
+
+export interface ListedDifference {
+  readonly says: Sayer;
+  /** When it was found: ISO instant with microseconds, UTC. */
+  readonly at: string;
+  readonly groupBy: GroupBy;
+  /** What is counted. */
+  readonly meter: Meter;
+  readonly measure: Measure;
+  readonly stride: string;
+  /** ISO instants, UTC. */
+  readonly from: string;
+  readonly to: string;
+  readonly workspaceId: string;
+  readonly workspaceName: string | null;
+  /** `(none)` for a missing id, `(all)` for a total of all ids. */
+  readonly dimensionId: string;
+  readonly dimensionName: string | null;
+  readonly kind: DifferenceKind;
+  readonly state: DifferenceState;
+  /** What is stored; of a restatement, what was stored since it. Null: nothing. */
+  readonly storedTraces: number | null;
+  /** What the export or the total says; of a restatement, what was stored before. Null: nothing. */
+  readonly otherTraces: number | null;
+  /** A name or an end of a bucket, where that is what differs. */
+  readonly exportSays: string | null;
+  /** The row's place in the list: the next page begins after it. */
+  readonly cursor: DifferenceCursor;
+}
+
+/** `at`, and what orders rows of one sayer and instant. */
+type DifferenceCursor = readonly [says: Sayer, at: string, ...key: (string | number)[]];
+
+export interface WantedDifferences {
+  readonly source: string;
+  readonly says?: Sayer | undefined;
+  /** Whether to leave out differences that are settled. Restatements are always listed. */
+  readonly onlyLeft: boolean;
+  /** Days that the differences are about, ISO, half-open. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly meter?: Meter | undefined;
+  readonly groupBy?: GroupBy | undefined;
+  readonly workspaceId?: string | undefined;
+  readonly before?: DifferenceCursor | undefined;
+  readonly most: number;
+  /** Whether to leave out names of users. */
+  readonly masked: boolean;
+}
+
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"';
+const SHORT_ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+
+/** The differences of a source, the newest first. Each sayer's newest rows come from an index. */
+export async function listDifferences(db: Database, wanted: WantedDifferences): Promise<ListedDifference[]> {
+  const { most, masked } = wanted;
+  const parts = SAYERS.filter((says) => wanted.says === undefined || wanted.says === says).map(
+    (says) => sql`(${PARTS[says](wanted)} limit ${most})`,
+  );
+  const { rows } = await sql<Omit<ListedDifference, "meter"> & { usage: string; tier: string }>`
+    select d.says, to_char(d.at at time zone 'UTC', ${ISO}) as at, c.group_by as "groupBy", c.kind as usage, c.trace_tier as tier, d.measure, d.stride,
+           to_char(d.starts at time zone 'UTC', ${SHORT_ISO}) as "from", to_char(d.ends at time zone 'UTC', ${SHORT_ISO}) as "to",
+           w.dimension_id as "workspaceId", w.dimension_name as "workspaceName",
+           case when d.kind = 'grouping_total' then '(all)' else usage.shown_id(d.external_id) end as "dimensionId",
+           case when ${masked} and c.group_by = 'user' and e.dimension_name is not null
+             then 'user ' || e.dimension_id else e.dimension_name end as "dimensionName",
+           d.kind, d.state, d.stored as "storedTraces", d.other as "otherTraces",
+           -- The export's name of a user is an e-mail address. Not everybody who reads differences may see it.
+           case when c.group_by <> 'user' or d.kind <> 'name_differs' then d.export_says end as "exportSays", d.cursor
+    from (${sql.join(parts, sql` union all `)}) d
+      (says, at, scope_id, external_id, measure, stride, starts, ends, kind, state, stored, other, export_says, nth, cursor)
+    join usage.every_scope c using (scope_id)
+    join usage.labelled_entity w on w.entity_id = c.workspace_id
+    left join usage.entity i
+      on i.source_id = c.source_id and i.external_id = d.external_id
+     -- A project of deployment usage is a deployment, with ids of its own.
+     and i.dimension = case when c.kind <> 'traces' and c.group_by = 'project' then 'deployment' else c.group_by end
+    left join usage.labelled_entity e on e.entity_id = i.entity_id
+    order by d.at desc, array_position(${[...SAYERS]}::text[], d.says), d.nth
+    limit ${most}
+  `.execute(db);
+  return rows.flatMap(({ usage, tier, ...row }) => {
+    const meter = meterOf(usage, tier);
+    return meter === undefined ? [] : [{ ...row, meter }];
+  });
+}
+
+/** Rows of one sayer, its newest first, of these columns; `nth` keeps their order. */
+const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<unknown>>> = {
+  export: (wanted) => sql`
+    select 'export' as says, d.found_at as at, d.scope_id, d.external_id, d.measure, c.stride, d.bucket_start as starts,
+           d.bucket_start + make_interval(hours => case c.stride
+             when 'hour' then 1 when 'day' then 24 when 'week' then 168 when 'month' then 720 else 8760 end) as ends,
+           d.kind, d.state, d.stored_traces as stored, d.export_traces as other, d.export_says,
+           row_number() over (order by d.found_at desc, d.scope_id desc, d.bucket_start desc, d.external_id desc, d.measure desc) as nth,
+           json_build_array('export', to_char(d.found_at at time zone 'UTC', ${ISO}), d.scope_id,
+             to_char(d.bucket_start at time zone 'UTC', ${ISO}), d.external_id, d.measure) as cursor
+    from usage.reconciliation_difference d join usage.every_scope c using (scope_id)
+    where ${ofScope(wanted)} and ${during(wanted, sql`d.bucket_start`, sql`d.bucket_start`)}
+      and ${wanted.onlyLeft ? sql`d.state in ('open', 'platform_disagrees')` : sql`true`}
+      and ${after(wanted, "export", sql`d.found_at`, sql`(d.found_at, d.scope_id, d.bucket_start, d.external_id, d.measure)`, ["timestamptz", "integer", "timestamptz", "text", "text"])}
+    order by d.found_at desc, d.scope_id desc, d.bucket_start desc, d.external_id desc, d.measure desc`,
+  total: (wanted) => sql`
+    select 'total', d.found_at, d.scope_id, d.external_id, d.measure,
+           case when d.kind = 'provider_total' then 'calendar month'
+                else case extract(epoch from d.period_end - d.period_start)::bigint / 86400
+                  when 1 then 'day' when 7 then 'week' when 30 then 'month' else 'year' end end,
+           d.period_start, d.period_end, d.kind, d.state, d.stored_traces, d.control_traces, null,
+           row_number() over (order by d.found_at desc, d.scope_id desc, d.kind desc, d.period_start desc, d.period_end desc, d.external_id desc, d.measure desc),
+           json_build_array('total', to_char(d.found_at at time zone 'UTC', ${ISO}), d.scope_id, d.kind,
+             to_char(d.period_start at time zone 'UTC', ${ISO}), to_char(d.period_end at time zone 'UTC', ${ISO}), d.external_id, d.measure)
+    from usage.control_difference d join usage.every_scope c using (scope_id)
+    where ${ofScope(wanted)} and ${during(wanted, sql`d.period_start`, sql`d.period_end - interval '1 microsecond'`)}
+      -- What a dimension does not attribute is no difference.
+      and d.state <> 'unattributed' and ${wanted.onlyLeft ? sql`d.state = 'platform_disagrees'` : sql`true`}
+      and ${after(wanted, "total", sql`d.found_at`, sql`(d.found_at, d.scope_id, d.kind, d.period_start, d.period_end, d.external_id, d.measure)`, ["timestamptz", "integer", "text", "timestamptz", "timestamptz", "text", "text"])}
+    order by d.found_at desc, d.scope_id desc, d.kind desc, d.period_start desc, d.period_end desc, d.external_id desc, d.measure desc`,
+  restatement: (wanted) => sql`
+    select 'restatement', t.restated_at, c.scope_id, e.external_id, s.measure, c.stride, t.bucket_start,
+           t.bucket_start + make_interval(hours => case c.stride
+             when 'hour' then 1 when 'day' then 24 when 'week' then 168 when 'month' then 720 else 8760 end),
+           'restated', 'restated', t.new_traces, t.old_traces, null,
+           row_number() over (order by t.restated_at desc, t.restatement_id desc),
+           json_build_array('restatement', to_char(t.restated_at at time zone 'UTC', ${ISO}), t.restatement_id)
+    from usage.restatement t
+    join usage.series s using (series_id) join usage.every_scope c using (scope_id) join usage.entity e on e.entity_id = s.entity_id
+    where ${ofScope(wanted)} and ${during(wanted, sql`t.bucket_start`, sql`t.bucket_start`)}
+      and ${after(wanted, "restatement", sql`t.restated_at`, sql`(t.restated_at, t.restatement_id)`, ["timestamptz", "bigint"])}
+    order by t.restated_at desc, t.restatement_id desc`,
+};
+
+function ofScope({ source, meter, groupBy, workspaceId }: WantedDifferences): RawBuilder<boolean> {
+  return sql<boolean>`c.source_id = (select source_id from usage.source where slug = ${source})
+    and ${meter === undefined ? sql`true` : sql`c.kind = ${METER[meter].kind} and c.trace_tier = ${METER[meter].tier}`}
+    and ${groupBy === undefined ? sql`true` : sql`c.group_by = ${groupBy}`}
+    and ${
+      workspaceId === undefined
+        ? sql`true`
+        : sql`c.workspace_id in (select entity_id from usage.entity where dimension = 'workspace' and external_id = ${workspaceId})`
+    }`;
+}
+
+function during(
+  { from, to }: WantedDifferences,
+  starts: RawBuilder<unknown>,
+  last: RawBuilder<unknown>,
+): RawBuilder<boolean> {
+  return sql<boolean>`${from === undefined ? sql`true` : sql`${last} >= ${from}::date::timestamp at time zone 'UTC'`}
+    and ${to === undefined ? sql`true` : sql`${starts} < ${to}::date::timestamp at time zone 'UTC'`}`;
+}
+
+/** What comes after the cursor: among rows of one instant, the sayers follow in their order. */
+function after(
+  { before }: WantedDifferences,
+  says: Sayer,
+  at: RawBuilder<unknown>,
+  key: RawBuilder<unknown>,
+  types: readonly string[],
+): RawBuilder<boolean> {
+  if (before === undefined) return sql<boolean>`true`;
+  const [cursorSays, instant, ...rest] = before;
+  if (cursorSays === says) {
+    const values = types.map((type, i) => sql`${[instant, ...rest][i] ?? null}::${sql.raw(type)}`);
+    return sql<boolean>`${key} < (${sql.join(values)})`;
+  }
+  const follows = SAYERS.indexOf(says) > SAYERS.indexOf(cursorSays);
+  return sql<boolean>`${at} ${sql.raw(follows ? "<=" : "<")} ${instant}::timestamptz`;
+}

@@ -1,0 +1,298 @@
+import { hash } from "node:crypto";
+import { HOUR_MS } from "../../domain/time/stride.ts";
+import type { Window } from "../../domain/time/window.ts";
+import type { AnswerKey } from "../../domain/usage/answer-keys.ts";
+import type { ExportRow } from "../../domain/usage/export.ts";
+import { type ContentKey, ExportContent } from "../../domain/usage/export-content.ts";
+import { ExportKeys, type ExportNotes } from "../../domain/usage/export-keys.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
+import type { NumberedRow, Requested } from "../../domain/usage/numbering.ts";
+import { dimensionOf } from "../../domain/usage/record.ts";
+import { copyBatches, copyText } from "../db/copy.ts";
+import type { Transaction } from "../db/database.ts";
+
+/** An export on its way into the stage. */
+export interface StagedExport extends Requested {
+  readonly sourceId: number;
+  /** Default: traces of all tiers. */
+  readonly meter?: Meter;
+  /** Scope of each workspace, by its index. */
+  readonly scopeIds: readonly number[];
+  /** Of keys in memory; default: what 60 MB hold. */
+  readonly mostKeys?: number;
+  /** Hours of the buckets whose rows are staged; of the others only the content is kept. Undefined: all buckets. */
+  readonly buckets?: ReadonlySet<number> | undefined;
+  /** Each call yields all rows from the first. It returns true if the last one has no line end: it may be cut. */
+  readonly rows: () => AsyncIterable<readonly ExportRow[], unknown>;
+}
+
+export interface Stage {
+  readonly rows: number;
+  readonly traces: number;
+  /** What the export says of each bucket. Undefined where all rows are staged. */
+  readonly content: ExportContent | undefined;
+  /** One key may have several rows in a bucket, which the comparison adds up. */
+  readonly isFolded: boolean;
+  /** Further names of a key, and buckets with a wrong end, have tables of their own. */
+  readonly hasMoreNames: boolean;
+  readonly hasEnds: boolean;
+  /** The last row, if it has no line end: its last cell may be cut. */
+  readonly unended: ExportKeys["last"];
+  named(): Set<number>;
+}
+
+/** A key may come again under another number, so the content of buckets cannot be told without adding up: stage all of them. */
+export class TooManyKeys extends Error {}
+
+/** The table for rows of a stride. Its bucket has the type of the record table it is compared with. */
+export function stageOf(stride: Window["stride"]): { rows: string; bucketType: "timestamptz" | "date" } {
+  return stride === "hour"
+    ? { rows: "pg_temp.usage_export_hourly", bucketType: "timestamptz" }
+    : { rows: "pg_temp.usage_export_dated", bucketType: "date" };
+}
+
+/** The table with the stored records of a stride, and its bucket for an instant. */
+export function recordsOf(stride: Window["stride"]): {
+  records: string;
+  bucket: (instant: string) => string;
+} {
+  return stride === "hour"
+    ? { records: "usage.hourly_record", bucket: (instant) => `${instant}::timestamptz` }
+    : {
+        records: "usage.dated_record",
+        bucket: (instant) => `(${instant}::timestamptz AT TIME ZONE 'UTC')::date`,
+      };
+}
+
+/** Kept for the session and emptied at commit: a new table for each export would bloat the catalogue. */
+const temporary = (table: string, columns: string) =>
+  `CREATE TEMPORARY TABLE IF NOT EXISTS ${table.replace("pg_temp.", "")} (${columns}) ON COMMIT DELETE ROWS;`;
+const CREATE_KEYS =
+  temporary(
+    "usage_export_keyed",
+    "key integer, scope_id integer, external_id text, measure text, series_id integer, name text, name_bucket timestamptz",
+  ) +
+  temporary(
+    "usage_export_found",
+    "scope_id integer, external_id text, bucket_start timestamptz, measure text, kind text, stored_traces bigint, export_traces bigint, export_says text",
+  );
+const CREATE_MANY = temporary(
+  "usage_export_many",
+  "key integer, scope_id integer, external_id text, measure text, name text, name_hour bigint",
+);
+const CREATE_NOTES =
+  temporary("usage_export_name", "key integer, name text, name_bucket timestamptz") +
+  temporary("usage_export_end", "key integer, bucket_start timestamptz, bucket_end timestamptz");
+
+/** Larger exports go through COPY. */
+const FEW = 1_000;
+/** From so many rows on, the planner needs statistics. */
+const LARGE = 10_000;
+
+/**
+ * Streams an export into temporary tables: rows as numbers, keys and names once each. Memory does not grow with the rows.
+ * Throws `ExportFlaw`, `TooManyKeys` where not all buckets are to be staged, and what reading the rows throws; the caller then rolls
+ * back.
+ */
+export async function stageExport({ client }: Transaction, staged: StagedExport): Promise<Stage> {
+  const { rows: table, bucketType } = stageOf(staged.window.stride);
+  await client.query(
+    CREATE_KEYS + temporary(table, `key integer, bucket_start ${bucketType}, traces bigint`),
+  );
+  const keys = new ExportKeys(staged, staged.mostKeys);
+  const batches = staged.rows()[Symbol.asyncIterator]();
+  let [hasMoreNames, hasEnds, isLastUnended] = [false, false, false];
+  let content: ExportContent | undefined;
+  try {
+    const { ahead, end } = await readAhead(batches);
+    const isAll = end !== undefined;
+    let isDone = isAll;
+    isLastUnended = end?.value === true;
+    const untilFull = async function* () {
+      while (!keys.isFull) {
+        const next = ahead.length > 0 ? { done: false, value: ahead.shift() } : await batches.next();
+        if (next.done === true) {
+          isDone = true;
+          isLastUnended = next.value === true;
+          return;
+        }
+        yield keys.keyed(next.value as readonly ExportRow[]);
+      }
+    };
+    const few = isAll ? toColumns(keys, ahead) : undefined;
+    const { buckets = undefined } = few === undefined ? staged : {};
+    if (buckets !== undefined) content = new ExportContent(staged.window, staged.scopeIds.length);
+    const partly = async function* (into: ExportContent, hours: ReadonlySet<number>) {
+      for await (const rows of untilFull()) yield addedTo(into, { rows, hours, keys });
+    };
+    do {
+      if (few === undefined) {
+        const toStage =
+          content === undefined || buckets === undefined ? untilFull() : partly(content, buckets);
+        await copyBatches(client, { table, idColumn: "key", bucketType, batches: toStage });
+      }
+      const notes = keys.take();
+      const names = moreNamesOf(notes);
+      hasMoreNames ||= names.length > 0;
+      hasEnds ||= notes.ends.length > 0;
+      await writeKeys(client, staged, { notes, few });
+      if (names.length + notes.ends.length > 0) await writeNotes(client, names, notes);
+      if (!isDone && content !== undefined) throw new TooManyKeys();
+    } while (!isDone);
+  } finally {
+    await batches.return?.();
+  }
+  keys.finish();
+  if (keys.rows >= LARGE) await client.query(`ANALYZE ${table}; ANALYZE pg_temp.usage_export_keyed`);
+  return {
+    rows: keys.rows,
+    traces: keys.traces,
+    content,
+    isFolded: !keys.isAscending,
+    hasMoreNames,
+    hasEnds,
+    unended: isLastUnended ? keys.last : undefined,
+    named: () => keys.named,
+  };
+}
+
+/** As stored-content.ts computes it of a series. */
+function contentKeyOf({ workspace, dimensionId, measure }: AnswerKey): ContentKey {
+  const digest = hash("sha256", `${dimensionId}\n${measure}`, "buffer");
+  return { workspace, seed: [digest.readInt32BE(0), digest.readInt32BE(4)] };
+}
+
+/** Adds rows to the content, and yields those of the given buckets. */
+function* addedTo(
+  content: ExportContent,
+  given: { rows: Iterable<NumberedRow>; hours: ReadonlySet<number>; keys: ExportKeys },
+): Generator<NumberedRow, void, undefined> {
+  const { rows, hours, keys } = given;
+  const keyOf = (id: number) => contentKeyOf(keys.keyOf(id));
+  for (const row of rows) {
+    content.add(row, keyOf);
+    if (hours.has(row.bucketHour)) yield row;
+  }
+}
+
+/** The first batches: all of a small export. */
+async function readAhead(
+  batches: AsyncIterator<readonly ExportRow[], unknown>,
+): Promise<{ ahead: (readonly ExportRow[])[]; end?: { value: unknown } }> {
+  const ahead: (readonly ExportRow[])[] = [];
+  for (let rows = 0; rows <= FEW; ) {
+    const next = await batches.next();
+    if (next.done === true) return { ahead, end: { value: next.value } };
+    ahead.push(next.value);
+    rows += next.value.length;
+  }
+  return { ahead };
+}
+
+/** Arrays of keys, hours and traces. */
+type Columns = readonly [number[], number[], number[]];
+
+function toColumns(keys: ExportKeys, batches: readonly (readonly ExportRow[])[]): Columns {
+  const columns: Columns = [[], [], []];
+  for (const batch of batches) {
+    for (const { id, bucketHour, traces } of keys.keyed(batch)) {
+      columns[0].push(id);
+      columns[1].push(bucketHour);
+      columns[2].push(traces);
+    }
+  }
+  return columns;
+}
+
+/**
+ * `from` has key, scope_id, external_id, measure, name and name_hour; `$1` is the source, `$2` the dimension. By `= any`, not by a join
+ * alone: see findEntities in entities.ts.
+ */
+const ENTER_KEYS = (from: string, ids: string) => `
+  INSERT INTO pg_temp.usage_export_keyed (key, scope_id, external_id, measure, series_id, name, name_bucket)
+  SELECT k.key, k.scope_id, k.external_id, k.measure, s.series_id, k.name, to_timestamp(k.name_hour * 3600)
+  FROM ${from}
+  LEFT JOIN (
+    SELECT entity_id, external_id FROM usage.entity WHERE source_id = $1 AND dimension = $2 ${ids}
+  ) e ON e.external_id = k.external_id
+  LEFT JOIN usage.series s ON s.scope_id = k.scope_id AND s.entity_id = e.entity_id AND s.measure = k.measure`;
+
+async function writeKeys(
+  client: Transaction["client"],
+  { sourceId, meter = "traces", groupBy, scopeIds, window }: StagedExport,
+  { notes, few }: { notes: ExportNotes; few: Columns | undefined },
+): Promise<void> {
+  const { first, keys } = notes;
+  if (keys.length === 0) return;
+  const dimension = dimensionOf(meter, groupBy);
+  const scopeOf = (key: AnswerKey) => scopeIds[key.workspace] as number;
+  if (few !== undefined) {
+    const { rows: table, bucketType } = stageOf(window.stride);
+    const bucket =
+      bucketType === "date" ? "'1970-01-01'::date + (hour / 24)::integer" : "to_timestamp(hour * 3600)";
+    const all = [...keys];
+    // One statement writes the rows and keys of a small export: a COPY alone takes three round trips.
+    await client.query(
+      `WITH few AS (
+         INSERT INTO ${table} (key, bucket_start, traces)
+         SELECT key, ${bucket}, traces FROM unnest($9::integer[], $10::bigint[], $11::bigint[]) r (key, hour, traces)
+       )
+       ${ENTER_KEYS(
+         "unnest($3::integer[], $4::integer[], $5::text[], $6::text[], $7::bigint[], $8::text[]) k (key, scope_id, external_id, name, name_hour, measure)",
+         "AND external_id = ANY ($5::text[])",
+       )}`,
+      [
+        sourceId,
+        dimension,
+        all.map((_, i) => first + i),
+        all.map(scopeOf),
+        all.map((key) => key.dimensionId),
+        all.map((key) => key.names[0]?.name ?? null),
+        all.map((key) => key.names[0]?.lastHour ?? 0),
+        all.map((key) => key.measure),
+        ...few,
+      ],
+    );
+    return;
+  }
+  await client.query(CREATE_MANY);
+  await copyText(client, {
+    into: "pg_temp.usage_export_many",
+    lines: (function* () {
+      let number = first;
+      for (const key of keys) {
+        const name = key.names[0];
+        yield [number++, scopeOf(key), key.dimensionId, key.measure, name?.name ?? null, name?.lastHour ?? 0];
+      }
+    })(),
+  });
+  await client.query("ANALYZE pg_temp.usage_export_many");
+  await client.query(ENTER_KEYS("pg_temp.usage_export_many k", ""), [sourceId, dimension]);
+  await client.query("TRUNCATE pg_temp.usage_export_many");
+}
+
+/** The names of each key but its first. */
+function moreNamesOf({ first, keys }: ExportNotes) {
+  return Array.from(keys.laterNames(), ({ number, name, lastHour }) => ({
+    key: first + number,
+    name,
+    bucketHour: lastHour,
+  }));
+}
+
+async function writeNotes(
+  client: Transaction["client"],
+  names: ReturnType<typeof moreNamesOf>,
+  { ends }: ExportNotes,
+): Promise<void> {
+  await client.query(CREATE_NOTES);
+  const toInstant = (bucketHour: number) => new Date(bucketHour * HOUR_MS).toISOString();
+  await copyText(client, {
+    into: "pg_temp.usage_export_name",
+    lines: names.map(({ key, name, bucketHour }) => [key, name, toInstant(bucketHour)]),
+  });
+  await copyText(client, {
+    into: "pg_temp.usage_export_end",
+    lines: ends.map(({ key, bucketHour, end }) => [key, toInstant(bucketHour), new Date(end).toISOString()]),
+  });
+}

@@ -1,0 +1,208 @@
+import { sql } from "kysely";
+import type { ProviderMeter } from "../../domain/bill/provider-meter.ts";
+import type { ProviderOutcome, ProviderTotal } from "../../domain/bill/provider-reading.ts";
+import type { FetchStamp } from "../../domain/coverage/coverage.ts";
+import type { CalendarMonth } from "../../domain/months/month.ts";
+import { lockScopes } from "../catalog/scopes.ts";
+import { isConfigured } from "../catalog/workspaces.ts";
+import type { Database, Store } from "../db/database.ts";
+import { type Finding, writeFindings } from "./control-findings.ts";
+
+/** A total of the billing provider with what came of its comparison. */
+export interface ComparedTotal extends ProviderTotal {
+  readonly outcome: ProviderOutcome;
+  /** Sum of the stored days; null unless both were compared. */
+  readonly storedTraces: number | null;
+  /** The day scope by workspace; null where nothing is loaded. */
+  readonly scopeId: number | null;
+}
+
+interface Asked {
+  readonly sourceId: number;
+  readonly month: CalendarMonth;
+  readonly totals: readonly ProviderTotal[];
+}
+
+/** Compares the totals of a month with the sums of the stored days, and changes nothing. */
+export async function compareProvider(db: Database, asked: Asked): Promise<ComparedTotal[]> {
+  const stored = await storedMonths(db, asked);
+  return asked.totals.map((total): ComparedTotal => {
+    const { meter, workspaceId, unusable, value } = total;
+    const own = stored.find((one) => one.meter === meter && one.workspaceId === workspaceId);
+    const scopeId = own?.scopeId ?? null;
+    const left = (outcome: ProviderOutcome) => ({ ...total, outcome, scopeId, storedTraces: null });
+    if (unusable !== null) return left(unusable);
+    if (own === undefined) return left("unknown_workspace");
+    if (own.scopeId === null) return left("not_loaded");
+    // Before its last day is final, a month has no sum.
+    if (!own.isFinal) return left("not_final");
+    const outcome = own.traces === value ? "equal" : "differs";
+    return { ...total, outcome, scopeId, storedTraces: own.traces };
+  });
+}
+
+/**
+ * Compares a month and keeps the totals with what came of it, in one transaction: a total that differs is a finding, and an open
+ * finding ends when its total is compared and does not differ. Totals of an older answer than those that are kept change nothing.
+ * Returns what is kept.
+ */
+export async function keepProviderTotals(
+  store: Store,
+  asked: Asked & { readonly stamp: FetchStamp },
+): Promise<ComparedTotal[]> {
+  const { sourceId, month, stamp } = asked;
+  return store.transaction(async ({ db }) => {
+    const scopes = (await storedMonths(db, asked)).flatMap(({ scopeId }) => scopeId ?? []);
+    // Loads of these scopes wait, so that sums and coverage belong to one moment. Looks at this month wait too.
+    await lockScopes(db, scopes);
+    await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
+    const compared = await compareProvider(db, asked);
+    const { rows } = await sql<{ newer: boolean }>`
+      select exists (
+        select from usage.provider_total
+        where source_id = ${sourceId} and month_start = ${month.start}::date and fetch_number > ${stamp.fetchNumber}
+      ) as newer
+    `.execute(db);
+    if (rows[0]?.newer === true) return compared;
+    await replaceTotals(db, { sourceId, month, stamp, compared });
+    const period = { start: Date.parse(month.start), end: Date.parse(month.end) };
+    const withScope = compared.filter((one) => one.storedTraces !== null && one.scopeId !== null);
+    await writeFindings(
+      db,
+      {
+        kind: "provider_total",
+        compared: withScope.map(({ scopeId }) => ({ scopeId: scopeId as number, period })),
+        fetchNumber: stamp.fetchNumber,
+      },
+      withScope
+        .filter(({ outcome }) => outcome === "differs")
+        .map(
+          (one): Finding => ({
+            ...{ kind: "provider_total", state: "platform_disagrees", ...period },
+            ...{ scopeId: one.scopeId as number, dimensionId: one.workspaceId ?? "", measure: "traces" },
+            ...{ storedTraces: one.storedTraces, controlTraces: one.value },
+          }),
+        ),
+    );
+    return compared;
+  });
+}
+
+/** A whole answer replaces what was kept of the month. */
+async function replaceTotals(
+  db: Database,
+  given: {
+    sourceId: number;
+    month: CalendarMonth;
+    stamp: FetchStamp;
+    compared: readonly ComparedTotal[];
+  },
+): Promise<void> {
+  const { sourceId, month, stamp, compared } = given;
+  await sql`
+    delete from usage.provider_total where source_id = ${sourceId} and month_start = ${month.start}::date
+  `.execute(db);
+  const rows = compared.map((one) => ({
+    ...{ source_id: sourceId, month_start: month.start },
+    ...{
+      metric_id: one.metricId === "" ? `no ${one.meter}` : one.metricId,
+      workspace: one.workspaceId ?? "",
+    },
+    ...{ metric_name: one.metricName, meter: one.meter, value: one.value },
+    ...{ outcome: one.outcome, stored_traces: one.storedTraces },
+    ...{ fetch_number: stamp.fetchNumber, read_at: new Date(stamp.fetchedAt) },
+  }));
+  await sql`
+    insert into usage.provider_total
+    select * from json_populate_recordset(null::usage.provider_total, ${JSON.stringify(rows)}::json)
+  `.execute(db);
+}
+
+interface StoredMonth {
+  readonly meter: ProviderMeter;
+  readonly workspaceId: string;
+  /** Null: this meter of the workspace was never planned. */
+  readonly scopeId: number | null;
+  /** Whether every day of the month is loaded and final, and lies after the data start. */
+  readonly isFinal: boolean;
+  readonly traces: number;
+}
+
+/** The sums of the stored days of a month, of each known workspace and meter. */
+async function storedMonths(
+  db: Database,
+  { sourceId, month }: Pick<Asked, "sourceId" | "month">,
+): Promise<StoredMonth[]> {
+  const [from, to] = [sql`${month.start}::date`, sql`${month.end}::date`];
+  const { rows } = await sql<StoredMonth>`
+    with own as (
+      select m.meter, e.external_id, c.scope_id, s.data_start
+      from usage.workspace w
+      join usage.entity e using (entity_id)
+      join usage.source s using (source_id)
+      cross join (values ('traces', 'all'), ('longlived', 'longlived')) m (meter, tier)
+      left join usage.every_scope c
+        on c.workspace_id = w.entity_id and c.group_by = 'workspace' and c.stride = 'day' and c.kind = 'traces'
+       and c.trace_tier = m.tier
+      where e.source_id = ${sourceId} and ${isConfigured}
+    )
+    select own.meter, own.external_id as "workspaceId", own.scope_id as "scopeId",
+           own.data_start <= ${from} and coalesce(final.days @> daterange(${from}, ${to}), false) as "isFinal",
+           stored.traces
+    from own
+    cross join lateral (
+      select range_agg(daterange((v.period_start at time zone 'UTC')::date, (v.period_end at time zone 'UTC')::date)) as days
+      from usage.coverage v where v.scope_id = own.scope_id and v.settled
+    ) final
+    cross join lateral (
+      select coalesce(sum(r.traces), 0)::bigint as traces
+      from usage.series x join usage.dated_record r using (series_id)
+      where x.scope_id = own.scope_id and r.bucket_start >= ${from} and r.bucket_start < ${to}
+    ) stored
+    order by 1, 2
+  `.execute(db);
+  return rows;
+}
+
+/** The platform's ids of the workspaces that a source loads. */
+export async function loadedWorkspaces(db: Database, sourceId: number): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select e.external_id as id
+    from usage.workspace w join usage.entity e using (entity_id) join usage.source s using (source_id)
+    where e.source_id = ${sourceId} and ${isConfigured} order by 1
+  `.execute(db);
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Of these months those that are to be read again: never read, with a finding that is left, not final when they were compared, or
+ * with counts that were restated since.
+ */
+export async function monthsToRead(
+  db: Database,
+  { sourceId, months }: { sourceId: number; months: readonly CalendarMonth[] },
+): Promise<CalendarMonth[]> {
+  const { rows } = await sql<{ start: string }>`
+    select m.start
+    from unnest(${months.map(({ start }) => start)}::text[]) m (start)
+    where not exists (
+        select from usage.provider_total p where p.source_id = ${sourceId} and p.month_start = m.start::date
+      ) or exists (
+        select from usage.provider_total p
+        where p.source_id = ${sourceId} and p.month_start = m.start::date
+          and (p.outcome in ('differs', 'not_final') or p.read_at < (
+            select max(t.restated_at)
+            from usage.restatement t join usage.series x using (series_id) join usage.every_scope c using (scope_id)
+            where c.source_id = ${sourceId} and c.kind = 'traces' and c.stride = 'day' and c.group_by = 'workspace'
+              and t.bucket_start >= m.start::timestamp at time zone 'UTC'
+              and t.bucket_start < (m.start::date + interval '1 month') at time zone 'UTC'
+          ))
+      ) or exists (
+        select from usage.control_difference d join usage.every_scope c using (scope_id)
+        where c.source_id = ${sourceId} and d.kind = 'provider_total' and d.closed_at is null
+          and d.period_start = m.start::timestamp at time zone 'UTC'
+      )
+    order by 1
+  `.execute(db);
+  return months.filter(({ start }) => rows.some((row) => row.start === start));
+}
