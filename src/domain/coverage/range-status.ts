@@ -1,9 +1,9 @@
+import { alignRange } from "../planning/windows.ts";
 import { intersect, intersectEach, normalize, subtract, union } from "../time/intervals.ts";
 import { ceilToGrid, DAY_MS, finerStride, floorToGrid, HOUR_MS, type Stride } from "../time/stride.ts";
 import type { Interval } from "../time/window.ts";
 import type { Meter } from "../usage/meter.ts";
 import type { GroupBy } from "../usage/record.ts";
-import { alignRange } from "../planning/windows.ts";
 
 /** How a part of the requested time is loaded, by the rules of the view `usage_coverage_daily`. */
 export type LoadStatus = "final" | "provisional" | "not_available" | "failed" | "unverified" | "missing";

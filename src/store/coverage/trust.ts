@@ -1,9 +1,9 @@
 import { sql } from "kysely";
 import type { Meter } from "../../domain/usage/meter.ts";
+import { metersOf } from "../activity/plannable-source.ts";
 import type { ServerCapability } from "../catalog/server-capabilities.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
-import { metersOf } from "../activity/plannable-source.ts";
 
 /**
  * How far a source can be trusted, by day, over all dimensions of the workspaces that a close of these days is about. Days are
